@@ -1,0 +1,76 @@
+"""Vitrine's inference engine: any transformers causal language model, for many people at once.
+
+This is all that the rest of Vitrine uses. Nothing here imports torch or Django; torch lives in the
+worker processes that `Engine` starts.
+"""
+
+from inference.catalog import BUILTIN, ModelSpec, ModelState
+from inference.config import EngineConfig
+from inference.engine import Engine
+from inference.errors import (
+    ContextTooLong,
+    EngineError,
+    GenerationFailed,
+    InvalidParameter,
+    ModelError,
+    ModelRefused,
+    ModelTooLarge,
+    Overloaded,
+    RequestError,
+    UnknownModel,
+)
+from inference.messages import (
+    EngineStats,
+    Failed,
+    Finished,
+    GenerateRequest,
+    Loading,
+    Prefill,
+    Priority,
+    Queued,
+    SamplingParams,
+    Timings,
+    Tokens,
+    Update,
+    Usage,
+)
+from inference.parsing import AnswerParser, Call, Reasoning, Segment, Text
+from inference.tokenizer import ChatMessage, ChatTokenizer
+
+__all__ = [
+    "BUILTIN",
+    "AnswerParser",
+    "Call",
+    "ChatMessage",
+    "ChatTokenizer",
+    "ContextTooLong",
+    "Engine",
+    "EngineConfig",
+    "EngineError",
+    "EngineStats",
+    "Failed",
+    "Finished",
+    "GenerateRequest",
+    "GenerationFailed",
+    "InvalidParameter",
+    "Loading",
+    "ModelError",
+    "ModelRefused",
+    "ModelSpec",
+    "ModelState",
+    "ModelTooLarge",
+    "Overloaded",
+    "Prefill",
+    "Priority",
+    "Queued",
+    "Reasoning",
+    "RequestError",
+    "SamplingParams",
+    "Segment",
+    "Text",
+    "Timings",
+    "Tokens",
+    "UnknownModel",
+    "Update",
+    "Usage",
+]

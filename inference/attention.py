@@ -1,0 +1,155 @@
+"""The attention function that makes transformers' models run over our KV cache.
+
+transformers calls it in every attention layer with queries, keys and values that carry RoPE
+already; it stores keys and values and attends over all of the sequence. A step's inputs are packed
+as one row of tokens; which token belongs to whom is in the step's context object, because some
+models drop unknown keyword arguments on the way (stablelm, nemotron).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+
+from inference.kv_cache import SlabKV
+
+NAME = "vitrine"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`num_tokens` packed tokens of one sequence, behind `start` tokens that are in the cache."""
+
+    sequence_id: str
+    start: int
+    num_tokens: int
+
+
+@dataclass(slots=True)
+class StepContext:
+    """What the attention layers of one step need to know. `layers_seen` proves who called."""
+
+    kv: SlabKV
+    spans: list[Span]
+    layers_seen: set[int] = field(default_factory=set)
+
+
+_current: StepContext | None = None  # one step at a time, on one thread, in a worker process
+
+
+def set_context(context: StepContext | None) -> None:
+    global _current
+    _current = context
+
+
+def attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None = None,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """query: (1, heads, tokens, head_dim), key: (1, kv_heads, tokens, head_dim), value: likewise
+    with value_dim -> (1, tokens, heads, value_dim). Causal within each sequence."""
+    context = _current
+    assert context is not None, "the model ran outside of a step"
+    layer = module.layer_idx
+    assert isinstance(layer, int)
+    context.layers_seen.add(layer)
+    outputs = []
+    begin = 0
+    for span in context.spans:
+        packed = slice(begin, begin + span.num_tokens)
+        begin += span.num_tokens
+        keys, values = context.kv.extend(
+            layer, span.sequence_id, span.start, key[0, :, packed], value[0, :, packed]
+        )
+        outputs.append(
+            _attend(query[0, :, packed], keys, values, scaling, sliding_window, softcap, s_aux)
+        )
+    return torch.cat(outputs, dim=1).transpose(0, 1).unsqueeze(0).contiguous(), None
+
+
+def _attend(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    scaling: float | None,
+    sliding_window: int | None,
+    softcap: float | None,
+    sinks: Tensor | None,
+) -> Tensor:
+    """query: (heads, new, head_dim), keys: (kv_heads, all, head_dim) -> (heads, new, value_dim).
+
+    The new tokens are the last of all.
+    """
+    num_new, num_all = query.shape[1], keys.shape[1]
+    if sliding_window is not None and num_new == 1 and num_all > sliding_window:
+        keys, values = keys[:, -sliding_window:], values[:, -sliding_window:]
+        num_all = sliding_window
+    whole_prompt = num_new == num_all and (sliding_window is None or num_all <= sliding_window)
+    mask = None
+    if num_new > 1 and not whole_prompt:
+        mask = _causal_mask(num_new, num_all, sliding_window)
+    if softcap or sinks is not None:
+        if num_new > 1 and mask is None:
+            mask = _causal_mask(num_new, num_all, None)
+        return _attend_plainly(query, keys, values, scaling, softcap, sinks, mask)
+    out: Tensor = scaled_dot_product_attention(
+        query.unsqueeze(0),
+        keys.unsqueeze(0),
+        values.unsqueeze(0),
+        attn_mask=mask,
+        is_causal=num_new > 1 and mask is None,
+        scale=scaling,
+        enable_gqa=query.shape[0] != keys.shape[0],
+    )
+    return out[0]
+
+
+def _causal_mask(num_new: int, num_all: int, sliding_window: int | None) -> Tensor:
+    """(new, all), True where a new token may look."""
+    query_position = torch.arange(num_all - num_new, num_all)[:, None]
+    key_position = torch.arange(num_all)[None, :]
+    mask = key_position <= query_position
+    if sliding_window is not None:
+        mask &= query_position - key_position < sliding_window
+    return mask
+
+
+def _attend_plainly(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    scaling: float | None,
+    softcap: float | None,
+    sinks: Tensor | None,
+    mask: Tensor | None,
+) -> Tensor:
+    """Attention written out in float32, for what SDPA cannot do: softcaps and attention sinks."""
+    group = query.shape[0] // keys.shape[0]
+    keys = keys.repeat_interleave(group, dim=0).float()
+    values = values.repeat_interleave(group, dim=0)
+    scale = scaling if scaling is not None else query.shape[-1] ** -0.5
+    scores = query.float() @ keys.transpose(1, 2) * scale  # (heads, new, all)
+    if softcap:
+        scores = torch.tanh(scores / softcap) * softcap
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    if sinks is not None:  # one more column per head that takes probability and gives no value
+        column = sinks.float().reshape(-1, 1, 1).expand(-1, scores.shape[1], 1)
+        probs = torch.cat([scores, column], dim=-1).softmax(-1)[..., :-1]
+    else:
+        probs = scores.softmax(-1)
+    return (probs @ values.float()).to(query.dtype)
+
+
+AttentionInterface.register(NAME, attention)

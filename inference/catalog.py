@@ -1,0 +1,72 @@
+"""Which models there are: the built-in one, those named by the operator, and those pulled."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from inference.builtin import MODEL_DIR
+from inference.config import EngineConfig
+
+BUILTIN = "vitrine-small"
+State = Literal["cold", "loading", "ready", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model that could be served. Its directory may be absent or broken; loading says so."""
+
+    name: str
+    path: Path
+    title: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """A model of the catalogue and how it stands. `detail` is a sentence or a loading phase."""
+
+    spec: ModelSpec
+    state: State
+    is_default: bool
+    detail: str = ""
+    progress: float = 0.0
+    max_context_tokens: int | None = None
+    revision: str = ""
+
+
+def discover(config: EngineConfig) -> dict[str, ModelSpec]:
+    """All models by name, the built-in one first. A later one of the same name is ignored."""
+    specs: dict[str, ModelSpec] = {}
+    for spec in _all(config):
+        specs.setdefault(spec.name, spec)
+    return specs
+
+
+def _all(config: EngineConfig) -> Iterator[ModelSpec]:
+    yield ModelSpec(
+        BUILTIN,
+        MODEL_DIR,
+        "Vitrine small",
+        "The small built-in model: small talk, arithmetic by its tools, answers from documents."
+        " It knows nothing of the world; choose a larger model for that.",
+    )
+    for entry in config.extra_models:
+        yield _from_entry(entry, config.models_dir)
+    # Pulled models lie under ORG/MODEL; a directory is a model once its config has arrived.
+    for file in sorted(config.models_dir.glob("*/*/config.json")):
+        name = f"{file.parent.parent.name}/{file.parent.name}"
+        yield ModelSpec(name, file.parent, file.parent.name, "Pulled to this machine.")
+
+
+def _from_entry(entry: str, models_dir: Path) -> ModelSpec:
+    """`NAME=PATH`, a path, or `ORG/MODEL` of a model that was or will be pulled."""
+    name, separator, location = entry.partition("=")
+    if not separator:
+        location = name
+        looks_like_path = name.startswith((".", "/", "~"))
+        name = Path(name).name if looks_like_path else name
+        if not looks_like_path:
+            return ModelSpec(name, models_dir / name, name.rpartition("/")[2], "From the hub.")
+    path = Path(location).expanduser().resolve()
+    return ModelSpec(name, path, name.rpartition("/")[2], f"From {path}.")

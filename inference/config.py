@@ -1,0 +1,33 @@
+"""How the engine is set up. Built once by the web process, sent whole to every worker."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DTYPES = ("auto", "float32", "bfloat16")
+
+
+def default_num_threads() -> int:
+    """Threads for torch: one core stays free for the web process, whose work cannot wait."""
+    return max(1, len(os.sched_getaffinity(0)) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Limits of the engine. `kv_bytes` None: a quarter of the free memory, at most 4 GiB.
+
+    `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In bfloat16 an answer
+    that is resumed may differ from the undisturbed one: prefill and decode round differently.
+    """
+
+    models_dir: Path
+    extra_models: tuple[str, ...] = ()
+    default_model: str = ""
+    num_threads: int = field(default_factory=default_num_threads)
+    max_num_sequences: int = 16
+    step_budget_tokens: int = 256
+    max_waiting: int = 256
+    kv_bytes: int | None = None
+    dtype: str = "auto"
+    watchdog_s: float = 120.0
+    max_restarts_per_minute: int = 5

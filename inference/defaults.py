@@ -1,0 +1,42 @@
+"""What a model's own files say about its use; read without torch or transformers."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inference.weights import read_config
+
+_DEFAULT_CONTEXT_TOKENS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingDefaults:
+    """The makers' sampling settings; OpenAI's where they name none."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+
+
+def read_sampling_defaults(path: Path) -> SamplingDefaults:
+    """From generation_config.json; a model made for greedy decoding gets temperature 0."""
+    try:
+        values: dict[str, Any] = json.loads((path / "generation_config.json").read_text())
+    except (OSError, ValueError):
+        return SamplingDefaults()
+    if values.get("do_sample") is False:
+        return SamplingDefaults(temperature=0.0)
+    return SamplingDefaults(
+        temperature=float(values.get("temperature") or 1.0),
+        top_p=float(values.get("top_p") or 1.0),
+        top_k=int(values.get("top_k") or 0),
+    )
+
+
+def read_context_tokens(path: Path) -> int:
+    """The longest context that a model was made for, from config.json. Raises ModelRefused."""
+    config = read_config(path)
+    text_config = config.get("text_config") or config
+    known = (text_config.get(n) for n in ("max_position_embeddings", "n_positions", "n_ctx"))
+    return int(next((value for value in known if value), _DEFAULT_CONTEXT_TOKENS))

@@ -1,0 +1,86 @@
+"""Token ids to text, as they come: never half a character, never a part of a stop string."""
+
+from collections.abc import Iterable
+
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+
+class Detokenizer:
+    """The text of one answer.
+
+    Resuming an answer means feeding all its old ids into a new Detokenizer and dropping the text:
+    priming DecodeStream with ids instead gives other text when the cut lies inside a character
+    (measured: 25 of 59 cuts wrong).
+    """
+
+    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = ()) -> None:
+        self._tokenizer = tokenizer
+        self._stream = DecodeStream(skip_special_tokens=False)
+        self._stop = StopStrings(stop)
+
+    @property
+    def matched_stop(self) -> str | None:
+        """The stop string that ended the text, once one has."""
+        return self._stop.matched
+
+    def feed(self, ids: Iterable[int]) -> str:
+        """The text that these ids add and that may be shown."""
+        text = "".join(self._step(token_id) for token_id in ids)
+        return self._stop.feed(text)
+
+    def finish(self) -> str:
+        """What was held back. An unfinished character at the very end is dropped."""
+        return self._stop.flush()
+
+    def _step(self, token_id: int) -> str:
+        try:
+            return self._stream.step(self._tokenizer, token_id) or ""
+        except Exception:  # tokenizers raises bare Exception: "Invalid prefix encountered"
+            # Seen with byte fallback vocabularies; vLLM recovers the same way (#17448).
+            self._stream = DecodeStream(skip_special_tokens=False)
+            return self._stream.step(self._tokenizer, token_id) or ""
+
+
+class StopStrings:
+    """Cuts a text in front of the first stop string, for any chunking of the text.
+
+    Only what could still become a stop string is held back, not a fixed number of characters.
+    """
+
+    def __init__(self, stop: tuple[str, ...]) -> None:
+        self._stop = tuple(s for s in stop if s)
+        self._held = ""
+        self.matched: str | None = None
+
+    def feed(self, text: str) -> str:
+        """The text that is safe to show; empty after a match."""
+        if self.matched is not None or not self._stop:
+            return text if self.matched is None else ""
+        self._held += text
+        found = min(
+            ((i, s) for s in self._stop if (i := self._held.find(s)) >= 0),
+            key=lambda hit: (hit[0] + len(hit[1]), hit[0]),
+            default=None,
+        )
+        if found is not None:
+            index, self.matched = found
+            shown, self._held = self._held[:index], ""
+            return shown
+        keep = self._longest_open_prefix()
+        shown, self._held = self._held[: len(self._held) - keep], self._held[-keep:] if keep else ""
+        return shown
+
+    def flush(self) -> str:
+        """The held back text, when the answer ends without a match."""
+        held, self._held = self._held, ""
+        return "" if self.matched is not None else held
+
+    def _longest_open_prefix(self) -> int:
+        """Length of the longest end of the held text that begins some stop string."""
+        longest = min(len(self._held), max(map(len, self._stop)) - 1)
+        for length in range(longest, 0, -1):
+            tail = self._held[-length:]
+            if any(s.startswith(tail) for s in self._stop):
+                return length
+        return 0

@@ -1,0 +1,224 @@
+"""The heart of a worker: requests in, one frame of updates per step out."""
+
+import logging
+from collections.abc import Iterable
+from time import monotonic
+
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from inference.detokenizer import Detokenizer
+from inference.errors import ContextTooLong, Overloaded, RequestError
+from inference.kv_cache import SlabKV
+from inference.messages import (
+    EngineStats,
+    Failed,
+    Finished,
+    FinishReason,
+    GenerateRequest,
+    Prefill,
+    StepFrame,
+    Tokens,
+    Update,
+)
+from inference.model_runner import ModelRunner
+from inference.sampler import sample
+from inference.scheduler import Scheduler
+from inference.sequence import Sequence
+
+logger = logging.getLogger(__name__)
+
+
+class EngineLoop:
+    """Owns the scheduler, the runner and every sequence's text. Single-threaded; does no I/O."""
+
+    def __init__(
+        self,
+        runner: ModelRunner,
+        kv: SlabKV,
+        scheduler: Scheduler,
+        tokenizer: Tokenizer,
+        *,
+        eos_ids: frozenset[int],
+        vocab_size: int,
+    ) -> None:
+        self.runner = runner
+        self.kv = kv
+        self.scheduler = scheduler
+        self.tokenizer = tokenizer
+        self.eos_ids = eos_ids
+        self.vocab_size = vocab_size
+        self._detokenizers: dict[str, Detokenizer] = {}
+        self._updates: list[tuple[str, Update]] = []
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def submit(self, request: GenerateRequest) -> None:
+        """Queue a request, or answer at once why not."""
+        try:
+            self._check(request)
+        except RequestError as error:
+            self._emit(request.request_id, Failed(error.code, str(error)))
+            return
+        sequence = Sequence(request)
+        detokenizer = Detokenizer(self.tokenizer, request.params.stop)
+        detokenizer.feed(request.output_ids)
+        if detokenizer.matched_stop is not None or self._is_full(sequence):
+            self._emit_end(sequence, detokenizer)  # resumed behind its last token
+        elif self.scheduler.add(sequence):
+            self._detokenizers[sequence.id] = detokenizer
+        else:
+            full = Overloaded(retry_after_s=5.0)
+            self._emit(sequence.id, Failed(full.code, str(full), full.retry_after_s))
+
+    def abort(self, request_id: str) -> None:
+        """End a request now; unknown ids are fine: it may just have finished."""
+        sequence = self.scheduler.find(request_id)
+        if sequence is not None:
+            self._end(sequence, "abort")
+
+    def _check(self, request: GenerateRequest) -> None:
+        num_tokens = len(request.prompt_ids) + len(request.output_ids)
+        if not request.prompt_ids:
+            raise RequestError("The prompt is empty.")
+        if len(request.prompt_ids) >= self.kv.max_context_tokens:
+            raise ContextTooLong(
+                num_prompt_tokens=len(request.prompt_ids),
+                max_context_tokens=self.kv.max_context_tokens,
+            )
+        if not all(0 <= i < self.vocab_size for i in request.prompt_ids + request.output_ids):
+            raise RequestError("The prompt holds token ids that the model does not know.")
+        if num_tokens > self.kv.max_context_tokens:
+            raise RequestError("The resumed answer is longer than the context.")
+
+    # --- the step -----------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        return self.scheduler.is_idle and not self._updates
+
+    def announce(self) -> StepFrame | None:
+        """What is known before a step runs, so that nobody waits a whole step for a sign of life."""
+        self._updates += self.scheduler.changed_positions()
+        return self._frame(step_ms=0.0) if self._updates else None
+
+    def step(self) -> Iterable[StepFrame]:
+        """Run one step; a frame before it for what was just admitted, and one after it."""
+        plan = self.scheduler.plan()
+        for sequence, num_tokens in plan:
+            if sequence.num_computed == 0 and num_tokens < sequence.num_pending:
+                self._emit(sequence.id, Prefill(0, sequence.num_to_prefill))
+        if frame := self.announce():
+            yield frame
+        started_s = monotonic()
+        if plan:
+            self._run(plan)
+        if frame := self._frame((monotonic() - started_s) * 1e3):
+            yield frame
+
+    def _run(self, plan: list[tuple[Sequence, int]]) -> None:
+        was_prefilling = [s for s, _ in plan if not s.is_decoding]
+        try:
+            due, logits = self.runner.run(plan)
+        except Exception:
+            logger.exception("a step of %d sequences failed", len(plan))
+            self._run_one_by_one(plan)
+            return
+        for sequence in was_prefilling:
+            done = min(sequence.num_computed, sequence.num_to_prefill)
+            self._emit(sequence.id, Prefill(done, sequence.num_to_prefill, sequence.num_cached))
+        self._advance(due, logits)
+
+    def _run_one_by_one(self, plan: list[tuple[Sequence, int]]) -> None:
+        """Find the culprit of a failed step: it fails alone, and its neighbours go on.
+
+        A failed step has advanced nobody, and writing the same keys twice does no harm.
+        """
+        for sequence, num_tokens in plan:
+            try:
+                due, logits = self.runner.run([(sequence, num_tokens)])
+            except Exception as error:
+                logger.exception("request %s fails by itself", sequence.id)
+                self._fail(sequence, f"The engine could not run this request: {error}")
+            else:
+                self._advance(due, logits)
+
+    def _advance(self, due: list[Sequence], logits: Tensor) -> None:
+        if not due:
+            return
+        broken = logits.isnan().any(-1).tolist()
+        ids = sample(logits, [s.request.params for s in due], [len(s.token_ids) for s in due])
+        for sequence, token_id, is_broken in zip(due, ids, broken, strict=True):
+            if is_broken:
+                self._fail(sequence, "The model produced no numbers (NaN) for this prompt.")
+            else:
+                self._take(sequence, token_id)
+
+    def _take(self, sequence: Sequence, token_id: int) -> None:
+        """A sequence has drawn a token: text goes out, and it may be the last one."""
+        params = sequence.request.params
+        if token_id in params.stop_token_ids or (
+            token_id in self.eos_ids and not params.ignore_eos
+        ):
+            if sequence.first_token_s is None:
+                sequence.first_token_s = monotonic()
+            self._end(sequence, "stop")
+            return
+        sequence.append(token_id, monotonic())
+        detokenizer = self._detokenizers[sequence.id]
+        text = detokenizer.feed([token_id])
+        self._emit(
+            sequence.id,
+            Tokens(text, (token_id,), sequence.num_output, sequence.tokens_per_s()),
+        )
+        if detokenizer.matched_stop is not None:
+            self._end(sequence, "stop")
+        elif self._is_full(sequence):
+            self._end(sequence, "length")
+
+    def _is_full(self, sequence: Sequence) -> bool:
+        return (
+            sequence.num_output >= sequence.request.params.max_tokens
+            or len(sequence.token_ids) >= self.kv.max_context_tokens
+        )
+
+    # --- ends ---------------------------------------------------------------------------------
+
+    def _end(self, sequence: Sequence, reason: FinishReason) -> None:
+        self.scheduler.remove(sequence)
+        self._emit_end(sequence, self._detokenizers.pop(sequence.id), reason)
+
+    def _emit_end(
+        self, sequence: Sequence, detokenizer: Detokenizer, reason: FinishReason | None = None
+    ) -> None:
+        if text := detokenizer.finish():
+            self._emit(sequence.id, Tokens(text, (), sequence.num_output))
+        stop = detokenizer.matched_stop
+        reason = reason or ("stop" if stop is not None else "length")
+        timings = sequence.timings(monotonic())
+        self._emit(sequence.id, Finished(reason, sequence.usage(), timings, stop))
+
+    def _fail(self, sequence: Sequence, message: str) -> None:
+        self.scheduler.remove(sequence)
+        del self._detokenizers[sequence.id]
+        self._emit(sequence.id, Failed("generation_failed", message))
+
+    # --- frames -------------------------------------------------------------------------------
+
+    def _emit(self, request_id: str, update: Update) -> None:
+        self._updates.append((request_id, update))
+
+    def _frame(self, step_ms: float) -> StepFrame | None:
+        if not self._updates:
+            return None
+        updates, self._updates = tuple(self._updates), []
+        return StepFrame(
+            updates,
+            EngineStats(
+                num_running=len(self.scheduler.running),
+                num_waiting=len(self.scheduler.waiting),
+                kv_tokens_used=self.kv.used_tokens,
+                kv_tokens_total=self.kv.capacity_tokens,
+                step_ms=step_ms,
+            ),
+        )

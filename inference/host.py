@@ -1,0 +1,278 @@
+"""One model's worker process, seen from the web process: spawned, watched, replaced when it dies.
+
+A request outlives the worker. When a worker dies, the next one gets the prompt and the tokens that
+were emitted, and goes on behind them; the caller notices a pause. A request that was on board twice
+when a worker died is failed, because it may be the cause.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+
+from inference.catalog import ModelSpec, ModelState, State
+from inference.channel import AsyncChannel
+from inference.config import EngineConfig
+from inference.messages import (
+    Abort,
+    EngineStats,
+    Failed,
+    Finished,
+    GenerateRequest,
+    LoadFailed,
+    Loading,
+    ModelInfo,
+    Ready,
+    Shutdown,
+    StepFrame,
+    Submit,
+    Timings,
+    Tokens,
+    Update,
+    Usage,
+    WorkerSetup,
+)
+
+logger = logging.getLogger(__name__)
+MAX_DEATHS = 2  # of workers with the same request on board
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A request on its way, with all that is needed to send it again."""
+
+    request: GenerateRequest
+    updates: "asyncio.Queue[Update]" = field(default_factory=asyncio.Queue)
+    output_ids: list[int] = field(default_factory=list)
+    num_deaths: int = 0
+    aborted: bool = False
+    ended: bool = False
+
+    def hear(self, update: Update) -> None:
+        if isinstance(update, Tokens):
+            self.output_ids += update.ids
+        self.ended = self.ended or isinstance(update, Finished | Failed)
+        self.updates.put_nowait(update)
+
+    def hear_aborted(self) -> None:
+        """Answer an abort in the worker's place, while there is none."""
+        usage = Usage(len(self.request.prompt_ids), 0, len(self.output_ids))
+        self.hear(Finished("abort", usage, Timings()))
+
+    def as_resumed(self) -> GenerateRequest:
+        output_ids = self.request.output_ids + tuple(self.output_ids)
+        return replace(self.request, output_ids=output_ids)
+
+
+class WorkerHost:
+    """Supervises the worker of one model. All methods run on the event loop."""
+
+    def __init__(self, spec: ModelSpec, config: EngineConfig, changed: Callable[[], None]) -> None:
+        self.spec = spec
+        self.config = config
+        self.state: State = "cold"
+        self.detail = ""
+        self.progress = 0.0
+        self.info: ModelInfo | None = None
+        self.stats = EngineStats()
+        self.pid: int | None = None
+        self.num_restarts = 0
+        self._changed = changed
+        self._flights: dict[str, _Flight] = {}
+        self._channel: AsyncChannel | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._deaths_s: deque[float] = deque()
+
+    def as_state(self, *, is_default: bool) -> ModelState:
+        return ModelState(
+            spec=self.spec,
+            state=self.state,
+            is_default=is_default,
+            detail=self.detail,
+            progress=self.progress,
+            max_context_tokens=self.info.max_context_tokens if self.info else None,
+            revision=self.info.revision if self.info else "",
+        )
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Spawn the worker if there is none; a failed model is tried again."""
+        if self.state in ("loading", "ready"):
+            return
+        self._deaths_s.clear()
+        self._set_state("loading", "starting")
+        supervise = self._supervise(previous=self._task)
+        self._task = asyncio.create_task(supervise, name=f"host {self.spec.name}")
+
+    async def close(self) -> None:
+        """End the worker; requests on board are failed."""
+        if self._task is not None:
+            if self._channel is not None:
+                self._channel.send(Shutdown())
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        self._fail_all("engine_closed", "The engine was shut down.")
+        self._set_state("cold", "")
+
+    async def _supervise(self, previous: "asyncio.Task[None] | None") -> None:
+        if previous is not None:  # of a model that failed, still burying its worker
+            await asyncio.gather(previous, return_exceptions=True)
+        while True:
+            try:
+                reason = await self._run_worker()
+            except OSError as error:
+                reason = f"it could not be started: {error}"
+            if reason is None:
+                return
+            logger.warning("the worker of %s ended: %s", self.spec.name, reason)
+            self._blame_flights(reason)
+            if self._died_too_often():
+                self._give_up("worker_died", f"The engine worker died again and again: {reason}.")
+                return
+            self.num_restarts += 1
+            self._set_state("loading", "restarting")
+            await asyncio.sleep(min(10.0, 0.1 * 2 ** len(self._deaths_s)))
+
+    async def _run_worker(self) -> str | None:
+        """One worker from its start to its end: why it died, or None if the model does not load."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "inference.worker", str(theirs.fileno())),
+                pass_fds=[theirs.fileno()],
+                env=_worker_environment(self.config),
+            )
+        self.pid = process.pid
+        self._channel = await AsyncChannel.open(ours)
+        try:
+            self._channel.send(WorkerSetup(self.config, self.spec.name, self.spec.path))
+            return await self._pump(self._channel)
+        finally:
+            self._channel.close()
+            self._channel = self.pid = None
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+    async def _pump(self, channel: AsyncChannel) -> str | None:
+        """Hand out what the worker says until it has nothing more to say."""
+        while True:
+            is_busy = self.state == "ready" and bool(self._flights)
+            try:
+                async with asyncio.timeout(self.config.watchdog_s if is_busy else None):
+                    value = await channel.receive()
+            except EOFError:
+                return "its process died"
+            except TimeoutError:
+                return f"no step for {self.config.watchdog_s:g} s"
+            match value:
+                case StepFrame(updates, stats):
+                    self.stats = stats
+                    for request_id, update in updates:
+                        if flight := self._flights.get(request_id):
+                            flight.hear(update)
+                case Loading(phase, fraction):
+                    self._set_state("loading", phase, fraction)
+                case Ready(info, load_s):
+                    self._become_ready(info, load_s, channel)
+                case LoadFailed(code, message):
+                    self._give_up(code, message)
+                    return None
+
+    def _become_ready(self, info: ModelInfo, load_s: float, channel: AsyncChannel) -> None:
+        logger.info("%s is ready after %.1f s", self.spec.name, load_s)
+        self.info = info
+        self._set_state("ready", "", 1.0)
+        for flight in self._flights.values():
+            if flight.aborted and not flight.ended:
+                flight.hear_aborted()  # its abort went down with the last worker
+            elif not flight.ended:
+                channel.send(Submit(flight.as_resumed()))
+
+    def _died_too_often(self) -> bool:
+        now_s = monotonic()
+        self._deaths_s.append(now_s)
+        while self._deaths_s[0] < now_s - 60:
+            self._deaths_s.popleft()
+        return len(self._deaths_s) > self.config.max_restarts_per_minute
+
+    def _blame_flights(self, reason: str) -> None:
+        for flight in list(self._flights.values()):
+            flight.num_deaths += self.state == "ready"
+            if flight.num_deaths >= MAX_DEATHS:
+                message = f"The engine worker died {MAX_DEATHS} times on this request ({reason})."
+                flight.hear(Failed("generation_failed", message))
+
+    def _give_up(self, code: str, message: str) -> None:
+        self._set_state("failed", message)
+        self._fail_all(code, message)
+
+    def _fail_all(self, code: str, message: str) -> None:
+        for flight in self._flights.values():
+            if not flight.ended:
+                flight.hear(Failed(code, message))
+
+    def _set_state(self, state: State, detail: str, progress: float = 0.0) -> None:
+        self.state, self.detail, self.progress = state, detail, progress
+        if state == "loading":
+            for flight in self._flights.values():
+                flight.hear(Loading(detail, progress))
+        self._changed()
+
+    # --- requests -----------------------------------------------------------------------------
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
+        """The updates of one request; ends after `Finished` or `Failed`.
+
+        Leaving the iterator early aborts the request at the worker's next step.
+        """
+        self.start()
+        flight = self._flights[request.request_id] = _Flight(request)
+        if self.state == "ready" and self._channel is not None:
+            self._channel.send(Submit(request))
+        else:
+            flight.hear(Loading(self.detail, self.progress))
+        try:
+            while True:
+                update = await flight.updates.get()
+                yield update
+                if isinstance(update, Finished | Failed):
+                    return
+        finally:
+            if not flight.ended:
+                self.abort(request.request_id)
+            del self._flights[request.request_id]
+
+    def abort(self, request_id: str) -> None:
+        """Stop a request at the next step; its `Finished("abort")` still comes to who listens."""
+        flight = self._flights.get(request_id)
+        if flight is not None:
+            flight.aborted = True
+        if self.state == "ready" and self._channel is not None:
+            self._channel.send(Abort(request_id))
+        elif flight is not None and not flight.ended:
+            flight.hear_aborted()
+
+
+def _worker_environment(config: EngineConfig) -> dict[str, str]:
+    threads = str(config.num_threads)
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        # Spinning threads collapse when the web process needs a core: 49 against 104 tok/s measured.
+        "GOMP_SPINCOUNT": "0",
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    }

@@ -1,0 +1,214 @@
+"""The values that cross between the web process and an engine worker, and nothing else.
+
+Requests go down as `GenerateRequest`; what happens to them comes back as `Update`s, all updates of
+one engine step in one `StepFrame`. Every value is frozen, so that it may be shared between tasks.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from inference.config import EngineConfig
+
+Priority = Literal["interactive", "api", "background"]
+FinishReason = Literal["stop", "length", "abort"]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How to draw tokens. `seed` is always resolved by the caller, so that a replay draws the same.
+
+    `temperature` 0 is greedy. `top_k` 0, `top_p` 1 and `min_p` 0 switch each filter off.
+    `stop` strings end the text in front of them; `stop_token_ids` end it at the id.
+    """
+
+    max_tokens: int
+    seed: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    ignore_eos: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """One answer to generate.
+
+    `output_ids` are tokens of this answer that were emitted before (by a worker that died, or
+    before a restart of the web process): generation goes on behind them and emits only what is new.
+    `user` is the fair-share key, opaque to the engine.
+    """
+
+    request_id: str
+    model: str
+    prompt_ids: tuple[int, ...]
+    params: SamplingParams
+    output_ids: tuple[int, ...] = ()
+    user: str = ""
+    priority: Priority = "interactive"
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Waiting. `position` counts from 1; `wait_s` is an estimate, None while nothing is known."""
+
+    position: int
+    wait_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """Reading the prompt: `num_done` of `num_total` tokens, `num_cached` of them from the cache."""
+
+    num_done: int
+    num_total: int
+    num_cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """New tokens. `text` may be empty while a character or a stop string is still open."""
+
+    text: str
+    ids: tuple[int, ...]
+    num_output: int
+    tokens_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Durations of one request in the worker, in milliseconds; ttft counts from its arrival."""
+
+    queued_ms: float = 0.0
+    prefill_ms: float = 0.0
+    ttft_ms: float = 0.0
+    decode_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one request. Cached tokens are a part of the prompt tokens."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last update of a request that ended well. `stop` names the stop string that matched."""
+
+    reason: FinishReason
+    usage: Usage
+    timings: Timings
+    stop: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The last update of a request that could not go on; `code` is an EngineError's."""
+
+    code: str
+    message: str
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The model is not ready yet; `phase` is a word for people, `fraction` runs from 0 to 1."""
+
+    phase: str
+    fraction: float
+
+
+Update = Loading | Queued | Prefill | Tokens | Finished | Failed
+"""What a request can hear; exactly one `Finished` or `Failed` comes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What a loaded model is. `revision` changes whenever its files do."""
+
+    name: str
+    revision: str
+    architecture: str
+    num_parameters: int
+    weights_bytes: int
+    max_context_tokens: int
+    dtype: str
+    device: str
+
+
+# --- down the pipe ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSetup:
+    """The first value that a worker receives."""
+
+    config: EngineConfig
+    model: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    request: GenerateRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Stop a request at the next step; answered by `Finished(reason="abort")`."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """End the worker process; whatever still runs is dropped without an answer."""
+
+
+ToWorker = Submit | Abort | Shutdown
+
+# --- up the pipe -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The self-test passed and a canary token was generated."""
+
+    info: ModelInfo
+    load_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadFailed:
+    """The model cannot be served; the process ends after this."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """A picture of the worker after a step."""
+
+    num_running: int = 0
+    num_waiting: int = 0
+    kv_tokens_used: int = 0
+    kv_tokens_total: int = 0
+    step_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepFrame:
+    """All updates of one step: (request_id, update) in order, and the state after it."""
+
+    updates: tuple[tuple[str, Update], ...]
+    stats: EngineStats = field(default_factory=EngineStats)
+
+
+FromWorker = Loading | Ready | LoadFailed | StepFrame

@@ -1,0 +1,60 @@
+"""One step of the model: a plan of sequences becomes packed tensors and comes back as logits."""
+
+import torch
+from torch import Tensor, nn
+
+from inference import attention
+from inference.attention import Span, StepContext
+from inference.kv_cache import SlabKV
+from inference.sequence import Sequence
+
+
+class ModelRunner:
+    """Runs a loaded model over the KV cache. Knows nothing of queues, text or processes."""
+
+    def __init__(self, model: nn.Module, kv: SlabKV) -> None:
+        self.model = model
+        self.kv = kv
+
+    @torch.inference_mode()
+    def run(self, plan: list[tuple[Sequence, int]]) -> tuple[list[Sequence], Tensor]:
+        """Compute the planned tokens and advance `num_computed`.
+
+        Returns the sequences that now need a token, and their logits: (sequences, vocab).
+        A sequence in the middle of its prompt gets none.
+        """
+        ids: list[int] = []
+        positions: list[int] = []
+        spans: list[Span] = []
+        last_rows: list[int] = []
+        due: list[Sequence] = []
+        for sequence, num_tokens in plan:
+            start, end = sequence.num_computed, sequence.num_computed + num_tokens
+            ids += sequence.token_ids[start:end]
+            positions += range(start, end)
+            spans.append(Span(sequence.id, start, num_tokens))
+            if end == len(sequence.token_ids):
+                due.append(sequence)
+                last_rows.append(len(ids) - 1)
+        # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
+        logits = self._forward(ids, positions, spans, last_rows or [len(ids) - 1])
+        for sequence, num_tokens in plan:
+            sequence.num_computed += num_tokens
+        return due, logits[: len(due)]
+
+    def _forward(
+        self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
+    ) -> Tensor:
+        attention.set_context(StepContext(self.kv, spans))
+        try:
+            output = self.model(
+                input_ids=torch.tensor([ids]),
+                position_ids=torch.tensor([positions]),
+                use_cache=False,
+                logits_to_keep=torch.tensor(rows),
+            )
+        finally:
+            attention.set_context(None)
+        logits: Tensor = output.logits[0]
+        # Ten of the 173 model files know no logits_to_keep and return every row.
+        return logits if logits.shape[0] == len(rows) else logits[rows]

@@ -1,0 +1,92 @@
+"""Logits to token ids, with noise that depends on nothing but (seed, position, token id).
+
+So the same seed draws the same tokens in any batch, beside any neighbours and after a resume: no
+generator state exists that could be lost. The draw is the Gumbel trick (Maddison et al. 2014):
+argmax(logits / temperature + noise) samples from the softmax. The noise is a counter-based hash in
+the manner of Salmon et al. 2011 ("Parallel random numbers: as easy as 1, 2, 3"), with the 32-bit
+finalizer of murmur3 as its mixer.
+"""
+
+from collections.abc import Sequence as Rows
+
+import torch
+from torch import Tensor
+
+from inference.messages import SamplingParams
+
+_MASK = 0xFFFFFFFF
+NUM_CANDIDATES = 256  # enough for every usual top_k and top_p; a row that needs more gets all
+
+
+def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> list[int]:
+    """One token id per row.
+
+    logits: (rows, vocab), any float type; `positions[i]` is the absolute position of the token
+    that row i draws. Greedy rows cost an argmax only.
+    """
+    greedy = logits.argmax(-1).tolist()
+    drawn = [i for i, p in enumerate(params) if p.temperature > 0]
+    if drawn:
+        ids = _draw(
+            logits[drawn].float(), [params[i] for i in drawn], [positions[i] for i in drawn]
+        )
+        for row, token_id in zip(drawn, ids.tolist(), strict=True):
+            greedy[row] = token_id
+    return [int(token_id) for token_id in greedy]
+
+
+def _draw(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
+    """logits: (rows, vocab) float32 -> ids: (rows,)."""
+    temperature = torch.tensor([[max(p.temperature, 1e-5)] for p in params])
+    scaled = logits / temperature
+    num_candidates = min(NUM_CANDIDATES, scaled.shape[1])
+    values, ids = scaled.topk(num_candidates, dim=-1)  # (rows, candidates), descending
+    log_total = scaled.logsumexp(-1, keepdim=True)
+    if _needs_all(values, log_total, params, scaled.shape[1]):
+        values, ids = scaled.sort(dim=-1, descending=True)
+    keep = _kept(values, log_total, params)
+    noise = gumbel_noise(torch.tensor([p.seed for p in params]), torch.tensor(list(positions)), ids)
+    best = (values + noise).masked_fill(~keep, float("-inf")).argmax(-1, keepdim=True)
+    return ids.gather(1, best).squeeze(1)
+
+
+def _needs_all(
+    values: Tensor, log_total: Tensor, params: Rows[SamplingParams], vocab_size: int
+) -> bool:
+    """Whether some row's filters may keep more tokens than the candidates."""
+    if values.shape[1] == vocab_size:
+        return False
+    mass = (values - log_total).exp().sum(-1).tolist()
+    return any(
+        not 0 < p.top_k <= values.shape[1] and mass[row] < p.top_p for row, p in enumerate(params)
+    )
+
+
+def _kept(values: Tensor, log_total: Tensor, params: Rows[SamplingParams]) -> Tensor:
+    """Which candidates survive top_k, top_p and min_p. values: (rows, candidates) descending."""
+    probs = (values - log_total).exp()
+    mass_before = probs.cumsum(-1) - probs
+    rank = torch.arange(values.shape[1])
+    top_k = torch.tensor([[p.top_k if p.top_k > 0 else values.shape[1]] for p in params])
+    top_p = torch.tensor([[p.top_p] for p in params])
+    min_p = torch.tensor([[p.min_p] for p in params])
+    keep = (rank < top_k) & (mass_before < top_p) & (probs >= min_p * probs[:, :1])
+    keep[:, 0] = True  # the most likely token always survives
+    return keep
+
+
+def gumbel_noise(seeds: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
+    """Gumbel(0, 1) noise. seeds: (rows,) int64, positions: (rows,), ids: (rows, n) -> (rows, n)."""
+    low, high = seeds & _MASK, (seeds >> 32) & _MASK
+    key = _mix(_mix(low) ^ _mix(high ^ 0x9E3779B9) ^ _mix(positions * 0x85EBCA6B))
+    bits = _mix(key[:, None] ^ _mix(ids * 0xC2B2AE35 + 1))
+    uniform = (bits.double() + 0.5) / 2**32  # never 0 or 1
+    return -torch.log(-torch.log(uniform)).float()
+
+
+def _mix(h: Tensor) -> Tensor:
+    """murmur3's 32-bit finalizer, in int64 so that torch's missing uint32 does no harm."""
+    h = h & _MASK
+    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & _MASK
+    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & _MASK
+    return h ^ (h >> 16)

@@ -1,0 +1,87 @@
+"""One sequence in the engine: its tokens, and how far they are computed."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+
+from inference.messages import GenerateRequest, Timings, Usage
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """The state of one request between steps. Knows integers and times, no tensors.
+
+    `token_ids` is the prompt followed by the output. The first `num_computed` of them have their
+    keys and values in the KV cache; the rest is computed by the next steps. When nothing is left
+    but the last token, the sequence decodes; before that it prefills. A sequence that comes back
+    (preempted, or resumed after a crash) simply has more to prefill.
+    """
+
+    request: GenerateRequest
+    arrived_s: float = field(default_factory=monotonic)
+    token_ids: list[int] = field(init=False)
+    num_computed: int = 0
+    num_to_prefill: int = field(init=False)
+    num_cached: int = 0
+    admitted_s: float | None = None
+    first_token_s: float | None = None
+    last_token_s: float | None = None
+    reported_position: int = 0
+    aborted: bool = False
+
+    def __post_init__(self) -> None:
+        self.token_ids = [*self.request.prompt_ids, *self.request.output_ids]
+        self.num_to_prefill = len(self.token_ids)
+
+    @property
+    def id(self) -> str:
+        return self.request.request_id
+
+    @property
+    def num_prompt(self) -> int:
+        return len(self.request.prompt_ids)
+
+    @property
+    def num_output(self) -> int:
+        return len(self.token_ids) - self.num_prompt
+
+    @property
+    def num_pending(self) -> int:
+        """Tokens whose keys and values are not computed yet."""
+        return len(self.token_ids) - self.num_computed
+
+    @property
+    def is_decoding(self) -> bool:
+        return self.num_pending == 1 and self.num_computed >= self.num_to_prefill
+
+    def forget_computed(self) -> None:
+        """The KV cache of this sequence was given away: everything has to be prefilled again."""
+        self.num_computed = 0
+        self.num_to_prefill = len(self.token_ids)
+
+    def append(self, token_id: int, now_s: float) -> None:
+        if self.first_token_s is None:
+            self.first_token_s = now_s
+        self.last_token_s = now_s
+        self.token_ids.append(token_id)
+
+    def tokens_per_s(self) -> float:
+        """Decode speed since the first token of this worker; 0 before the second."""
+        if self.first_token_s is None or self.last_token_s is None:
+            return 0.0
+        elapsed_s = self.last_token_s - self.first_token_s
+        num_decoded = self.num_output - len(self.request.output_ids) - 1
+        return num_decoded / elapsed_s if elapsed_s > 0 else 0.0
+
+    def usage(self) -> Usage:
+        return Usage(self.num_prompt, min(self.num_cached, self.num_prompt), self.num_output)
+
+    def timings(self, now_s: float) -> Timings:
+        """Durations up to `now_s`; what has not begun counts 0."""
+        admitted_s = self.admitted_s if self.admitted_s is not None else now_s
+        first_s = self.first_token_s if self.first_token_s is not None else now_s
+        return Timings(
+            queued_ms=(admitted_s - self.arrived_s) * 1e3,
+            prefill_ms=max(0.0, first_s - admitted_s) * 1e3,
+            ttft_ms=(first_s - self.arrived_s) * 1e3,
+            decode_ms=max(0.0, now_s - first_s) * 1e3,
+        )

@@ -1,0 +1,105 @@
+"""What a model directory holds, read from file headers: no torch, nothing loaded."""
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inference.errors import ModelRefused
+
+_MAX_HEADER_BYTES = 100 * 2**20  # the limit of the safetensors library itself
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The sum of a directory's safetensors files. `size_bytes` is what lies on disk."""
+
+    num_parameters: int
+    size_bytes: int
+    revision: str
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """config.json of a model directory. Raises ModelRefused with a sentence for people."""
+    file = path / "config.json"
+    try:
+        config = json.loads(file.read_text())
+    except FileNotFoundError:
+        raise ModelRefused(
+            f"{path} holds no config.json, so it is no Hugging Face model."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelRefused(f"{file} cannot be read: {error}") from error
+    if not isinstance(config, dict):
+        raise ModelRefused(f"{file} is no JSON object.")
+    return config
+
+
+def check_servable(config: dict[str, Any]) -> None:
+    """Refuse from config.json alone what can never be served. Raises ModelRefused."""
+    architectures = config.get("architectures") or []
+    if config.get("auto_map"):
+        raise ModelRefused(
+            "This model brings its own Python code. Vitrine never runs code from a model's files."
+        )
+    if architectures and not any(
+        "CausalLM" in a or "ConditionalGeneration" in a for a in architectures
+    ):
+        raise ModelRefused(
+            f"{architectures[0]} is no causal language model; it cannot write answers."
+        )
+
+
+def read_weights(path: Path) -> Weights:
+    """Count parameters and bytes from the safetensors headers. Raises ModelRefused."""
+    files = sorted(path.glob("*.safetensors"))
+    if not files:
+        raise ModelRefused(
+            f"{path} holds no safetensors files. Pickled weights (.bin, .pt) can run code when they"
+            " are opened and are never loaded."
+        )
+    digest = hashlib.sha256((path / "config.json").read_bytes())
+    num_parameters = size_bytes = 0
+    for file in files:
+        header_bytes, header = _read_header(file)
+        digest.update(file.name.encode() + header_bytes + _ends_of(file))
+        size_bytes += file.stat().st_size
+        num_parameters += sum(_num_elements(t) for n, t in header.items() if n != "__metadata__")
+    return Weights(num_parameters, size_bytes, digest.hexdigest()[:16])
+
+
+def _read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
+    try:
+        with file.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > min(_MAX_HEADER_BYTES, file.stat().st_size):
+                raise ValueError(f"its header claims {length} bytes")
+            raw = stream.read(length)
+        header = json.loads(raw)
+        _check_offsets(header, data_bytes=file.stat().st_size - 8 - length)
+    except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError) as error:
+        raise ModelRefused(f"{file.name} is no sound safetensors file: {error}") from error
+    return raw, header
+
+
+def _check_offsets(header: dict[str, Any], data_bytes: int) -> None:
+    for name, tensor in header.items():
+        if name != "__metadata__" and not 0 <= tensor["data_offsets"][1] <= data_bytes:
+            raise ValueError(f"tensor {name} lies outside of the file (is it cut short?)")
+
+
+def _num_elements(tensor: dict[str, Any]) -> int:
+    product = 1
+    for size in tensor["shape"]:
+        product *= int(size)
+    return product
+
+
+def _ends_of(file: Path) -> bytes:
+    """A megabyte from either end: enough to tell two fine-tunes apart without reading all of it."""
+    with file.open("rb") as stream:
+        head = stream.read(2**20)
+        stream.seek(max(0, file.stat().st_size - 2**20))
+        return hashlib.sha256(head + stream.read(2**20)).digest()

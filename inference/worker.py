@@ -1,0 +1,145 @@
+"""The worker process: one model on one device, spoken to over one socket.
+
+It is a process of its own because a fault of a device or a kernel must never poison the web process,
+and it ends when the web process does. Three threads: the loop below, one that reads requests, and
+one that writes frames, so that the model never waits for the web process.
+"""
+
+import ctypes
+import gc
+import logging
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from inference.channel import BlockingChannel
+from inference.errors import ModelError
+from inference.messages import (
+    Abort,
+    Failed,
+    FromWorker,
+    GenerateRequest,
+    LoadFailed,
+    Loading,
+    Ready,
+    SamplingParams,
+    Shutdown,
+    Submit,
+    WorkerSetup,
+)
+
+if TYPE_CHECKING:
+    from inference.engine_loop import EngineLoop
+
+logger = logging.getLogger("inference.worker")
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """`python -m inference.worker FD`: serve the socket that was inherited as FD."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches the whole group; the parent decides
+    channel = BlockingChannel(socket.socket(fileno=int(sys.argv[1])))
+    outbox: queue.SimpleQueue[FromWorker | None] = queue.SimpleQueue()
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    try:
+        setup: WorkerSetup = channel.receive()
+    except EOFError:
+        return
+    threading.Thread(target=_read, args=(channel, inbox), daemon=True).start()
+    writer = threading.Thread(target=_write, args=(channel, outbox), daemon=True)
+    writer.start()
+    try:
+        _serve(setup, inbox, outbox)
+    finally:
+        outbox.put(None)
+        writer.join(timeout=5)
+
+
+def _read(channel: BlockingChannel, inbox: "queue.SimpleQueue[Any]") -> None:
+    while True:
+        try:
+            inbox.put(channel.receive())
+        except (EOFError, OSError):
+            os._exit(0)  # the web process is gone: nobody is left to answer
+
+
+def _write(channel: BlockingChannel, outbox: "queue.SimpleQueue[FromWorker | None]") -> None:
+    while (value := outbox.get()) is not None:
+        try:
+            channel.send(value)
+        except OSError:
+            os._exit(0)
+
+
+def _serve(
+    setup: WorkerSetup,
+    inbox: "queue.SimpleQueue[Any]",
+    outbox: "queue.SimpleQueue[FromWorker | None]",
+) -> None:
+    started_s = monotonic()
+    outbox.put(Loading("starting", 0.0))
+    try:
+        from inference.assembly import (
+            assemble,
+        )  # torch is imported here, with the socket already up
+
+        loop, info = assemble(
+            setup.model, setup.path, setup.config, lambda p, f: outbox.put(Loading(p, f))
+        )
+        _canary(loop)
+    except ModelError as error:
+        outbox.put(LoadFailed(error.code, str(error)))
+        return
+    except Exception as error:
+        logger.exception("loading %s failed", setup.model)
+        outbox.put(LoadFailed("model_error", f"{type(error).__name__}: {error}"))
+        return
+    gc.collect()
+    gc.freeze()  # the model's objects are never garbage; do not walk them again
+    outbox.put(Ready(info, monotonic() - started_s))
+    while _take_requests(loop, inbox):
+        for frame in loop.step():
+            outbox.put(frame)
+
+
+def _take_requests(loop: "EngineLoop", inbox: "queue.SimpleQueue[Any]") -> bool:
+    """Move what has arrived into the loop; waits when there is nothing to run. False: shut down."""
+    if loop.is_idle:
+        loop.kv.check()
+    while True:
+        try:
+            value = inbox.get(block=loop.is_idle)
+        except queue.Empty:
+            return True
+        match value:
+            case Submit(request):
+                loop.submit(request)
+            case Abort(request_id):
+                loop.abort(request_id)
+            case Shutdown():
+                return False
+
+
+def _canary(loop: "EngineLoop") -> None:
+    """Ready means that a token was generated, not that a process runs."""
+    loop.submit(
+        GenerateRequest("canary", "", (1, 2, 3), SamplingParams(max_tokens=1, ignore_eos=True))
+    )
+    while not loop.is_idle:
+        for frame in loop.step():
+            for _, update in frame.updates:
+                if isinstance(update, Failed):
+                    raise ModelError(f"The canary token failed: {update.message}")
+
+
+if __name__ == "__main__":
+    main()

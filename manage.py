@@ -1,0 +1,19 @@
+#!/usr/bin/env python
+"""Django's command line for Vitrine; `serve` starts everything."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+    from django.core.management import execute_from_command_line
+
+    from webapp.serving.on_demand import servers_for
+
+    with servers_for(sys.argv):
+        execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Small models on disk, made once per run."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from inference import Engine, EngineConfig
+from tests.inference.tiny_models import make_model
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A qwen3 with random weights and wide logits."""
+    return make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+def engine_config(path: Path, **settings: object) -> EngineConfig:
+    return EngineConfig(
+        models_dir=path.parent / "pulled",
+        extra_models=(f"tiny={path}",),
+        default_model="tiny",
+        num_threads=1,
+        kv_bytes=64 * 2**20,
+        dtype="float32",  # parity to the last token: bfloat16 rounds prefill and decode differently
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+async def engine(tiny_model: Path) -> AsyncIterator[Engine]:
+    """A real engine with a real worker process on the small model."""
+    running = Engine(engine_config(tiny_model))
+    yield running
+    await running.close()

@@ -1,0 +1,283 @@
+"""The engine with a real worker process: parity, batching, stop, abort, death, bad requests."""
+
+import asyncio
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from inference import (
+    Engine,
+    EngineConfig,
+    Failed,
+    Finished,
+    GenerateRequest,
+    Loading,
+    Prefill,
+    Queued,
+    SamplingParams,
+    Tokens,
+    UnknownModel,
+    Update,
+)
+from tests.inference.conftest import engine_config
+
+PROMPTS = [
+    tuple((7 * i + j * 13) % 300 + 3 for j in range(n)) for i, n in enumerate((1, 9, 40, 130))
+]
+
+
+def _request(name: str, prompt: tuple[int, ...], **params: object) -> GenerateRequest:
+    settings: dict[str, object] = {"max_tokens": 24, "temperature": 0.0, **params}
+    return GenerateRequest(name, "tiny", prompt, SamplingParams(**settings))  # type: ignore[arg-type]
+
+
+async def _run(engine: Engine, request: GenerateRequest) -> list[Update]:
+    return [update async for update in engine.generate(request)]
+
+
+def _ids(updates: list[Update]) -> list[int]:
+    return [i for u in updates if isinstance(u, Tokens) for i in u.ids]
+
+
+def _text(updates: list[Update]) -> str:
+    return "".join(u.text for u in updates if isinstance(u, Tokens))
+
+
+def _end(updates: list[Update]) -> Finished:
+    assert isinstance(updates[-1], Finished), updates[-1]
+    return updates[-1]
+
+
+async def test_greedy_answers_equal_transformers_generate(engine: Engine, tiny_model: Path) -> None:
+    """Alone and in one batch, over chunked prefill, the tokens are transformers' own."""
+    model = AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float32)
+    expected = []
+    for prompt in PROMPTS:
+        ids = model.generate(
+            torch.tensor([prompt]),
+            max_new_tokens=24,
+            do_sample=False,
+            eos_token_id=2,
+            pad_token_id=0,
+        )[0, len(prompt) :].tolist()
+        expected.append(ids[: ids.index(2)] if 2 in ids else ids)
+    alone = [_ids(await _run(engine, _request(f"a{i}", p))) for i, p in enumerate(PROMPTS)]
+    together = await asyncio.gather(
+        *(_run(engine, _request(f"t{i}", p)) for i, p in enumerate(PROMPTS))
+    )
+    assert alone == expected
+    assert [_ids(updates) for updates in together] == expected
+
+
+async def test_updates_tell_the_story_in_order(engine: Engine) -> None:
+    updates = await _run(engine, _request("r", PROMPTS[3], ignore_eos=True))
+    kinds = [type(u) for u in updates]
+    assert kinds == sorted(
+        kinds,
+        key=[Loading, Queued, Prefill, Tokens, Finished].index,  # type: ignore[arg-type]
+    )
+    done = [u.num_done for u in updates if isinstance(u, Prefill)]
+    assert done == sorted(done)
+    assert done[-1] == len(PROMPTS[3])
+    end = _end(updates)
+    assert (end.usage.prompt_tokens, end.usage.completion_tokens) == (130, 24)
+    assert end.timings.ttft_ms >= end.timings.prefill_ms > 0
+    assert [u.num_output for u in updates if isinstance(u, Tokens)][-1] == 24
+
+
+async def test_a_seed_draws_the_same_beside_any_neighbours(engine: Engine) -> None:
+    params = {"temperature": 1.0, "seed": 42, "max_tokens": 40}
+    alone = await _run(engine, _request("alone", PROMPTS[1], **params))
+    crowd = [
+        _run(engine, _request(f"n{i}", PROMPTS[i % 4], temperature=0.7, seed=i)) for i in range(6)
+    ]
+    beside, *_ = await asyncio.gather(_run(engine, _request("b", PROMPTS[1], **params)), *crowd)
+    assert _ids(alone) == _ids(beside)
+    other = await _run(engine, _request("o", PROMPTS[1], **{**params, "seed": 43}))
+    assert _ids(alone) != _ids(other)
+
+
+async def test_a_stop_string_ends_the_text_in_front_of_it(engine: Engine) -> None:
+    params = {"temperature": 1.0, "seed": 3, "max_tokens": 60, "ignore_eos": True}
+    whole = _text(await _run(engine, _request("whole", PROMPTS[2], **params)))
+    middle = len(whole) // 2
+    stop = whole[middle : middle + 3]
+    updates = await _run(engine, _request("cut", PROMPTS[2], stop=(stop,), **params))
+    assert _text(updates) == whole[: whole.index(stop)]
+    assert (_end(updates).reason, _end(updates).stop) == ("stop", stop)
+
+
+async def test_leaving_the_iterator_frees_the_engine(engine: Engine) -> None:
+    async for update in engine.generate(_request("left", PROMPTS[0], max_tokens=400)):
+        if isinstance(update, Tokens):
+            break
+    await _run(engine, _request("next", PROMPTS[0]))
+    assert engine.stats("tiny").num_running == 0
+    assert engine.stats("tiny").kv_tokens_used == 0
+
+
+async def test_an_abort_ends_the_answer_with_what_was_said(engine: Engine) -> None:
+    updates: list[Update] = []
+    async for update in engine.generate(_request("r", PROMPTS[0], max_tokens=400, ignore_eos=True)):
+        updates.append(update)
+        if isinstance(update, Tokens) and update.num_output == 5:
+            engine.abort("tiny", "r")
+    end = _end(updates)
+    assert end.reason == "abort"
+    assert end.usage.completion_tokens == len(_ids(updates)) < 400
+
+
+async def test_an_abort_before_the_model_is_ready_is_answered(engine: Engine) -> None:
+    updates = []
+    async for update in engine.generate(_request("early", PROMPTS[0])):
+        updates.append(update)
+        engine.abort("tiny", "early")
+    assert [type(u) for u in updates] == [Loading, Finished]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+async def test_a_killed_worker_costs_a_pause_and_not_a_token(
+    engine: Engine, temperature: float
+) -> None:
+    params = {"temperature": temperature, "seed": 11, "max_tokens": 200, "ignore_eos": True}
+    undisturbed = await _run(engine, _request("calm", PROMPTS[1], **params))
+    updates: list[Update] = []
+    async for update in engine.generate(_request("storm", PROMPTS[1], **params)):
+        updates.append(update)
+        if isinstance(update, Tokens) and update.num_output == 20:
+            pid = engine.worker_pid("tiny")
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+    assert any(isinstance(u, Loading) for u in updates[3:])
+    assert _ids(updates) == _ids(undisturbed)
+    assert _text(updates) == _text(undisturbed)
+    assert _end(updates).usage == _end(undisturbed).usage
+
+
+async def test_a_request_that_sees_two_workers_die_fails(engine: Engine) -> None:
+    await _run(engine, _request("warm", PROMPTS[0]))
+    kills = 0
+    updates: list[Update] = []
+    async for update in engine.generate(
+        _request("poison", PROMPTS[0], max_tokens=400, ignore_eos=True)
+    ):
+        updates.append(update)
+        pid = engine.worker_pid("tiny")
+        if isinstance(update, Tokens) and update.num_output in (3, 30) and pid and kills < 2:
+            os.kill(pid, signal.SIGKILL)
+            kills += 1
+    assert isinstance(updates[-1], Failed)
+    assert updates[-1].code == "generation_failed"
+    assert _end(await _run(engine, _request("after", PROMPTS[0]))).reason in ("stop", "length")
+
+
+async def test_resuming_behind_the_last_token_ends_at_once(engine: Engine) -> None:
+    first = await _run(engine, _request("first", PROMPTS[1], max_tokens=8, ignore_eos=True))
+    request = _request("again", PROMPTS[1], max_tokens=8, ignore_eos=True)
+    resumed = GenerateRequest(
+        "again", "tiny", request.prompt_ids, request.params, tuple(_ids(first))
+    )
+    updates = await _run(engine, resumed)
+    assert _ids(updates) == []
+    assert _end(updates).reason == "length"
+    assert _end(updates).usage.completion_tokens == 8
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [
+        ((), "invalid_request"),
+        ((10**6,), "invalid_request"),
+        ((3,) * 600, "context_length_exceeded"),
+    ],
+)
+async def test_a_bad_request_fails_alone(
+    engine: Engine, prompt: tuple[int, ...], code: str
+) -> None:
+    good, bad = await asyncio.gather(
+        _run(engine, _request("good", PROMPTS[1])), _run(engine, _request("bad", prompt))
+    )
+    assert isinstance(bad[-1], Failed)
+    assert bad[-1].code == code
+    assert isinstance(good[-1], Finished)
+
+
+async def test_the_context_ends_an_answer_by_length(engine: Engine) -> None:
+    prompt = (5,) * 500
+    updates = await _run(engine, _request("long", prompt, max_tokens=1000, ignore_eos=True))
+    assert _end(updates).reason == "length"
+    assert _end(updates).usage.completion_tokens == 12
+
+
+async def test_an_overfull_queue_says_when_to_come_back(tiny_model: Path) -> None:
+    engine = Engine(engine_config(tiny_model, max_waiting=2, max_num_sequences=1))
+    try:
+        await _run(engine, _request("warm", PROMPTS[0]))
+        all_updates = await asyncio.gather(
+            *(
+                _run(engine, _request(f"q{i}", PROMPTS[0], max_tokens=50, ignore_eos=True))
+                for i in range(8)
+            )
+        )
+    finally:
+        await engine.close()
+    refused = [u[-1] for u in all_updates if isinstance(u[-1], Failed)]
+    assert refused
+    assert all(r.code == "overloaded" and r.retry_after_s for r in refused)
+    waited = [u for u in all_updates if isinstance(u[-1], Finished)]
+    assert len(waited) >= 2
+    positions = [[q.position for q in u if isinstance(q, Queued)] for u in waited]
+    assert all(p == sorted(p, reverse=True) for p in positions)
+
+
+async def test_many_sequences_outgrow_the_cache_and_all_end_right(tiny_model: Path) -> None:
+    """More than the cache holds: some are preempted, none notices."""
+    roomy, tight = (
+        Engine(engine_config(tiny_model)),
+        Engine(EngineConfig(**{**_as_dict(engine_config(tiny_model)), "kv_bytes": 1024 * 768})),
+    )
+    requests = [
+        _request(f"r{i}", PROMPTS[2], temperature=1.0, seed=i, max_tokens=300, ignore_eos=True)
+        for i in range(6)
+    ]
+    try:
+        expected = await asyncio.gather(*(_run(roomy, r) for r in requests))
+        found = await asyncio.gather(*(_run(tight, r) for r in requests))
+        assert tight.stats("tiny").kv_tokens_used == 0
+        assert tight.stats("tiny").kv_tokens_total < 6 * 340
+    finally:
+        await asyncio.gather(roomy.close(), tight.close())
+    assert [_ids(u) for u in found] == [_ids(u) for u in expected]
+
+
+async def test_an_unknown_model_is_named(engine: Engine) -> None:
+    with pytest.raises(UnknownModel, match="gpt-9"):
+        engine.generate(GenerateRequest("r", "gpt-9", (1,), SamplingParams(max_tokens=1)))
+
+
+async def test_a_broken_model_says_why_and_can_be_mended(tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "broken"
+    shutil.copytree(tiny_model, path)
+    weights = path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    engine = Engine(engine_config(path))
+    try:
+        updates = await _run(engine, _request("r", PROMPTS[0]))
+        assert isinstance(updates[-1], Failed)
+        assert updates[-1].code == "model_refused"
+        assert "cut short" in updates[-1].message
+        assert engine.state("tiny").state == "failed"
+        weights.write_bytes(whole)
+        assert _end(await _run(engine, _request("r2", PROMPTS[0])))
+    finally:
+        await engine.close()
+
+
+def _as_dict(config: EngineConfig) -> dict[str, object]:
+    return {name: getattr(config, name) for name in EngineConfig.__slots__}

@@ -1,0 +1,95 @@
+"""Text, reasoning and calls are the same for any chunking; a model's mistakes become text."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import AnswerParser, Call, Reasoning, Segment, Text
+
+HERMES = "<tool_call> <think>"
+CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "17 * 23"}}\n</tool_call>'
+
+
+def _parse(text: str, size: int = 10**9, tail: str = "<|im_start|>assistant\n") -> list[Segment]:
+    parser = AnswerParser(HERMES, tail)
+    segments: list[Segment] = []
+    for start in range(0, len(text), size):
+        segments += parser.feed(text[start : start + size])
+    return _joined(segments + parser.finish())
+
+
+def _joined(segments: list[Segment]) -> list[Segment]:
+    """Neighbouring texts as one: how they were cut is not a promise."""
+    joined: list[Segment] = []
+    for segment in segments:
+        last = joined[-1] if joined else None
+        if isinstance(segment, Text) and isinstance(last, Text):
+            joined[-1] = Text(last.text + segment.text)
+        elif isinstance(segment, Reasoning) and isinstance(last, Reasoning):
+            joined[-1] = Reasoning(last.text + segment.text)
+        else:
+            joined.append(segment)
+    return joined
+
+
+def test_text_reasoning_and_calls() -> None:
+    text = f"<think>\nHm, a product.\n</think>\n\nLet me see.\n{CALL}\n{CALL}"
+    call = Call("calculator", '{"expression": "17 * 23"}')
+    assert _parse(text) == [Reasoning("Hm, a product.\n"), Text("Let me see."), call, call]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\nHm <b>x</b>\n</think>\n\nSo.\n{CALL}\n{CALL}",
+        "plain < text > with <tool_ and </think",
+        '<tool_call>\n{"name": "f", "arguments": {"a": "</tool", "b": [1, 2]}}\n</tool_call>',
+        "<tool_call>\n{not json}\n</tool_call>",
+        '<tool_call>\n{"name": "f", "argum',
+        "  \n spaces at both ends \n ",
+    ],
+)
+def test_any_chunking_gives_the_same(text: str) -> None:
+    whole = _parse(text)
+    for size in (1, 2, 3, 5, 7, 11):
+        assert _parse(text, size) == whole
+
+
+@given(st.text(alphabet='<>/tool_cahink"{}: \n', max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_nothing_raises_and_chunking_never_matters(text: str) -> None:
+    assert _parse(text, 1) == _parse(text)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    ["{bad}", '{"name": 3, "arguments": {}}', '["name"]', '{"name": "f", "arguments": "x"}', ""],
+)
+def test_a_malformed_call_comes_as_text(raw: str) -> None:
+    (segment,) = _parse(f"<tool_call>{raw}</tool_call>")
+    assert isinstance(segment, Text)
+    assert raw in segment.text
+
+
+def test_a_cut_off_call_comes_as_text() -> None:
+    assert _parse('<tool_call>\n{"name": "f"') == [Text('<tool_call>\n{"name": "f"')]
+
+
+def test_arguments_are_one_json_object_as_text() -> None:
+    (call,) = _parse('<tool_call>{"name": "f", "arguments": {"ü": [1, {"x": null}]}}</tool_call>')
+    assert isinstance(call, Call)
+    assert json.loads(call.arguments) == {"ü": [1, {"x": None}]}
+
+
+def test_thinking_that_the_template_began_is_reasoning() -> None:
+    assert _parse("so\n</think>\n\nYes.", tail="<|im_start|>assistant\n<think>\n") == [
+        Reasoning("so\n"),
+        Text("Yes."),
+    ]
+
+
+def test_a_model_without_tools_is_left_alone() -> None:
+    parser = AnswerParser("plain template")
+    assert parser.feed(CALL) + parser.finish() == [Text(CALL)]

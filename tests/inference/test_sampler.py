@@ -1,0 +1,118 @@
+"""The draw depends on (seed, position, logits) and on nothing else, and has the right odds."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import SamplingParams
+from inference.sampler import NUM_CANDIDATES, gumbel_noise, sample
+
+VOCAB = 1000
+
+
+def _params(**changes: float) -> SamplingParams:
+    values: dict[str, float] = {"temperature": 1.0, **changes}
+    return SamplingParams(max_tokens=1, **values)  # type: ignore[arg-type]
+
+
+def _logits(rows: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(rows, VOCAB, generator=torch.Generator().manual_seed(seed)) * 3
+
+
+def test_greedy_takes_the_most_likely_token() -> None:
+    logits = _logits(5)
+    ids = sample(logits, [_params(temperature=0)] * 5, range(5))
+    assert ids == logits.argmax(-1).tolist()
+
+
+@given(order=st.permutations(range(6)), seed=st.integers(0, 2**63 - 1))
+@settings(max_examples=30, deadline=None)
+def test_neighbours_in_the_batch_change_nothing(order: list[int], seed: int) -> None:
+    logits = _logits(6)
+    params = [
+        _params(seed=seed + i if seed < 2**62 else seed - i, top_p=p, top_k=k, temperature=t)
+        for i, (p, k, t) in enumerate(
+            [
+                (1.0, 0, 1.0),
+                (0.9, 0, 0.7),
+                (1.0, 40, 1.3),
+                (0.5, 3, 1.0),
+                (1.0, 0, 0.0),
+                (0.99, 0, 2),
+            ]
+        )
+    ]
+    positions = [17, 3, 900, 0, 5, 2**20]
+    together = sample(logits, params, positions)
+    shuffled = sample(logits[order], [params[i] for i in order], [positions[i] for i in order])
+    alone = [sample(logits[i : i + 1], [params[i]], [positions[i]])[0] for i in range(6)]
+    assert [together[i] for i in order] == shuffled
+    assert together == alone
+
+
+def test_frequencies_follow_the_softmax() -> None:
+    probs = torch.tensor([0.5, 0.3, 0.15, 0.05])
+    n = 100_000
+    logits = probs.log().expand(n, 4)
+    ids = torch.tensor(sample(logits, [_params(seed=99)] * n, range(n)))
+    found = torch.bincount(ids, minlength=4) / n
+    # Three standard errors of the largest probability are .0047.
+    assert torch.allclose(found, probs, atol=0.005)
+
+
+def test_temperature_sharpens() -> None:
+    probs = torch.tensor([0.6, 0.4])
+    n = 50_000
+    ids = sample(probs.log().expand(n, 2), [_params(temperature=0.5, seed=1)] * n, range(n))
+    sharper = 0.6**2 / (0.6**2 + 0.4**2)
+    assert ids.count(0) / n == pytest.approx(sharper, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("filters", "allowed"),
+    [
+        ({"top_k": 2}, {0, 1}),
+        ({"top_p": 0.6}, {0, 1}),
+        ({"top_p": 0.01}, {0}),
+        ({"min_p": 0.5}, {0, 1}),
+        ({"top_k": 3, "top_p": 0.85, "min_p": 0.31}, {0, 1}),
+        ({}, {0, 1, 2, 3}),
+    ],
+)
+def test_filters_keep_exactly_their_tokens(filters: dict[str, float], allowed: set[int]) -> None:
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log().expand(3000, 4)
+    ids = sample(logits, [_params(seed=5, **filters)] * 3000, range(3000))
+    assert set(ids) == allowed
+
+
+def test_a_flat_distribution_reaches_behind_the_candidates() -> None:
+    rows = 4000
+    logits = torch.zeros(rows, VOCAB)
+    ids = sample(logits, [_params(seed=2, top_p=0.95)] * rows, range(rows))
+    assert len(set(ids)) > 2 * NUM_CANDIDATES
+
+
+def test_the_candidates_and_the_whole_vocabulary_draw_the_same() -> None:
+    """top_k that fits the candidates equals top_k that forces a sort of everything."""
+    logits = _logits(200)
+    few = sample(logits, [_params(seed=8, top_k=50)] * 200, range(200))
+    beside_a_wide_one = sample(
+        torch.cat([logits, torch.zeros(1, VOCAB)]),
+        [_params(seed=8, top_k=50)] * 200 + [_params(seed=8)],
+        range(201),
+    )
+    assert few == beside_a_wide_one[:200]
+
+
+def test_noise_differs_by_seed_position_and_token() -> None:
+    seeds = torch.tensor([0, 1, 2**32, 2**62])
+    ids = torch.arange(500).expand(4, 500)
+    by_seed = gumbel_noise(seeds, torch.zeros(4, dtype=torch.long), ids)
+    by_position = gumbel_noise(torch.zeros(4, dtype=torch.long), torch.arange(4), ids)
+    for noise in (by_seed, by_position):
+        flat = noise.flatten()
+        assert flat.isfinite().all()
+        assert len(flat.unique()) > 0.999 * len(flat)
+        assert abs(torch.corrcoef(noise) - torch.eye(4)).max() < 0.2
+        assert flat.mean() == pytest.approx(0.5772, abs=0.1)  # the Euler–Mascheroni constant
