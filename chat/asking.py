@@ -1,0 +1,81 @@
+"""What is asked of answer(): the request, where an interrupted one goes on, and the stop button."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from chat.engine import engine
+from chat.events import LogEvent
+from chat.tools import Tool
+from inference import ChatMessage, Priority
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What a caller asked for; None is the model's own default."""
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSoFar:
+    """An interrupted engine turn: its prompt, and the tokens that were logged."""
+
+    prompt_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRequest:
+    """One answer to write.
+
+    `messages` begin with the system message. `tools` are run here; `tool_schemas` are only shown
+    to the model, and a call of one ends the answer with the reason "tool_calls".
+    `events` are those that were logged before an interruption, `turn` the turn they end in.
+    """
+
+    run_id: str
+    model: str
+    messages: list[ChatMessage]
+    user: str
+    sampling: Sampling = field(default_factory=Sampling)
+    tools: tuple[Tool, ...] = ()
+    tool_schemas: tuple[dict[str, Any], ...] = ()
+    priority: Priority = "interactive"
+    events: tuple[LogEvent, ...] = ()
+    turn: TurnSoFar | None = None
+
+
+class Control:
+    """The stop button of a running answer."""
+
+    def __init__(self) -> None:
+        self.stopped = asyncio.Event()
+        self._generating: tuple[str, str] | None = None  # (model, request id) in the engine
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stopped.is_set()
+
+    def stop(self) -> None:
+        """End the answer at the engine's next step, or at once where a tool is awaited."""
+        self.stopped.set()
+        if self._generating is not None:
+            engine().abort(*self._generating)
+
+    @contextmanager
+    def while_generating(self, model: str, request_id: str) -> Iterator[None]:
+        """Within, a stop goes to this request of the engine."""
+        self._generating = (model, request_id)
+        try:
+            yield
+        finally:
+            self._generating = None

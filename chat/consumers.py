@@ -1,0 +1,251 @@
+"""The chat socket: parse, authorise, start, follow, send. Awaits nothing long.
+
+Channels hands a consumer one frame at a time, so following a run happens in tasks of its own;
+otherwise nobody would hear "stop" while an answer streams. The protocol is in docs/socket.md.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from chat import access, answers, frames, notices, run_log, runs, values
+from chat.actions import Draft
+from chat.db import in_db
+from chat.engine import engine
+from chat.errors import ChatError, NotFound
+from chat.events import TERMINAL, Phase, for_reader
+from chat.following import Ended, News, Numbered, Reset, follow
+from chat.tools import BUILT_IN
+from chat.wire import AckWindow, dumps
+from inference import EngineError, Overloaded
+
+logger = logging.getLogger(__name__)
+
+CLOSE_SIGN_IN = 4401
+CLOSE_TOO_MANY = 4429
+MAX_FOLLOWED = 16  # runs per socket
+
+
+class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """One browser tab."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.followers: dict[UUID, asyncio.Task[None]] = {}
+        self.windows: dict[UUID, AckWindow] = {}
+        self.models_task: asyncio.Task[None] | None = None
+
+    @property
+    def user(self) -> Any:
+        return self.scope["user"]
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        await self.accept()
+        if not getattr(self.scope.get("user"), "is_authenticated", False):
+            # Accepted first: a browser cannot read the code of a refused handshake.
+            await self.close(CLOSE_SIGN_IN)
+            return
+        await self.channel_layer.group_add(notices.user_group(self.user.pk), self.channel_name)
+        self.models_task = asyncio.create_task(self._tell_models())
+
+    async def disconnect(self, code: int) -> None:
+        if self.models_task is not None:
+            self.models_task.cancel()
+        for task in self.followers.values():
+            task.cancel()
+        if getattr(self.scope.get("user"), "is_authenticated", False):
+            await self.channel_layer.group_discard(
+                notices.user_group(self.user.pk), self.channel_name
+            )
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        client_id: str | None = None
+        run_id: UUID | None = None
+        try:
+            frame = frames.parse(text_data or "")
+            client_id = getattr(frame, "client_id", None)
+            run_id = getattr(frame, "run", None)
+            await self._handle(frame)
+        except (ChatError, EngineError) as error:
+            await self._tell_error(error, client_id, run_id)
+        except Exception:
+            logger.exception("a frame could not be handled")
+            problem = ChatError("Something went wrong on the server. Nothing was lost; try again.")
+            await self._tell_error(problem, client_id, run_id)
+
+    async def _handle(self, frame: frames.Frame) -> None:
+        match frame:
+            case frames.SendMessage():
+                await self._send_message(frame)
+            case frames.FollowRun(run, after):
+                await self._follow(run, after)
+            case frames.UnfollowRun(run):
+                self._unfollow(run)
+            case frames.StopRun(run, chars):
+                await self._stop(run, chars)
+            case frames.AckRun(run, seq):
+                if window := self.windows.get(run):
+                    window.acknowledge(seq)
+            case frames.Ping():
+                await self._tell({"type": "pong"})
+
+    # --- what a browser asks for ----------------------------------------------------------------
+
+    async def _send_message(self, frame: frames.SendMessage) -> None:
+        draft = Draft(
+            client_id=frame.client_id,
+            text=frame.text,
+            model=frame.model or engine().default_model,
+            conversation_id=frame.conversation,
+            parent_id=frame.parent,
+            tools=tuple(BUILT_IN),
+        )
+        sent = await answers.send(self.user, draft)
+        conversation, message, answer = await in_db(_sent_values)(sent)
+        await self._tell(
+            {
+                "type": "message.accepted",
+                "client_id": frame.client_id,
+                "conversation": conversation,
+                "message": message,
+                "answer": answer,
+                "run": str(sent.generation.pk),
+            }
+        )
+        await self._follow(sent.generation.pk, 0)
+
+    async def _follow(self, run_id: UUID, after: int) -> None:
+        run = runs.get(run_id)
+        if run is None:
+            message_id = (await in_db(access.generation_for)(self.user, run_id)).message_id
+        elif run.user_id == self.user.pk:
+            message_id = run.message_id
+        else:
+            raise NotFound("run")
+        self._unfollow(run_id)
+        if len(self.followers) >= MAX_FOLLOWED:
+            raise ChatError(f"One socket follows at most {MAX_FOLLOWED} runs.")
+        task = asyncio.create_task(self._relay(run_id, message_id, after), name=f"follow {run_id}")
+        self.followers[run_id] = task
+
+    def _unfollow(self, run_id: UUID) -> None:
+        if task := self.followers.pop(run_id, None):
+            task.cancel()
+
+    async def _stop(self, run_id: UUID, chars: int | None) -> None:
+        run = runs.get(run_id)
+        if run is not None and run.user_id == self.user.pk:
+            run.stop(chars)
+        else:
+            await in_db(access.generation_for)(self.user, run_id)
+            await in_db(run_log.request_stop)(run_id)
+        await self._tell({"type": "run.stopping", "run": str(run_id)})
+
+    # --- what a browser hears -------------------------------------------------------------------
+
+    async def _relay(self, run_id: UUID, message_id: UUID, after: int) -> None:
+        """Send a run's events until it ends, no faster than the browser acknowledges them."""
+        window = self.windows[run_id] = AckWindow()
+        try:
+            async with aclosing(follow(self.user, run_id, after)) as news:
+                async for piece in news:
+                    await self._relay_piece(run_id, message_id, window, piece)
+        except ChatError as error:
+            await self._tell_error(error, None, run_id)
+        except TimeoutError:
+            logger.info("a reader of run %s does not read; dropped until it comes back", run_id)
+            await self.close(4408)
+        finally:
+            if self.windows.get(run_id) is window:
+                del self.windows[run_id]
+            if self.followers.get(run_id) is asyncio.current_task():
+                del self.followers[run_id]
+
+    async def _relay_piece(
+        self, run_id: UUID, message_id: UUID, window: AckWindow, piece: News
+    ) -> None:
+        run = str(run_id)
+        match piece:
+            case Numbered(seq, event):
+                text = dumps(
+                    {
+                        "type": "run.event",
+                        "run": run,
+                        "message": str(message_id),
+                        "seq": seq,
+                        "event": for_reader(event),
+                    }
+                )
+                # The end is never held back: it frees the run's place in the window anyhow.
+                if not isinstance(event, TERMINAL):
+                    await window.room_for(seq, len(text))
+                await self.send(text)
+            case Phase():
+                if window.is_open:
+                    await self._tell(
+                        {"type": "run.phase", "run": run, "phase": values.phase_value(piece)}
+                    )
+            case Reset():
+                await self._tell({"type": "run.reset", "run": run})
+            case Ended(message):
+                await self._tell({"type": "run.ended", "run": run, "message": message})
+
+    async def _tell_models(self) -> None:
+        kind = "hello"
+        async for _ in engine().changes():
+            models = [values.model_value(state) for state in engine().models()]
+            await self._tell({"type": kind, "models": models})
+            kind = "models.changed"
+            await asyncio.sleep(0.1)  # loading changes often; ten times a second is enough
+
+    async def _tell(self, frame: dict[str, Any]) -> None:
+        await self.send(dumps(frame))
+
+    async def _tell_error(
+        self, error: ChatError | EngineError, client_id: str | None, run_id: UUID | None
+    ) -> None:
+        frame: dict[str, Any] = {"type": "error", "code": error.code, "message": str(error)}
+        retry_after_s = error.retry_after_s if isinstance(error, ChatError | Overloaded) else None
+        optional = {
+            "client_id": client_id,
+            "run": str(run_id) if run_id else None,
+            "retry_after_s": retry_after_s,
+        }
+        await self._tell(frame | {k: v for k, v in optional.items() if v is not None})
+
+    # --- notices from the channel layer ---------------------------------------------------------
+
+    async def conversation_changed(self, notice: dict[str, Any]) -> None:
+        try:
+            summary = await in_db(_summary)(self.user, notice["id"])
+        except NotFound:
+            return  # deleted since
+        await self._tell(
+            {
+                "type": "conversation.changed",
+                "conversation": summary,
+                "running": summary["running"],
+            }
+        )
+
+    async def conversation_deleted(self, notice: dict[str, Any]) -> None:
+        await self._tell({"type": "conversation.deleted", "id": notice["id"]})
+
+
+def _sent_values(sent: Any) -> tuple[values.Value, values.Value, values.Value]:
+    answer = values.message_values([sent.answer])[0]
+    return (
+        values.conversation_summary(sent.conversation),
+        values.message_value(sent.message),
+        answer,
+    )
+
+
+def _summary(user: Any, conversation_id: str) -> values.Value:
+    return values.conversation_summary(access.conversation_for(user, conversation_id))

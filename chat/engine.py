@@ -1,0 +1,23 @@
+"""The one place where the engine of this process is made."""
+
+from django.conf import settings
+
+from inference import Engine
+
+_engine: Engine | None = None
+
+
+def engine() -> Engine:
+    """The engine. Made at its first use, which has to be on the event loop that will serve."""
+    global _engine
+    if _engine is None:
+        _engine = Engine(settings.ENGINE)
+    return _engine
+
+
+async def close_engine() -> None:
+    """End the workers; a later `engine()` makes a new one."""
+    global _engine
+    if _engine is not None:
+        closing, _engine = _engine, None
+        await closing.close()

@@ -1,0 +1,193 @@
+"""The whole vocabulary of a running answer.
+
+`answer()` yields these; `runs.py` numbers the `LogEvent`s (seq 1, 2, 3 …) and keeps them; the
+socket and the REST API frame them. A `Phase` is a status for the eye: it is never numbered or kept.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+PartKind = Literal["text", "reasoning"]
+PhaseKind = Literal["loading", "queued", "prefill", "decode", "tool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """What is happening now. Only the fields of its kind are set.
+
+    loading: `progress` 0–1 and `detail`; queued: `position` (from 1), `wait_s` (None: unknown);
+    prefill: `done`, `total`, `cached` in tokens; decode: `tokens`, `tokens_per_s`; tool: `detail`.
+    """
+
+    phase: PhaseKind
+    position: int = 0
+    wait_s: float | None = None
+    done: int = 0
+    total: int = 0
+    cached: int = 0
+    tokens: int = 0
+    tokens_per_s: float = 0.0
+    progress: float = 0.0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An engine turn begins: the prompt is built and the seed drawn, so it can be resumed.
+
+    An answer that calls tools has several turns, counted from 0. `prompt_ids` is kept on the
+    generation row, not in the event log.
+    """
+
+    model: str
+    revision: str
+    seed: int
+    turn: int = 0
+    prompt_ids: tuple[int, ...] = ()
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """New text of one part, beginning `offset` characters into all the text of that part kind.
+
+    `ids` are the tokens behind it. The text may be empty while markup of a tool call is written.
+    """
+
+    text: str
+    offset: int
+    part: PartKind = "text"
+    ids: tuple[int, ...] = ()
+    kind: Literal["delta"] = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is a JSON object as text, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+    kind: Literal["tool_call"] = "tool_call"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What the tool said, for the call `id`."""
+
+    id: str
+    content: str
+    is_error: bool = False
+    took_ms: float = 0.0
+    kind: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The process that wrote this answer died; another one goes on from here."""
+
+    kind: Literal["resumed"] = "resumed"
+
+
+@dataclass(frozen=True, slots=True)
+class RunUsage:
+    """Token counts over all engine turns of the answer."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimings:
+    """Where the time of the answer went, in milliseconds; `ttft_ms` is to the first text."""
+
+    queued_ms: float = 0.0
+    prefill_ms: float = 0.0
+    ttft_ms: float = 0.0
+    decode_ms: float = 0.0
+    tools_ms: float = 0.0
+    total_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A complete answer. `reason` is OpenAI's finish_reason."""
+
+    reason: Literal["stop", "length", "tool_calls"]
+    usage: RunUsage = field(default_factory=RunUsage)
+    timings: RunTimings = field(default_factory=RunTimings)
+    kind: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The reader pressed stop; the text ends after `chars` characters, where the reader saw it end."""
+
+    chars: int
+    usage: RunUsage = field(default_factory=RunUsage)
+    timings: RunTimings = field(default_factory=RunTimings)
+    kind: Literal["stopped"] = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Policy ended the answer; `message` is for people."""
+
+    code: str
+    message: str
+    kind: Literal["refused"] = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The answer could not be completed; what was written so far is kept."""
+
+    code: str
+    message: str
+    retry_after_s: float | None = None
+    kind: Literal["failed"] = "failed"
+
+
+LogEvent = Started | Delta | ToolCall | ToolResult | Resumed | Finished | Stopped | Refused | Failed
+Event = LogEvent | Phase
+TerminalEvent = Finished | Stopped | Refused | Failed
+TERMINAL = (Finished, Stopped, Refused, Failed)
+
+_CLASSES: dict[str, type[LogEvent]] = {
+    "started": Started,
+    "delta": Delta,
+    "tool_call": ToolCall,
+    "tool_result": ToolResult,
+    "resumed": Resumed,
+    "finished": Finished,
+    "stopped": Stopped,
+    "refused": Refused,
+    "failed": Failed,
+}
+_NESTED = {"usage": RunUsage, "timings": RunTimings}
+_SERVER_ONLY = ("prompt_ids", "ids")
+
+
+def to_payload(event: LogEvent) -> dict[str, Any]:
+    """The event as JSON for the durable log: with token ids, without the prompt's."""
+    payload = asdict(event)
+    payload.pop("prompt_ids", None)
+    return payload
+
+
+def from_payload(payload: dict[str, Any]) -> LogEvent:
+    """The inverse of `to_payload`. Raises KeyError for an unknown kind."""
+    fields = dict(payload)
+    cls = _CLASSES[fields["kind"]]
+    for name, nested in _NESTED.items():
+        if name in fields:
+            fields[name] = nested(**fields[name])
+    if "ids" in fields:
+        fields["ids"] = tuple(fields["ids"])
+    return cls(**fields)
+
+
+def for_reader(event: LogEvent) -> dict[str, Any]:
+    """The event as readers get it: without token ids."""
+    return {key: value for key, value in asdict(event).items() if key not in _SERVER_ONLY}

@@ -1,0 +1,38 @@
+"""News on the channel layer: «something changed, look again», never content.
+
+The layer drops silently when it is full, so every reader can do without a notice: the rows and the
+run log are the truth.
+"""
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+def user_group(user_id: Any) -> str:
+    return f"user-{user_id}"
+
+
+async def conversation_changed(user_id: Any, conversation_id: UUID) -> None:
+    """Tell every tab of a user that a conversation, or an answer in it, has changed."""
+    await _send(user_group(user_id), {"type": "conversation.changed", "id": str(conversation_id)})
+
+
+async def conversation_deleted(user_id: Any, conversation_id: UUID) -> None:
+    await _send(user_group(user_id), {"type": "conversation.deleted", "id": str(conversation_id)})
+
+
+async def _send(group: str, notice: dict[str, Any]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        await layer.group_send(group, notice)
+    except (OSError, RedisError):
+        # Redis is away. Tabs will find out by themselves; an answer must not fail for it.
+        logger.warning("a notice could not be sent: Redis is not reachable")

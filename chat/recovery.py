@@ -1,0 +1,61 @@
+"""Answers whose process died: found by their expired lease, claimed, and written to their end."""
+
+import logging
+from uuid import UUID
+
+from django.utils import timezone
+
+from chat import answers, run_log, runs
+from chat.asking import TurnSoFar
+from chat.db import in_db
+from chat.events import Failed, LogEvent, Resumed, Stopped
+from chat.models import ACTIVE_STATUSES, Generation
+from chat.parts import fold, text_of
+
+logger = logging.getLogger(__name__)
+MAX_ATTEMPTS = 4  # an answer that took three processes down is not tried again
+
+
+def find_lost() -> list[tuple[UUID, int]]:
+    """(run id, owner id) of active runs that nobody holds. Needs the system scope."""
+    rows = Generation.objects.filter(status__in=ACTIVE_STATUSES, lease_until__lt=timezone.now())
+    return list(rows.values_list("pk", "conversation__owner_id"))
+
+
+async def resume(run_id: UUID) -> bool:
+    """Claim a lost run and go on with it. Needs the owner's scope. False: somebody else has it."""
+    claimed = await in_db(_claim)(run_id)
+    if claimed is None:
+        return False
+    generation, logged = claimed
+    events = logged.events
+    end = _end_without_engine(generation, events)
+    last: list[LogEvent] = [end or Resumed()]
+    if end is None:
+        await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)
+        turn = TurnSoFar(logged.prompt_ids, logged.output_ids) if logged.prompt_ids else None
+        await answers.take_up(generation, events + last, turn)
+        logger.info("run %s goes on after %d events", run_id, len(events))
+    else:
+        await in_db(run_log.finish)(run_id, runs.PROCESS_ID, len(events) + 1, last, events + last)
+    return True
+
+
+def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged] | None:
+    generation = (
+        Generation.objects.filter(pk=run_id).select_related("conversation", "message").first()
+    )
+    if generation is None or not run_log.claim(generation, runs.PROCESS_ID):
+        return None
+    generation.attempts += 1
+    return generation, run_log.load(generation)
+
+
+def _end_without_engine(generation: Generation, events: list[LogEvent]) -> LogEvent | None:
+    """How a run ends that must not go on; None when it may."""
+    if generation.stop_requested:
+        return Stopped(chars=len(text_of(fold(events))))
+    if generation.attempts > MAX_ATTEMPTS:
+        message = "The server went down several times while it wrote this answer."
+        return Failed("interrupted", message)
+    return None

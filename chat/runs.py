@@ -1,0 +1,236 @@
+"""Running answers. A run belongs to the server: it outlives sockets, tabs and, through its log,
+this process. It numbers the events of answer(), logs them, and only then shows them to followers, so
+that nothing that was seen can be lost.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from time import monotonic
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db import InterfaceError, OperationalError
+
+from chat import run_log
+from chat.asking import AnswerRequest, Control
+from chat.db import in_db
+from chat.events import TERMINAL, Delta, Event, Failed, LogEvent, Phase, Stopped
+from chat.orchestrator import answer
+from chat.run_log import LeaseLost
+
+logger = logging.getLogger(__name__)
+
+PROCESS_ID = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
+RENEW_S = 2.0  # a third of the lease
+FLUSH_S = 0.04  # 25 flushes a second read as fluent text
+FLUSH_S_PER_RUN = 0.004  # and all runs together write at most 250 times a second
+STORAGE_PATIENCE_S = 30.0
+REMEMBER_S = 60.0  # how long an ended run can be followed from memory
+
+T = TypeVar("T")
+_runs: dict[UUID, "Run"] = {}
+
+
+class Run:
+    """One answer being written. `events[i]` has the seq i + 1 and is in the log."""
+
+    def __init__(
+        self, run_id: UUID, *, conversation_id: UUID, message_id: UUID, user_id: Any
+    ) -> None:
+        self.id = run_id
+        self.conversation_id = conversation_id
+        self.message_id = message_id
+        self.user_id = user_id
+        self.events: list[LogEvent] = []
+        self.phase: Phase | None = None
+        self.control = Control()
+        self.task: asyncio.Task[None] | None = None
+        self._pending: list[LogEvent] = []
+        self._wake = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._news = asyncio.Event()
+        self._stop_chars: int | None = None
+        self._renewed_s = monotonic()
+
+    # --- for followers --------------------------------------------------------------------------
+
+    @property
+    def has_ended(self) -> bool:
+        return bool(self.events) and isinstance(self.events[-1], TERMINAL)
+
+    def subscribe(self) -> asyncio.Event:
+        """An asyncio event that the next news will set. Take it before you look."""
+        return self._news
+
+    def stop(self, chars: int | None) -> None:
+        """End the answer; its text ends after `chars` characters, where the reader saw it end."""
+        if chars is not None:
+            self._stop_chars = max(0, chars)
+        self.control.stop()
+
+    # --- writing --------------------------------------------------------------------------------
+
+    async def write(self, request: AnswerRequest) -> None:
+        """Run answer() to its end. Leaves the log in order whatever happens."""
+        producer = asyncio.create_task(self._produce(request))
+        try:
+            while not self.has_ended:
+                await self._wait_for_events()
+                await self._flush()
+                await self._pause()
+        except LeaseLost:
+            logger.warning("run %s is written by another process now", self.id)
+        except asyncio.CancelledError:
+            await in_db(run_log.release)(self.id, PROCESS_ID)
+            raise
+        finally:
+            producer.cancel()
+            await asyncio.gather(producer, return_exceptions=True)
+            self._announce()
+
+    async def _produce(self, request: AnswerRequest) -> None:
+        try:
+            async with aclosing(answer(request, self.control)) as events:
+                async for event in events:
+                    self._hear(event)
+        except Exception:
+            logger.exception("run %s failed", self.id)
+            self._hear(Failed("internal_error", "Something went wrong while writing this answer."))
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Phase):
+            self.phase = event
+            self._announce()
+            return
+        if isinstance(event, Stopped) and self._stop_chars is not None:
+            event = replace(event, chars=min(event.chars, self._stop_chars))
+        last = self._pending[-1] if self._pending else None
+        if isinstance(event, Delta) and isinstance(last, Delta) and event.part == last.part:
+            self._pending[-1] = replace(last, text=last.text + event.text, ids=last.ids + event.ids)
+        else:
+            self._pending.append(event)
+        self._wake.set()
+        if not isinstance(event, Delta):
+            self._urgent.set()
+
+    async def _wait_for_events(self) -> None:
+        while not self._pending:
+            self._wake.clear()
+            try:
+                async with asyncio.timeout(RENEW_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                await self._renew()
+
+    async def _renew(self) -> None:
+        """Keep the lease, and hear of a stop that another process was asked for."""
+        self._renewed_s = monotonic()
+        if await self._patiently(run_log.renew, self.id, PROCESS_ID):
+            self.control.stop()
+
+    async def _pause(self) -> None:
+        """Gather text for a moment. Anything but text is worth a flush of its own at once."""
+        if self.has_ended or not isinstance(self.events[-1], Delta):
+            return
+        self._urgent.clear()
+        if not any(not isinstance(event, Delta) for event in self._pending):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(FLUSH_S, FLUSH_S_PER_RUN * len(_runs))):
+                    await self._urgent.wait()
+
+    async def _flush(self) -> None:
+        """Log what is pending, then show it."""
+        events, self._pending = self._pending, []
+        first_seq = len(self.events) + 1
+        if isinstance(events[-1], TERMINAL):
+            everything = self.events + events
+            await self._patiently(
+                run_log.finish, self.id, PROCESS_ID, first_seq, events, everything
+            )
+        else:
+            await self._patiently(run_log.append, self.id, PROCESS_ID, first_seq, events)
+        self.events += events
+        self._announce()
+        if not self.has_ended and monotonic() - self._renewed_s > RENEW_S:
+            await self._renew()
+
+    async def _patiently(self, write: Callable[..., T], *arguments: Any) -> T:
+        """Write to the log; when Postgres is away, wait for it while the answer goes on."""
+        delay_s = 0.1
+        async with asyncio.timeout(STORAGE_PATIENCE_S):
+            while True:
+                try:
+                    return await in_db(write)(*arguments)
+                except (OperationalError, InterfaceError):
+                    logger.warning("run %s cannot be logged, trying again", self.id)
+                    await asyncio.sleep(delay_s)
+                    delay_s = min(2.0, delay_s * 2)
+
+    def _announce(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+# --- the runs of this process -------------------------------------------------------------------
+
+
+def get(run_id: UUID) -> Run | None:
+    return _runs.get(run_id)
+
+
+def active() -> list[Run]:
+    """Runs of this process that have not ended."""
+    return [run for run in _runs.values() if run.task is not None and not run.task.done()]
+
+
+def start(run: Run, request: AnswerRequest, after: Callable[[Run], Any]) -> None:
+    """Begin to write an answer. `after` is awaited once it has ended, for titles and notices."""
+    _runs[run.id] = run
+    run.task = asyncio.create_task(_write_and_forget(run, request, after), name=f"run {run.id}")
+
+
+async def _write_and_forget(run: Run, request: AnswerRequest, after: Callable[[Run], Any]) -> None:
+    try:
+        await run.write(request)
+        if run.has_ended:
+            await after(run)
+    except Exception:
+        logger.exception("run %s ended badly", run.id)
+    finally:
+        if run.has_ended:
+            asyncio.get_running_loop().call_later(REMEMBER_S, _runs.pop, run.id, None)
+        else:
+            _runs.pop(run.id, None)
+
+
+async def drain(timeout_s: float) -> None:
+    """Let running answers end; those that take longer are left to the next process."""
+    tasks = [run.task for run in active() if run.task is not None]
+    if tasks:
+        await asyncio.wait(tasks, timeout=timeout_s)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def follow(run: Run, after: int) -> AsyncGenerator[tuple[int, LogEvent] | Phase, None]:
+    """Events behind `after` with their seq, and phases as they change; ends with the run."""
+    seq = after
+    shown_phase: Phase | None = None
+    while True:
+        news = run.subscribe()
+        while seq < len(run.events):
+            seq += 1
+            yield seq, run.events[seq - 1]
+        if run.has_ended or (run.task is not None and run.task.done()):
+            return
+        if run.phase is not None and run.phase is not shown_phase:
+            shown_phase = run.phase
+            yield shown_phase
+        await news.wait()

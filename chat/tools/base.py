@@ -1,0 +1,49 @@
+"""What a tool is, and how a call of one is answered."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MAX_RESULT_CHARS = 20_000
+TIMEOUT_S = 10.0
+
+
+class ToolFailed(Exception):
+    """The tool could not do it; the text goes to the model, so that it can say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    run: Callable[[dict[str, Any]], str]
+
+    def schema(self) -> dict[str, Any]:
+        """The tool as models and OpenAI clients know it."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+        return {"type": "function", "function": function}
+
+
+async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[str, bool]:
+    """Answer one call: (text, whether it is an error). Never raises for what a model got wrong."""
+    tool = tools.get(name)
+    if tool is None:
+        return f"error: there is no tool named {name}", True
+    try:
+        values = json.loads(arguments)
+        async with asyncio.timeout(TIMEOUT_S):
+            result = await asyncio.to_thread(tool.run, values)
+    except (ToolFailed, ValueError) as error:
+        return f"error: {error}", True
+    except TimeoutError:
+        return f"error: {name} took longer than {TIMEOUT_S:g} s", True
+    return result[:MAX_RESULT_CHARS].replace("\x00", "\ufffd"), False

@@ -1,0 +1,90 @@
+"""Rows as the JSON values of docs/socket.md."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from chat.events import Phase
+from chat.models import ACTIVE_STATUSES, Conversation, Generation, Message, MessageStatus
+from inference import ModelState
+
+Value = dict[str, Any]
+
+
+def conversation_summaries(conversations: Iterable[Conversation]) -> list[Value]:
+    """Summaries of many conversations; one query for all their running answers."""
+    rows = list(conversations)
+    running: dict[UUID, list[str]] = defaultdict(list)
+    active = Generation.objects.filter(
+        conversation__in=[c.pk for c in rows], status__in=ACTIVE_STATUSES
+    )
+    for run_id, conversation_id in active.values_list("pk", "conversation_id"):
+        running[conversation_id].append(str(run_id))
+    return [_summary(row, running[row.pk]) for row in rows]
+
+
+def conversation_summary(conversation: Conversation) -> Value:
+    return conversation_summaries([conversation])[0]
+
+
+def _summary(conversation: Conversation, running: list[str]) -> Value:
+    return {
+        "id": str(conversation.pk),
+        "url": f"/c/{conversation.pk}",
+        "title": conversation.title,
+        "model": conversation.model,
+        "version": conversation.version,
+        "created_at": conversation.created_at.isoformat(),
+        "updated_at": conversation.updated_at.isoformat(),
+        "running": running,
+    }
+
+
+def message_values(messages: Iterable[Message]) -> list[Value]:
+    """Values of many messages; one query for the runs of those that are being written."""
+    rows = list(messages)
+    unfinished = [row.pk for row in rows if row.status == MessageStatus.RUNNING]
+    runs: dict[UUID, UUID] = {}
+    if unfinished:
+        pairs = Generation.objects.filter(message__in=unfinished).values_list("message_id", "pk")
+        runs = dict(pairs)
+    return [message_value(row, runs.get(row.pk)) for row in rows]
+
+
+def message_value(message: Message, run_id: UUID | None = None) -> Value:
+    """`run_id` is set while the message is being written."""
+    return {
+        "id": str(message.pk),
+        "conversation": str(message.conversation_id),
+        "parent": str(message.parent_id) if message.parent_id else None,
+        "role": message.role,
+        "status": message.status,
+        "text": message.text,
+        "parts": message.parts,
+        "model": message.model,
+        "run": str(run_id) if run_id else None,
+        "created_at": message.created_at.isoformat(),
+        "finish_reason": message.finish_reason,
+        "error": message.error,
+        "usage": message.usage,
+        "timings": message.timings,
+    }
+
+
+def model_value(state: ModelState) -> Value:
+    return {
+        "name": state.spec.name,
+        "title": state.spec.title,
+        "description": state.spec.description,
+        "state": state.state,
+        "detail": state.detail,
+        "progress": state.progress,
+        "context_tokens": state.max_context_tokens,
+        "default": state.is_default,
+    }
+
+
+def phase_value(phase: Phase) -> Value:
+    return asdict(phase)

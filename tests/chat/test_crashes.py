@@ -1,0 +1,142 @@
+"""What dies comes back, and the answer with it: nothing lost, nothing twice, nothing else."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from tests.chat.conftest import chat_environment
+from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.sites import Site, SiteMaker, wait_until
+
+
+@pytest.fixture(scope="module")
+def breakable_site(make_site: SiteMaker, small_models: str) -> Iterator[Site]:
+    with make_site(DRAIN_TIMEOUT_S="1", **chat_environment(small_models)) as site:
+        site.set_up().close()
+        yield site
+
+
+@pytest.fixture
+def reader(breakable_site: Site) -> Iterator[Reader]:
+    reader = Reader.signed_up(breakable_site, "alice")
+    with closing(reader.client), reader:
+        yield reader
+
+
+def _engine_worker(site: Site) -> psutil.Process:
+    def find() -> psutil.Process | None:
+        below = psutil.Process(site.process.pid).children(recursive=True)
+        return next((p for p in below if "inference.worker" in p.cmdline()), None)
+
+    process: psutil.Process = wait_until(find, what="an engine worker")
+    return process
+
+
+def _begin(reader: Reader) -> tuple[Frame, str]:
+    """An answer that has been under way for a while."""
+    accepted = reader.send("Say something long")
+    reader.hear_events(accepted["run"], 4)
+    return accepted, accepted["run"]
+
+
+def _come_back(reader: Reader, run: str) -> None:
+    """Reconnect as a browser does: with the last seq, as often as it takes."""
+    reader.close()
+
+    def opened() -> bool:
+        try:
+            reader.open()
+        except (OSError, ConnectionClosed, TimeoutError):
+            return False
+        return True
+
+    wait_until(opened, timeout_s=60, what="a connection")
+    reader.follow(run, after=reader.numbered(run)[-1][0])
+
+
+def _assert_whole(reader: Reader, accepted: Frame, run: str) -> None:
+    end = reader.hear_end(run)
+    assert end["kind"] == "finished", end
+    assert_gapless(reader.numbered(run))
+    saved = reader.saved(accepted)
+    assert saved["status"] == "complete"
+    assert saved["text"] == reader.text(run)
+    assert end["usage"]["completion_tokens"] > 300
+
+
+def test_the_engine_worker_is_killed_and_the_answer_goes_on(
+    reader: Reader, breakable_site: Site
+) -> None:
+    accepted, run = _begin(reader)
+    _engine_worker(breakable_site).kill()
+    _assert_whole(reader, accepted, run)
+    assert "resumed" not in [e["kind"] for e in reader.events(run)]
+
+
+def test_the_web_process_is_killed_and_the_answer_goes_on(
+    reader: Reader, breakable_site: Site
+) -> None:
+    accepted, run = _begin(reader)
+    breakable_site.child("web").kill()
+    with pytest.raises(ConnectionClosed):
+        reader.hear_end(run, timeout_s=20)
+    _come_back(reader, run)
+    _assert_whole(reader, accepted, run)
+    assert [e["kind"] for e in reader.events(run)].count("resumed") == 1
+
+
+def test_everything_is_killed_and_the_answer_goes_on(reader: Reader, breakable_site: Site) -> None:
+    accepted, run = _begin(reader)
+    breakable_site.kill()
+    breakable_site.start()
+    _come_back(reader, run)
+    _assert_whole(reader, accepted, run)
+
+
+def test_a_restart_leaves_a_long_answer_to_the_next_process(
+    reader: Reader, breakable_site: Site
+) -> None:
+    """SIGTERM drains for a second; what takes longer goes on after the restart."""
+    accepted, run = _begin(reader)
+    breakable_site.stop()
+    with pytest.raises(ConnectionClosed):
+        while True:
+            reader.hear()
+    breakable_site.start()
+    _come_back(reader, run)
+    _assert_whole(reader, accepted, run)
+
+
+def test_the_database_is_killed_and_the_answer_goes_on(
+    reader: Reader, breakable_site: Site
+) -> None:
+    accepted, run = _begin(reader)
+    breakable_site.child("postgres").kill()
+    _assert_whole(reader, accepted, run)
+
+
+def test_redis_is_killed_and_the_answer_goes_on(reader: Reader, breakable_site: Site) -> None:
+    accepted, run = _begin(reader)
+    breakable_site.child("valkey").kill()
+    end = reader.hear_end(run)
+    assert end["kind"] == "finished"
+    assert_gapless(reader.numbered(run))
+    wait_until(
+        lambda: reader.client.get("/readyz").status_code == 200, timeout_s=30, what="readiness"
+    )
+    assert reader.saved(accepted)["text"] == reader.text(run)
+
+
+def test_a_stop_during_the_restart_is_honoured(reader: Reader, breakable_site: Site) -> None:
+    accepted, run = _begin(reader)
+    breakable_site.child("web").kill()
+    with pytest.raises(ConnectionClosed):
+        reader.hear_end(run, timeout_s=20)
+    _come_back(reader, run)
+    reader.say({"type": "run.stop", "run": run, "chars": len(reader.text(run))})
+    end = reader.hear_end(run)
+    assert end["kind"] == "stopped"
+    assert reader.saved(accepted)["text"] == reader.text(run)

@@ -1,0 +1,80 @@
+"""Whatever comes over the socket is understood or refused with a reason; nothing else happens."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat import frames
+from chat.errors import BadFrame, ChatError, NotFound
+
+RUN = str(uuid4())
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+def test_a_message() -> None:
+    parent = uuid4()
+    frame = frames.parse(
+        json.dumps({"type": "message.send", "client_id": "c", "text": "hi", "parent": str(parent)})
+    )
+    assert frame == frames.SendMessage("c", "hi", None, parent, None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"type": "message.send", "text": "hi"},
+        {"type": "message.send", "client_id": "", "text": "hi"},
+        {"type": "message.send", "client_id": "c" * 65, "text": "hi"},
+        {"type": "message.send", "client_id": "c", "text": 3},
+        {"type": "message.send", "client_id": "c", "text": "\ud800"},
+        {"type": "message.send", "client_id": "c", "text": "hi", "model": 1},
+        {"type": "run.follow", "run": RUN, "after": -1},
+        {"type": "run.follow", "run": RUN, "after": True},
+        {"type": "run.follow", "run": RUN, "after": 2**40},
+        {"type": "run.stop", "run": RUN, "chars": "all"},
+        {"type": "run.stop", "run": None},
+        {"type": "unknown"},
+        {},
+        [],
+        None,
+        "text",
+    ],
+)
+def test_what_is_wrong_is_named(values: object) -> None:
+    with pytest.raises(BadFrame) as caught:
+        frames.parse(json.dumps(values))
+    assert str(caught.value)
+
+
+def test_an_id_that_is_none_is_as_missing_as_an_unknown_one() -> None:
+    with pytest.raises(NotFound):
+        frames.parse(json.dumps({"type": "run.follow", "run": "../../etc"}))
+
+
+@pytest.mark.parametrize("raw", ["", "{", "[" * 100_000, "x" * (frames.MAX_FRAME_BYTES + 1)])
+def test_no_json_and_too_much(raw: str) -> None:
+    with pytest.raises(BadFrame):
+        frames.parse(raw)
+
+
+@given(
+    kind=st.sampled_from(
+        ["message.send", "run.follow", "run.unfollow", "run.stop", "run.ack", "ping", "?"]
+    ),
+    fields=st.dictionaries(
+        st.sampled_from(["client_id", "text", "conversation", "parent", "model", "run", "seq"]),
+        _json,
+    ),
+)
+def test_any_json_is_a_frame_or_an_error(kind: str, fields: dict[str, object]) -> None:
+    try:
+        frames.parse(json.dumps({"type": kind, **fields}))
+    except ChatError as error:
+        assert error.code in ("bad_frame", "not_found")
