@@ -4,7 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
-from ninja.errors import ValidationError
+from ninja.errors import HttpError, ValidationError
 
 from chat.errors import ChatError
 from inference import ContextTooLong, EngineError, InvalidParameter, Overloaded, UnknownModel
@@ -79,6 +79,10 @@ def add_error_handlers(api: NinjaAPI) -> None:
         return api_error(
             status_of(error), error.code, str(error), param=param, retry_after_s=retry_after_s
         )
+
+    @api.exception_handler(HttpError)
+    def _(request: HttpRequest, error: HttpError) -> HttpResponse:
+        return api_error(error.status_code, "invalid_request", str(error))
 
     @api.exception_handler(ValidationError)
     def _(request: HttpRequest, error: ValidationError) -> HttpResponse:

@@ -1,5 +1,6 @@
 """Pages: the chat, empty or with a conversation. The rest of a page comes over the socket."""
 
+from importlib.metadata import version
 from typing import Any
 from uuid import UUID
 
@@ -54,4 +55,18 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
             "models": models,
             "csrf": get_token(request),
         },
+    }
+
+
+async def settings_page(request: HttpRequest) -> HttpResponse:
+    """Settings of the signed-in user."""
+    return render(request, "settings.html", await in_db(_settings_context)(request))
+
+
+def _settings_context(request: HttpRequest) -> dict[str, Any]:
+    user: Any = request.user
+    return {
+        "tier": user.tier,
+        "models": [values.model_value(state) for state in engine().models()],
+        "version": version("vitrine"),
     }

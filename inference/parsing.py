@@ -74,9 +74,10 @@ class AnswerParser:
         """`prompt_tail` is the end of the prompt's text: a template may have opened <think>."""
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
 
-        self._parser: ResponseParser = ResponseParser(
-            template_for(chat_template), prefix=prompt_tail
-        )
+        template = template_for(chat_template)
+        # Without the anchor the parser would take all of the prompt for the answer's beginning.
+        begun = prompt_tail if template["start_anchor"] in prompt_tail else ""
+        self._parser: ResponseParser = ResponseParser(template, prefix=begun)
         self._call_text: str | None = None
         self._space = ""
         self._has_text = False

@@ -91,5 +91,9 @@ def test_thinking_that_the_template_began_is_reasoning() -> None:
 
 
 def test_a_model_without_tools_is_left_alone() -> None:
-    parser = AnswerParser("plain template")
+    parser = AnswerParser("plain template", "Hello<|im_end|>\n<|im_start|>assistant\n")
     assert parser.feed(CALL) + parser.finish() == [Text(CALL)]
+
+
+def test_the_prompt_is_never_taken_for_the_answer() -> None:
+    assert _parse("Yes.", tail="no anchor here <think>") == [Text("Yes.")]
