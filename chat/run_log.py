@@ -4,12 +4,13 @@ Every write names the lease owner and does nothing for anybody else (LeaseLost),
 never written by two processes.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from chat import parts as message_parts
@@ -59,6 +60,8 @@ def append(
     generation_id: UUID, lease_owner: str, first_seq: int, events: Sequence[LogEvent]
 ) -> None:
     """Write events numbered from `first_seq` and renew the lease. Raises LeaseLost."""
+    if all(isinstance(event, Delta) for event in events):
+        return _append_text(generation_id, lease_owner, first_seq, events)
     changes: dict[str, object] = {}
     for event in events:
         if isinstance(event, Started):
@@ -72,6 +75,40 @@ def append(
     with transaction.atomic():
         _update(generation_id, lease_owner, seq=first_seq + len(events) - 1, **changes)
         _insert(generation_id, first_seq, events)
+
+
+_APPEND_TEXT = """
+    WITH held AS (
+        UPDATE chat_generation
+        SET seq = %(last)s, status = 'decode', lease_until = %(lease_until)s
+        WHERE id = %(id)s AND lease_owner = %(owner)s AND status = ANY(%(active)s)
+        RETURNING id
+    )
+    INSERT INTO chat_generationevent (generation_id, seq, payload)
+    SELECT held.id, %(first)s - 1 + line.number, line.payload
+    FROM held, jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY AS line (payload, number)
+"""
+
+
+def _append_text(
+    generation_id: UUID, lease_owner: str, first_seq: int, events: Sequence[LogEvent]
+) -> None:
+    """What append() does for text, many times a second: one statement instead of a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _APPEND_TEXT,
+            {
+                "id": generation_id,
+                "owner": lease_owner,
+                "active": [str(status) for status in ACTIVE_STATUSES],
+                "lease_until": _lease_end(),
+                "first": first_seq,
+                "last": first_seq + len(events) - 1,
+                "payloads": json.dumps([to_payload(event) for event in events]),
+            },
+        )
+        if cursor.rowcount != len(events):
+            raise LeaseLost
 
 
 def finish(

@@ -28,8 +28,9 @@ logger = logging.getLogger(__name__)
 
 PROCESS_ID = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 RENEW_S = 2.0  # a third of the lease
-FLUSH_S = 0.04  # 25 flushes a second read as fluent text
-FLUSH_S_PER_RUN = 0.004  # and all runs together write at most 250 times a second
+FLUSH_S = 0.08  # a dozen flushes a second read as fluent text
+FLUSH_S_PER_RUN = 0.008  # and all runs together write at most 125 times a second
+PHASE_S = 0.25  # between two numbers of the same phase
 STORAGE_PATIENCE_S = 30.0
 REMEMBER_S = 60.0  # how long an ended run can be followed from memory
 
@@ -57,6 +58,7 @@ class Run:
         self._news = asyncio.Event()
         self._stop_chars: int | None = None
         self._renewed_s = monotonic()
+        self._told_phase_s = 0.0
 
     # --- for followers --------------------------------------------------------------------------
 
@@ -105,8 +107,7 @@ class Run:
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Phase):
-            self.phase = event
-            self._announce()
+            self._hear_phase(event)
             return
         if isinstance(event, Stopped) and self._stop_chars is not None:
             event = replace(event, chars=min(event.chars, self._stop_chars))
@@ -118,6 +119,15 @@ class Run:
         self._wake.set()
         if not isinstance(event, Delta):
             self._urgent.set()
+
+    def _hear_phase(self, phase: Phase) -> None:
+        """Another phase is news at once; the same one with other numbers a few times a second."""
+        is_other = self.phase is None or self.phase.phase != phase.phase
+        self.phase = phase
+        now_s = monotonic()
+        if is_other or now_s - self._told_phase_s > PHASE_S:
+            self._told_phase_s = now_s
+            self._announce()
 
     async def _wait_for_events(self) -> None:
         while not self._pending:
