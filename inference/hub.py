@@ -1,5 +1,6 @@
 """Pulling models from the hub: looked at before the download, resumable, with sentences for errors."""
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,13 +27,29 @@ class HubError(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """`sha256` is known for large files only."""
+
+    name: str
+    size_bytes: int
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pull:
-    """What a pull would bring. Sizes in bytes."""
+    """What a pull would bring; config.json is the last of its files."""
 
     name: str
     revision: str
-    size_bytes: int
-    weights_bytes: int
+    files: tuple[RemoteFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def weights_bytes(self) -> int:
+        return sum(f.size_bytes for f in self.files if f.name.endswith(".safetensors"))
 
 
 def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
@@ -45,46 +62,88 @@ def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
 
     _check_name(name)
     info = _talk(name, lambda: HfApi().model_info(name, files_metadata=True, token=token))
-    files = [f for f in info.siblings or [] if _is_wanted(f.rfilename)]
-    weights_bytes = sum(f.size or 0 for f in files if f.rfilename.endswith(".safetensors"))
-    if not weights_bytes:
+    files = [
+        RemoteFile(s.rfilename, s.size or 0, s.lfs.sha256 if s.lfs else None)
+        for s in info.siblings or []
+        if _is_wanted(s.rfilename)
+    ]
+    files.sort(key=lambda file: file.name == "config.json")
+    plan = Pull(name, info.sha or "main", tuple(files))
+    if not plan.weights_bytes:
         raise HubError(f"{name} has no safetensors weights; other formats are not loaded.")
-    size_bytes = sum(f.size or 0 for f in files)
-    _check_architecture(name, models_dir, token)
-    _check_memory(name, weights_bytes)
-    _check_disk(name, size_bytes, models_dir)
-    return Pull(name, info.sha or "", size_bytes, weights_bytes)
+    _check_architecture(name, token)
+    _check_memory(name, plan.weights_bytes)
+    _check_disk(plan, models_dir)
+    return plan
 
 
 def pull(
     plan: Pull, models_dir: Path, token: str | None = None, progress: Progress | None = None
 ) -> Path:
-    """Download a model to `models_dir`/ORG/MODEL. An interrupted pull goes on where it was.
+    """Download a model to `models_dir`/ORG/MODEL. An interrupted pull goes on within the file.
 
-    config.json comes last, so that a half pulled directory is not taken for a model.
+    config.json comes last, so that a half pulled directory is not taken for a model. Raises HubError.
     """
-    from huggingface_hub import hf_hub_download, snapshot_download
-
     path = models_dir / plan.name
-    _talk(
-        plan.name,
-        lambda: snapshot_download(
-            plan.name,
-            revision=plan.revision or None,
-            local_dir=path,
-            allow_patterns=WANTED,
-            ignore_patterns=[*UNWANTED, "config.json"],
-            token=token,
-            tqdm_class=_reporting(progress, plan.size_bytes) if progress else None,
-        ),
-    )
-    _talk(
-        plan.name,
-        lambda: hf_hub_download(
-            plan.name, "config.json", revision=plan.revision or None, local_dir=path, token=token
-        ),
-    )
+    done_bytes = 0
+
+    def report(num_bytes: int) -> None:
+        nonlocal done_bytes
+        done_bytes += num_bytes
+        if progress is not None:
+            progress(done_bytes, plan.size_bytes)
+
+    for file in plan.files:
+        target = path / file.name
+        if target.exists() and target.stat().st_size == file.size_bytes:
+            report(file.size_bytes)
+        else:
+            _fetch(plan, file, target, token, report)
     return path
+
+
+def _fetch(
+    plan: Pull, file: RemoteFile, target: Path, token: str | None, report: Callable[[int], None]
+) -> None:
+    """Fetch one file by way of FILE.partial, which keeps what arrived.
+
+    The hub's own snapshot_download has forgotten partial files since its version 2; the function
+    below it that knows byte ranges is used instead.
+    """
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+    partial = target.with_name(target.name + ".partial")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with partial.open("ab") as stream:
+        have_bytes = stream.tell()
+        report(have_bytes)
+        if have_bytes < file.size_bytes:
+            _talk(
+                plan.name,
+                lambda: http_get(
+                    hf_hub_url(plan.name, file.name, revision=plan.revision),
+                    stream,
+                    resume_size=have_bytes,
+                    headers=build_hf_headers(token=token),
+                    expected_size=file.size_bytes,
+                    tqdm_class=_reporting(report),
+                ),
+            )
+    if not _is_whole(partial, file):
+        partial.unlink()
+        raise HubError(f"{file.name} arrived damaged and was thrown away. Pull again.")
+    partial.replace(target)
+
+
+def _is_whole(partial: Path, file: RemoteFile) -> bool:
+    if partial.stat().st_size != file.size_bytes:
+        return False
+    if file.sha256 is None:
+        return True
+    with partial.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
 
 
 def remove(name: str, models_dir: Path) -> bool:
@@ -109,7 +168,7 @@ def _is_wanted(file: str) -> bool:
     return any(fnmatch(file, p) for p in WANTED) and not any(fnmatch(file, p) for p in UNWANTED)
 
 
-def _check_architecture(name: str, models_dir: Path, token: str | None) -> None:
+def _check_architecture(name: str, token: str | None) -> None:
     """Fetch config.json by itself: a few kilobytes decide whether gigabytes are worth fetching."""
     from tempfile import TemporaryDirectory
 
@@ -126,13 +185,14 @@ def _check_memory(name: str, weights_bytes: int) -> None:
         raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
 
 
-def _check_disk(name: str, size_bytes: int, models_dir: Path) -> None:
+def _check_disk(plan: Pull, models_dir: Path) -> None:
     models_dir.mkdir(parents=True, exist_ok=True)
-    already = sum(f.stat().st_size for f in (models_dir / name).rglob("*") if f.is_file())
-    needed, free = size_bytes - already, shutil.disk_usage(models_dir).free
+    already = sum(f.stat().st_size for f in (models_dir / plan.name).rglob("*") if f.is_file())
+    needed, free = plan.size_bytes - already, shutil.disk_usage(models_dir).free
     if needed > free:
         raise HubError(
-            f"{name} takes {needed / 2**30:.1f} GiB; {free / 2**30:.1f} GiB are free in {models_dir}."
+            f"{plan.name} takes {needed / 2**30:.1f} GiB;"
+            f" {free / 2**30:.1f} GiB are free in {models_dir}."
         )
 
 
@@ -169,22 +229,16 @@ def _cause(error: BaseException) -> str:
     return text[0][:120] if text else type(error).__name__
 
 
-def _reporting(progress: Progress, total_bytes: int) -> Any:
-    """A tqdm class that reports bytes to `progress` and draws nothing."""
-    from tqdm.asyncio import tqdm_asyncio
+def _reporting(report: Callable[[int], None]) -> Any:
+    """A tqdm class that hands the bytes on and draws nothing."""
+    from tqdm import tqdm
 
-    done = 0
-
-    class Reporter(tqdm_asyncio):  # type: ignore[misc]
+    class Reporter(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            self._counts_bytes = kwargs.get("unit") == "B"
             super().__init__(*args, **{**kwargs, "disable": True})
 
         def update(self, n: float | None = 1) -> bool | None:
-            nonlocal done
-            if self._counts_bytes:
-                done += int(n or 0)
-                progress(min(done, total_bytes), total_bytes)
+            report(int(n or 0))
             return None
 
     return Reporter

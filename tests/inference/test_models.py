@@ -1,0 +1,175 @@
+"""Which models are served, which are refused, and that the refusal says why."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoConfig
+
+from inference import EngineConfig, ModelRefused, ModelTooLarge
+from inference.catalog import BUILTIN, discover
+from inference.defaults import read_context_tokens, read_sampling_defaults
+from inference.loader import load_model
+from inference.selftest import MAX_RELATIVE_ERROR, check_architecture, packed_error, shrink
+from inference.weights import check_servable, read_config, read_weights
+
+
+@pytest.mark.parametrize(
+    "model_type",
+    [
+        "qwen3",
+        "llama",
+        "mistral",
+        "gemma2",  # softcap and sliding window
+        "gpt_oss",  # attention sinks
+        "qwen3_moe",
+        "phi3",
+        "gpt2",
+        "opt",
+        "stablelm",  # drops keyword arguments
+        "deepseek_v3",  # value heads of another size
+    ],
+)
+def test_sound_architectures_compute_the_same_over_the_cache(model_type: str) -> None:
+    assert packed_error(shrink(AutoConfig.for_model(model_type))) < MAX_RELATIVE_ERROR / 100
+
+
+@pytest.mark.parametrize(
+    "model_type",
+    ["qwen3_next", "llama4_text", "diffllama", "bloom", "mamba"],
+)
+def test_architectures_that_would_be_silently_wrong_are_refused(model_type: str) -> None:
+    with pytest.raises(ModelRefused, match=model_type):
+        check_architecture(AutoConfig.for_model(model_type))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"auto_map": {"AutoModel": "evil.Model"}}, "own Python code"),
+        ({"architectures": ["BertForMaskedLM"]}, "no causal language model"),
+    ],
+)
+def test_a_config_alone_can_be_reason_enough(config: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelRefused, match=words):
+        check_servable(config)
+
+
+def test_weights_are_counted_from_their_headers(tiny_model: Path) -> None:
+    weights = read_weights(tiny_model)
+    assert weights.size_bytes == (tiny_model / "model.safetensors").stat().st_size
+    assert weights.num_parameters * 4 < weights.size_bytes < weights.num_parameters * 4 + 10_000
+
+
+def test_the_revision_changes_with_the_files(tiny_model: Path, tmp_path: Path) -> None:
+    before = read_weights(tiny_model).revision
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((tiny_model / name).read_bytes())
+    assert read_weights(tmp_path).revision == before
+    changed = bytearray((tmp_path / "model.safetensors").read_bytes())
+    changed[-1] ^= 1
+    (tmp_path / "model.safetensors").write_bytes(changed)
+    assert read_weights(tmp_path).revision != before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00",
+        struct.pack("<Q", 2**63),
+        struct.pack("<Q", 10) + b"not json..",
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 60)
+        + b'{"t": {"dtype": "F32", "shape": [9], "data_offsets": [0, 36]}}'[:60],
+    ],
+)
+def test_hostile_weight_files_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(ModelRefused, match=r"model\.safetensors"):
+        read_weights(tmp_path)
+
+
+def test_a_file_that_was_cut_short_is_named(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    whole = (tiny_model / "model.safetensors").read_bytes()
+    (tmp_path / "model.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(ModelRefused, match="cut short"):
+        read_weights(tmp_path)
+
+
+def test_pickled_weights_are_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
+    with pytest.raises(ModelRefused, match="never loaded"):
+        read_weights(tmp_path)
+
+
+def test_a_model_that_does_not_fit_tells_both_numbers(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from inference import memory
+
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)  # a smaller machine
+    with pytest.raises(ModelTooLarge, match=r"needs about .* GiB .* are free") as caught:
+        load_model("tiny", tiny_model, lambda phase, fraction: None, torch.float32)
+    assert caught.value.needed_bytes > caught.value.available_bytes == 100_000
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '"text"'])
+def test_a_config_that_is_no_object_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ModelRefused, match=r"config\.json"):
+        read_config(tmp_path)
+
+
+def test_a_directory_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelRefused, match=r"no config\.json"):
+        read_config(tmp_path)
+
+
+def test_the_catalogue_has_the_built_in_the_named_and_the_pulled(tmp_path: Path) -> None:
+    pulled = tmp_path / "models" / "Org" / "Pulled"
+    pulled.mkdir(parents=True)
+    (pulled / "config.json").write_text("{}")
+    (tmp_path / "models" / "Org" / "Half").mkdir()
+    named = tmp_path / "local"
+    config = EngineConfig(
+        models_dir=tmp_path / "models",
+        extra_models=(f"mine={named}", str(named), "Org/Later", "Org/Pulled"),
+    )
+    specs = discover(config)
+    assert list(specs) == [BUILTIN, "mine", "local", "Org/Later", "Org/Pulled"]
+    assert specs["mine"].path == specs["local"].path == named
+    assert specs["Org/Later"].path == tmp_path / "models" / "Org" / "Later"
+
+
+def test_the_makers_sampling_is_the_default(tmp_path: Path) -> None:
+    file = tmp_path / "generation_config.json"
+    assert read_sampling_defaults(tmp_path).temperature == 1.0
+    file.write_text(json.dumps({"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}))
+    found = read_sampling_defaults(tmp_path)
+    assert (found.temperature, found.top_k, found.top_p) == (0.6, 20, 0.95)
+    file.write_text(json.dumps({"do_sample": False, "temperature": 0.6}))
+    assert read_sampling_defaults(tmp_path).temperature == 0.0
+
+
+@pytest.mark.parametrize(
+    ("config", "tokens"),
+    [
+        ({"max_position_embeddings": 4096}, 4096),
+        ({"n_positions": 1024}, 1024),
+        ({"text_config": {"max_position_embeddings": 8192}}, 8192),
+        ({}, 2048),
+    ],
+)
+def test_the_context_is_what_the_files_say(
+    config: dict[str, Any], tokens: int, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_context_tokens(tmp_path) == tokens
