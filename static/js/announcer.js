@@ -1,0 +1,90 @@
+// @ts-check
+/**
+ * The one voice for screen readers: says that an answer begins, then its sentences as they are
+ * finished, never tokens. Code is named, not read.
+ */
+
+import { element } from "./dom.js";
+
+const MAX_KEPT = 4;
+const SENTENCE_END = /[.!?…][)"'”’]*\s|[。！？]|\n/gu;
+
+/**
+ * The whole sentences of `text` behind `from`, and where they end.
+ * @param {string} text
+ * @param {number} from
+ * @param {boolean} isComplete also take what has no end yet
+ */
+export function sentencesBehind(text, from, isComplete) {
+  const rest = text.slice(from);
+  let length = isComplete ? rest.length : 0;
+  if (!isComplete) for (const end of rest.matchAll(SENTENCE_END)) length = end.index + end[0].length;
+  const said = rest.slice(0, length);
+  const fences = (text.slice(0, from + length).match(/^\s*(```|~~~)/gm) ?? []).length;
+  // Not in the middle of code: what is open now is said as "code" when it is closed.
+  if (fences % 2 && !isComplete) return { words: "", to: from };
+  return { words: readable(said), to: from + length };
+}
+
+/** @param {string} markdown */
+function readable(markdown) {
+  return markdown
+    .replace(/^\s*(```|~~~)[\s\S]*?(^\s*\1|$(?![\s\S]))/gm, " Code block. ")
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^\s*(#{1,6}|>|[-*+]|\|)\s*/gm, "")
+    .replace(/[*_`|]+/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+export class Announcer {
+  #said = 0;
+  #message = "";
+  #isOffline = false;
+
+  /** @param {HTMLElement} region a polite live region */
+  constructor(region) {
+    this.region = region;
+  }
+
+  /** @param {string} words */
+  say(words) {
+    if (!words) return;
+    this.region.append(element("p", {}, [words]));
+    while (this.region.children.length > MAX_KEPT) this.region.firstElementChild?.remove();
+  }
+
+  /**
+   * The line went or came back; not each attempt in between.
+   * @param {import("./socket.js").SocketState} state
+   */
+  sayConnection(state) {
+    const isLost = state === "waiting" || state === "signed-out";
+    if (isLost && !this.#isOffline) this.say("No connection.");
+    if (state === "open" && this.#isOffline) this.say("Connected again.");
+    this.#isOffline = isLost || (this.#isOffline && state !== "open");
+  }
+
+  /**
+   * The answer that is being written, as far as it goes.
+   * @param {string} message
+   * @param {string} text
+   * @param {boolean} isComplete
+   */
+  follow(message, text, isComplete) {
+    if (message !== this.#message) {
+      this.#message = message;
+      this.#said = 0;
+      this.say("Answering.");
+    }
+    const { words, to } = sentencesBehind(text, this.#said, isComplete);
+    this.#said = to;
+    this.say(words);
+  }
+
+  /** What is on the screen already is not said. @param {string} message @param {string} text */
+  skip(message, text) {
+    this.#message = message;
+    this.#said = text.length;
+  }
+}

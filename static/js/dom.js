@@ -1,0 +1,117 @@
+// @ts-check
+/** Small helpers for the DOM. None of them takes HTML. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An element with attributes and children; strings become text.
+ * @param {string} name
+ * @param {Record<string, string>} [attributes]
+ * @param {(Node | string)[]} [children]
+ * @returns {HTMLElement}
+ */
+export function element(name, attributes = {}, children = []) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/**
+ * An icon of the sprite in the page (templates/_icons.svg).
+ * @param {string} name
+ */
+export function icon(name) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("aria-hidden", "true");
+  const use = document.createElementNS(SVG, "use");
+  use.setAttribute("href", `#icon-${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/**
+ * What must be there because our own template has it.
+ * @param {ParentNode} root
+ * @param {string} selector
+ * @returns {any}
+ */
+export function find(root, selector) {
+  const found = root.querySelector(selector);
+  if (!found) throw new Error(`the page has no ${selector}`);
+  return found;
+}
+
+/**
+ * Set text only when it differs, so that a selection in it survives.
+ * @param {Node} node
+ * @param {string} text
+ */
+export function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/**
+ * Make the children of `target`, from number `first` on, equal to those of `source`. Nodes that stay
+ * the same are left alone and growing text is appended to, so that selections and focus survive.
+ * @param {Node} target
+ * @param {Node} source
+ * @param {number} [first]
+ */
+export function morphChildren(target, source, first = 0) {
+  const wanted = [...source.childNodes];
+  const present = [...target.childNodes].slice(first);
+  wanted.forEach((node, index) => {
+    const old = present[index];
+    if (!old) target.appendChild(node);
+    else if (!morph(old, node)) target.replaceChild(node, old);
+  });
+  for (const old of present.slice(wanted.length)) target.removeChild(old);
+}
+
+/**
+ * @param {Node} old
+ * @param {Node} wanted
+ * @returns {boolean} whether `old` could be made equal
+ */
+function morph(old, wanted) {
+  if (old.nodeName !== wanted.nodeName) return false;
+  if (old instanceof Text && wanted instanceof Text) {
+    if (wanted.data.startsWith(old.data)) old.appendData(wanted.data.slice(old.length));
+    else old.data = wanted.data;
+    return true;
+  }
+  if (old instanceof Element && wanted instanceof Element) morphAttributes(old, wanted);
+  morphChildren(old, wanted);
+  return true;
+}
+
+/**
+ * @param {Element} old
+ * @param {Element} wanted
+ */
+function morphAttributes(old, wanted) {
+  for (const { name, value } of [...wanted.attributes]) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!wanted.hasAttribute(name)) old.removeAttribute(name);
+  }
+}
+
+/**
+ * Put text on the clipboard; also where the page is not a secure context (a plain http host).
+ * @param {string} text
+ */
+export async function copyText(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = /** @type {HTMLTextAreaElement} */ (element("textarea", { class: "visually-hidden" }));
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+  focused?.focus();
+}

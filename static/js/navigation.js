@@ -1,0 +1,31 @@
+// @ts-check
+/** Addresses: one per chat, without reloading; back and forward work. */
+
+import { find, setText } from "./dom.js";
+
+const CHAT = /^\/c\/([0-9a-f-]{36})$/;
+
+/**
+ * @param {string} path
+ * @returns {string | null} the conversation of an address, null for a new chat
+ */
+function conversationAt(path) {
+  return path.match(CHAT)?.[1] ?? null;
+}
+
+/** @param {{url: string} | null} conversation */
+export function goTo(conversation) {
+  const url = conversation?.url ?? "/";
+  if (location.pathname !== url) history.pushState(null, "", url);
+}
+
+/** @param {{title: string} | null} conversation */
+export function setTitle(conversation) {
+  setText(find(document, "#title"), conversation?.title || "New chat");
+  document.title = conversation?.title ? `${conversation.title} · Vitrine` : "Vitrine";
+}
+
+/** @param {(conversation: string | null) => void} show */
+export function onBackAndForward(show) {
+  addEventListener("popstate", () => show(conversationAt(location.pathname)));
+}

@@ -1,0 +1,100 @@
+// @ts-check
+/**
+ * The one owner of the scroll position. Pinned means: the end stays in view while it grows. Only a
+ * reader who scrolls up unpins, judged by positions and never by timers; coming back to the end or
+ * pressing the button pins again.
+ */
+
+const UNPIN_PX = 3;
+const REPIN_PX = 60;
+const SHOW_JUMP_PX = 200;
+
+/**
+ * What a scroll event means. Pure.
+ * @param {boolean} isPinned
+ * @param {{top: number, height: number}} before
+ * @param {{top: number, height: number, view: number}} now
+ */
+export function pinnedAfterScroll(isPinned, before, now) {
+  const moved = now.top - before.top;
+  const hasShrunk = now.height < before.height; // then the browser moved the position, not the reader
+  if (moved <= -UNPIN_PX && !hasShrunk) return false;
+  if (moved > 0 && toEnd(now) <= REPIN_PX) return true;
+  return isPinned;
+}
+
+/**
+ * Whether the jump button shows; between the two limits it stays as it was.
+ * @param {boolean} isShown
+ * @param {boolean} isPinned
+ * @param {number} distance to the end, in px
+ */
+export function jumpShows(isShown, isPinned, distance) {
+  if (isPinned || distance < REPIN_PX) return false;
+  return distance > SHOW_JUMP_PX || isShown;
+}
+
+/** @param {{top: number, height: number, view: number}} position */
+function toEnd({ top, height, view }) {
+  return height - top - view;
+}
+
+export class ScrollKeeper {
+  isPinned = true;
+  #before = { top: 0, height: 0 };
+
+  /**
+   * @param {HTMLElement} scroller
+   * @param {HTMLElement[]} growing what may change the height
+   * @param {HTMLElement} jump
+   */
+  constructor(scroller, growing, jump) {
+    this.scroller = scroller;
+    this.jump = jump;
+    scroller.addEventListener("scroll", () => this.#scrolled(), { passive: true });
+    jump.addEventListener("click", () => this.toEnd(true));
+    const observer = new ResizeObserver(() => this.#grown());
+    for (const watched of [scroller, ...growing]) observer.observe(watched);
+  }
+
+  /**
+   * Go to the end and stay there.
+   * @param {boolean} [isGentle]
+   */
+  toEnd(isGentle = false) {
+    this.isPinned = true;
+    const isStill = document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const behavior = isGentle && !isStill ? "smooth" : "instant";
+    this.scroller.scrollTo({ top: this.scroller.scrollHeight, behavior });
+    this.#showJump();
+  }
+
+  toStart() {
+    this.isPinned = false;
+    this.scroller.scrollTo({ top: 0 });
+  }
+
+  #scrolled() {
+    const now = this.#position();
+    this.isPinned = pinnedAfterScroll(this.isPinned, this.#before, now);
+    this.#before = now;
+    this.#showJump();
+  }
+
+  #grown() {
+    if (this.isPinned) this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.#before = this.#position();
+    this.#showJump();
+  }
+
+  #position() {
+    const { scrollTop: top, scrollHeight: height, clientHeight: view } = this.scroller;
+    return { top, height, view };
+  }
+
+  #showJump() {
+    const position = this.#position();
+    this.jump.hidden = !jumpShows(!this.jump.hidden, this.isPinned, toEnd(position));
+    this.scroller.parentElement?.toggleAttribute("data-scrolled", position.top > 4);
+  }
+}

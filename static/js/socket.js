@@ -1,0 +1,198 @@
+// @ts-check
+/**
+ * The one socket of a page (docs/socket.md): connects, reconnects with jittered backoff, notices a
+ * dead line, follows each live run again from its last seq, and acknowledges what has been seen.
+ * It knows nothing of conversations: it emits each frame under its `type`, and "state" when the
+ * connection changed.
+ *
+ * @typedef {{type: string, [field: string]: any}} Frame
+ * @typedef {"connecting" | "open" | "waiting" | "signed-out"} SocketState
+ * @typedef {object} Surroundings what tests replace
+ * @property {typeof WebSocket} [WebSocket]
+ * @property {typeof setTimeout} [setTimeout]
+ * @property {typeof clearTimeout} [clearTimeout]
+ * @property {() => number} [now] milliseconds
+ * @property {() => number} [random]
+ */
+
+import { Emitter } from "./emitter.js";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
+const ACK_EVERY_MS = 250;
+const PING_AFTER_MS = 20_000;
+const PONG_WITHIN_MS = 8_000;
+const CLOSED_BY_SIGN_OUT = 4401;
+
+export class ChatSocket extends Emitter {
+  /** @type {SocketState} */
+  state = "connecting";
+  /** When the next attempt starts, in ms of `now()`; 0 until the line was lost once. */
+  retryAt = 0;
+
+  /** @type {Map<string, () => number>} run → its last seq */
+  #followed = new Map();
+  /** @type {Map<string, number>} run → seq to acknowledge */
+  #unacknowledged = new Map();
+  /** @type {WebSocket | null} */
+  #socket = null;
+  #attempts = 0;
+  /** @type {Record<"retry" | "ack" | "ping", any>} */
+  #timers = { retry: null, ack: null, ping: null };
+
+  /**
+   * @param {string} url
+   * @param {Surroundings} [surroundings]
+   */
+  constructor(url, surroundings = {}) {
+    super();
+    this.url = url;
+    this.WebSocket = surroundings.WebSocket ?? globalThis.WebSocket;
+    this.setTimeout = surroundings.setTimeout ?? globalThis.setTimeout.bind(globalThis);
+    this.clearTimeout = surroundings.clearTimeout ?? globalThis.clearTimeout.bind(globalThis);
+    this.now = surroundings.now ?? Date.now;
+    this.random = surroundings.random ?? Math.random;
+  }
+
+  /** Open now, also while waiting for the next attempt. */
+  connect() {
+    if (this.#socket || this.state === "signed-out") return;
+    this.#clear("retry");
+    const socket = new this.WebSocket(this.url);
+    this.#socket = socket;
+    this.#enter("connecting");
+    socket.onopen = () => this.#opened();
+    socket.onmessage = (event) => this.#heard(event.data);
+    socket.onclose = (event) => this.#closed(socket, event.code);
+  }
+
+  /**
+   * Send a frame if the line is open. Returns false otherwise: the caller keeps what must not be lost.
+   * @param {Frame} frame
+   */
+  send(frame) {
+    if (this.state !== "open") return false;
+    this.#socket?.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /**
+   * Ask for all events of a run behind `lastSeq()`, now and after every reconnect.
+   * @param {string} run
+   * @param {() => number} lastSeq
+   */
+  follow(run, lastSeq) {
+    this.#followed.set(run, lastSeq);
+    this.send({ type: "run.follow", run, after: lastSeq() });
+  }
+
+  /** @param {string} run */
+  follows(run) {
+    return this.#followed.has(run);
+  }
+
+  /**
+   * The reader left: no more events of it.
+   * @param {string} run
+   */
+  unfollow(run) {
+    if (this.#followed.delete(run)) this.send({ type: "run.unfollow", run });
+  }
+
+  /**
+   * The server lets a sender follow by itself; remember the run for reconnects.
+   * @param {string} run
+   * @param {() => number} lastSeq
+   */
+  keep(run, lastSeq) {
+    this.#followed.set(run, lastSeq);
+  }
+
+  /**
+   * The run has ended: there is nothing more to follow.
+   * @param {string} run
+   */
+  forget(run) {
+    this.#followed.delete(run);
+  }
+
+  /**
+   * Acknowledge events up to `seq`, about four times a second.
+   * @param {string} run
+   * @param {number} seq
+   */
+  acknowledge(run, seq) {
+    this.#unacknowledged.set(run, seq);
+    this.#timers.ack ??= this.setTimeout(() => this.#sendAcknowledgements(), ACK_EVERY_MS);
+  }
+
+  #sendAcknowledgements() {
+    this.#timers.ack = null;
+    for (const [run, seq] of this.#unacknowledged) this.send({ type: "run.ack", run, seq });
+    this.#unacknowledged.clear();
+  }
+
+  #opened() {
+    this.#attempts = 0;
+    this.#expectWord();
+    this.#enter("open");
+    for (const [run, lastSeq] of this.#followed) {
+      this.send({ type: "run.follow", run, after: lastSeq() });
+    }
+  }
+
+  /** @param {string} data */
+  #heard(data) {
+    this.#expectWord();
+    const frame = /** @type {Frame} */ (JSON.parse(data));
+    this.emit(frame.type, frame);
+  }
+
+  /** A laptop that slept holds a dead line that looks open: ask, and hang up without an answer. */
+  #expectWord() {
+    this.#clear("ping");
+    this.#timers.ping = this.setTimeout(() => {
+      this.send({ type: "ping" });
+      this.#timers.ping = this.setTimeout(() => this.#hangUp(), PONG_WITHIN_MS);
+    }, PING_AFTER_MS);
+  }
+
+  #hangUp() {
+    const socket = this.#socket;
+    if (!socket) return;
+    socket.close();
+    this.#closed(socket, 1006); // the close event of a dead line may take minutes
+  }
+
+  /**
+   * @param {WebSocket} socket
+   * @param {number} code
+   */
+  #closed(socket, code) {
+    if (socket !== this.#socket) return;
+    this.#socket = null;
+    this.#clear("ping");
+    if (code === CLOSED_BY_SIGN_OUT) {
+      this.#enter("signed-out");
+      return;
+    }
+    const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempts);
+    const wait = ceiling / 2 + (this.random() * ceiling) / 2;
+    this.#attempts += 1;
+    this.retryAt = this.now() + wait;
+    this.#timers.retry = this.setTimeout(() => this.connect(), wait);
+    this.#enter("waiting");
+  }
+
+  /** @param {SocketState} state */
+  #enter(state) {
+    this.state = state;
+    this.emit("state", state);
+  }
+
+  /** @param {"retry" | "ack" | "ping"} name */
+  #clear(name) {
+    this.clearTimeout(this.#timers[name]);
+    this.#timers[name] = null;
+  }
+}

@@ -1,0 +1,101 @@
+// @ts-check
+/**
+ * <status-bar>: one line above the composer for what stands in the way, the most important first:
+ * signed out, offline, the model failed, the model is loading.
+ */
+
+import { element, icon, morphChildren } from "./dom.js";
+import { percent } from "./words.js";
+
+/**
+ * @typedef {{iconName: string, tone: string, text: string, progress?: number,
+ *   action?: {words: string, href?: string, event?: string}}} Notice
+ */
+
+export class StatusBar extends HTMLElement {
+  /** @type {{state: string, retryAt: number, wasOpen: boolean}} */
+  #connection = { state: "connecting", retryAt: 0, wasOpen: false };
+  /** @type {any} */
+  #model = null;
+  #ticking = 0;
+
+  connectedCallback() {
+    this.addEventListener("click", (event) => {
+      const button = /** @type {Element} */ (event.target).closest("button");
+      if (button) this.dispatchEvent(new CustomEvent(button.name));
+    });
+  }
+
+  /**
+   * @param {import("./socket.js").SocketState} state
+   * @param {number} retryAt
+   */
+  setConnection(state, retryAt) {
+    const wasOpen = this.#connection.wasOpen || state === "open";
+    this.#connection = { state, retryAt, wasOpen };
+    clearInterval(this.#ticking);
+    if (state === "waiting") this.#ticking = window.setInterval(() => this.#show(), 500);
+    this.#show();
+  }
+
+  /** @param {any} model the state of the chosen model */
+  setModel(model) {
+    this.#model = model;
+    this.#show();
+  }
+
+  #show() {
+    const notice = this.#ofConnection() ?? this.#ofModel();
+    const wanted = document.createDocumentFragment();
+    if (notice) wanted.append(render(notice));
+    morphChildren(this, wanted); // the button stays while the seconds are counted
+  }
+
+  /** @returns {Notice | null} */
+  #ofConnection() {
+    const { state, retryAt, wasOpen } = this.#connection;
+    if (state === "signed-out") {
+      const action = { words: "Sign in", href: `/accounts/login/?next=${location.pathname}` };
+      const text = "You are signed out. What you wrote is kept.";
+      return { iconName: "circle-alert", tone: "danger", text, action };
+    }
+    if (state === "open" || (state === "connecting" && !wasOpen && !retryAt)) return null;
+    const wait = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
+    const next = state === "connecting" ? "Trying now." : `Trying again in ${wait} s.`;
+    const text = `No connection. Nothing is lost. ${next}`;
+    return { iconName: "wifi-off", tone: "warm", text, action: { words: "Try now", event: "retry" } };
+  }
+
+  /** @returns {Notice | null} */
+  #ofModel() {
+    if (this.#model?.state === "loading") {
+      const { title, detail, progress } = this.#model;
+      const about = detail ? ` · ${detail}` : "";
+      const text = `${title} is loading · ${percent(progress)}${about}. You can write already.`;
+      return { iconName: "box", tone: "", text, progress };
+    }
+    if (this.#model?.state === "failed") {
+      const text = `${this.#model.title} cannot answer: ${this.#model.detail || "it did not load"}`;
+      const action = { words: "Load again", event: "load" };
+      return { iconName: "circle-alert", tone: "danger", text, action };
+    }
+    return null;
+  }
+}
+
+/** @param {Notice} notice */
+function render({ iconName, tone, text, progress, action }) {
+  const bar = element("div", { class: "status", "data-tone": tone });
+  bar.append(icon(iconName), element("span", {}, [text]));
+  if (action?.href) bar.append(element("a", { href: action.href }, [action.words]));
+  if (action?.event) {
+    bar.append(element("button", { type: "button", name: action.event }, [action.words]));
+  }
+  if (progress !== undefined) {
+    const attributes = { class: "progress", max: "1", value: String(progress) };
+    bar.append(element("progress", { ...attributes, "aria-label": "Loading" }));
+  }
+  return bar;
+}
+
+customElements.define("status-bar", StatusBar);

@@ -1,0 +1,86 @@
+"""Pages of a real site in Chromium, signed in, watched for what must never happen."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+
+from tests.browser.chromium import LAUNCH
+from tests.browser.scripted import ScriptedChat
+from tests.sites import Site
+
+WATCH_POLICY = """
+  window.__violations = [];
+  document.addEventListener("securitypolicyviolation", (event) => {
+    window.__violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+  });
+"""
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    if not Path(LAUNCH["executable_path"]).exists():
+        pytest.skip("Chromium is not installed; CHROMIUM names another executable")
+    return {**browser_type_launch_args, **LAUNCH}
+
+
+@pytest.fixture(scope="session")
+def base_url(vitrine_server: Site) -> str:
+    return vitrine_server.url
+
+
+@pytest.fixture(scope="session")
+def reader_cookies(vitrine_server: Site) -> list[Any]:
+    """The session of somebody who has signed up."""
+    vitrine_server.set_up()
+    visitor = vitrine_server.sign_up("Reader")
+    return [
+        {"name": cookie.name, "value": cookie.value, "url": vitrine_server.url}
+        for cookie in visitor.cookies.jar
+    ]
+
+
+@pytest.fixture
+def reader(context: BrowserContext, reader_cookies: list[Any]) -> BrowserContext:
+    """A browser in which the reader is signed in."""
+    context.add_cookies(reader_cookies)
+    return context
+
+
+@pytest.fixture
+def page(context: BrowserContext, base_url: str) -> Iterator[Page]:
+    """A page that asks nobody else for anything, runs no foreign script and breaks no policy."""
+    page = context.new_page()
+    page.add_init_script(WATCH_POLICY)
+    strangers: list[str] = []
+    troubles: list[str] = []
+
+    def watch(request: Request) -> None:
+        if urlsplit(request.url).netloc not in (urlsplit(base_url).netloc, ""):
+            strangers.append(request.url)
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            troubles.append(message.text)
+
+    page.on("request", watch)
+    page.on("console", listen)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    yield page
+    if not page.is_closed():
+        assert page.evaluate("window.__violations") == []
+        assert page.evaluate("window.__xss") is None
+    assert strangers == []
+    assert troubles == []
+
+
+@pytest.fixture
+def chat(reader: BrowserContext, page: Page) -> ScriptedChat:
+    """The chat page, with a script in place of the server's side of the socket."""
+    chat = ScriptedChat(page)
+    page.goto("/")
+    page.locator("status-bar:defined").wait_for(state="attached")
+    return chat

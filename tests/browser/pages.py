@@ -1,0 +1,31 @@
+"""What a person does on the chat page, in few words."""
+
+from playwright.sync_api import Locator, Page
+
+INPUT = "#composer-input"
+
+
+def ask(page: Page, text: str) -> None:
+    """Type into the composer and press Enter; returns when the message is on the screen."""
+    count = page.locator(".message--user").count()
+    page.locator("chat-composer:defined").wait_for()
+    page.fill(INPUT, text)
+    page.press(INPUT, "Enter")
+    page.locator(".message--user").nth(count).wait_for()
+
+
+def last_answer(page: Page) -> Locator:
+    return page.locator(".message--assistant").last
+
+
+def answer_text(page: Page) -> str:
+    return last_answer(page).locator(".message__parts").inner_text()
+
+
+def distance_to_end(page: Page) -> float:
+    return float(
+        page.evaluate(
+            "(box => box.scrollHeight - box.scrollTop - box.clientHeight)"
+            "(document.querySelector('#scroller'))"
+        )
+    )

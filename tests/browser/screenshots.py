@@ -1,0 +1,231 @@
+"""Pictures of the pages of a running site: `python -m tests.browser.screenshots OUT_DIR`.
+
+VITRINE_URL (default http://127.0.0.1:8000), VITRINE_EMAIL and VITRINE_PASSWORD name the site and an
+account of it. What the engine would say is played by a script, so the pictures are the same on every
+machine. Needs Chromium; CHROMIUM names its executable.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser.chromium import LAUNCH
+from tests.browser.scripted import USAGE, ScriptedChat
+
+URL = os.environ.get("VITRINE_URL", "http://127.0.0.1:8000")
+EMAIL = os.environ.get("VITRINE_EMAIL", "admin@example.org")
+PASSWORD = os.environ.get("VITRINE_PASSWORD", "correct horse battery")
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+ANSWER = (Path(__file__).parent / "answer.md").read_text()
+QUESTION = "How does a KV cache keep a long chat fast?"
+STEPS = [
+    "What is 17 * 23?",
+    "Explain it in one paragraph, for somebody who has never heard of attention, and keep the numbers.",
+]
+
+
+def empty(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+
+
+def loading(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    loading = {**chat.models[0], "state": "loading", "progress": 0.42, "detail": "reading weights"}
+    chat.say({"type": "models.changed", "models": [loading, *chat.models[1:]]})
+
+
+def reading(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.phase("r1", "prefill", done=6210, total=8900, cached=5100)
+
+
+def streaming(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.event("r1", "started", model="vitrine-small", revision="1", seed=1, turn=0)
+    chat.write("r1", ANSWER[: ANSWER.index("    parent, hashes") + 24])
+    chat.phase("r1", "decode", tokens=140, tokens_per_s=61.3)
+
+
+def long_chat(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, STEPS[0])
+    chat.event("r1", "tool_call", id="1", name="calculator", arguments='{"expression": "17 * 23"}')
+    chat.event("r1", "tool_result", id="1", content="391", is_error=False, took_ms=2.0)
+    chat.write("r1", "17 * 23 is **391**.")
+    chat.finish("r1")
+    send(page, QUESTION)
+    chat.write(
+        "r2", "The question is about memory that is read again at every step.", part="reasoning"
+    )
+    chat.write("r2", ANSWER)
+    chat.finish("r2")
+    page.wait_for_selector(".hljs-keyword")
+
+
+def long_chat_top(page: Page, chat: ScriptedChat) -> None:
+    long_chat(page, chat)
+    page.evaluate("document.querySelector('#scroller').scrollTo(0, 0)")
+
+
+def long_question(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, STEPS[1])
+    chat.phase("r1", "queued", position=3, wait_s=4.0)
+
+
+def failed(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, STEPS[0])
+    chat.write("r1", "17 times 23 is")
+    message = "The engine ran out of memory."
+    chat.event("r1", "failed", code="out_of_memory", message=message, retry_after_s=None)
+
+
+def stopped(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.write("r1", ANSWER[:300])
+    chat.event("r1", "stopped", chars=180, usage=USAGE, timings=None)
+
+
+def offline(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_selector("message-list:defined")
+    page.wait_for_timeout(300)
+    chat.go_away()
+    page.wait_for_timeout(1500)
+
+
+def models(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.click("model-picker .picker")
+
+
+def sidebar(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    fill_sidebar(page)
+    if page.viewport_size and page.viewport_size["width"] < 768:
+        page.click(".bar [data-toggle-sidebar]")
+    page.hover(".chat-link >> nth=2")
+
+
+def shortcuts(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.keyboard.press("Control+/")
+
+
+def menus(page: Page, chat: ScriptedChat) -> None:
+    sidebar(page, chat)
+    page.click(".person")
+
+
+def delete(page: Page, chat: ScriptedChat) -> None:
+    sidebar(page, chat)
+    page.click(".chat-link >> nth=2 >> [data-menu]")
+    page.click("#chat-menu [data-delete]")
+
+
+def settings(page: Page, chat: ScriptedChat) -> None:
+    page.goto(f"{URL}/settings/")
+
+
+def missing(page: Page, chat: ScriptedChat) -> None:
+    page.goto(f"{URL}/c/0199a1b2-0000-7000-8000-00000000dead")
+
+
+def sign_in_page(page: Page, chat: ScriptedChat) -> None:
+    page.context.clear_cookies()
+    page.goto(f"{URL}/accounts/login/")
+
+
+def sign_up_page(page: Page, chat: ScriptedChat) -> None:
+    page.context.clear_cookies()
+    page.goto(f"{URL}/accounts/signup/")
+
+
+SCENES: list[Callable[[Page, ScriptedChat], None]] = [
+    empty, loading, reading, streaming, long_chat, long_chat_top, long_question, failed, stopped,
+    offline, models, sidebar, shortcuts, menus, delete, settings, missing, sign_in_page, sign_up_page,
+]  # fmt: skip
+
+
+def send(page: Page, text: str) -> None:
+    """Type and send as a person would."""
+    count = page.locator(".message--user").count()
+    page.wait_for_selector("chat-composer:defined")
+    page.fill("#composer-input", text)
+    page.click(".composer__send")  # Enter means a new line on a phone
+    page.locator(".message--user").nth(count).wait_for()
+    page.wait_for_timeout(100)
+
+
+def fill_sidebar(page: Page) -> None:
+    titles = [
+        "KV caches, explained", "17 times 23", "Names for a cat", "Plan for the garden in spring",
+        "A very long title that does not fit into the width of the sidebar",
+        "Étude sur l’hôtel à Zürich", "مرحبا بالعالم", "東京の天気",
+    ]  # fmt: skip
+    page.evaluate(
+        """titles => {
+          const sidebar = document.querySelector("chat-sidebar");
+          sidebar.show(titles.map((title, i) => ({
+            id: `c${i}`, url: `/c/c${i}`, title, version: 1, running: i === 1 ? ["r"] : [],
+            updated_at: new Date(Date.now() - [0, 0, 1, 1, 3, 4, 40, 400][i] * 864e5 - i).toISOString(),
+          })));
+          sidebar.setCurrent("c0");
+        }""",
+        titles,
+    )
+
+
+def take(browser: Browser, out: Path, only: list[str]) -> None:
+    state = browser.new_context()
+    page = state.new_page()
+    page.goto(f"{URL}/accounts/login/")
+    page.fill("input[name=login]", EMAIL)
+    page.fill("input[name=password]", PASSWORD)
+    page.click("main button")
+    page.wait_for_url(f"{URL}/")
+    cookies = state.storage_state()
+    for scene in SCENES:
+        if only and scene.__name__ not in only:
+            continue
+        for size, (width, height) in SIZES.items():
+            for scheme in ("light", "dark"):
+                context = browser.new_context(
+                    storage_state=cookies,
+                    viewport={"width": width, "height": height},
+                    color_scheme=scheme,  # type: ignore[arg-type]
+                    device_scale_factor=1 if size == "wide" else 2,
+                    has_touch=size == "phone",
+                    is_mobile=size == "phone",
+                )
+                page = context.new_page()
+                page.on("pageerror", lambda error: print("page error:", error.stack))
+                page.on("console", lambda m: m.type == "error" and print("console:", m.text))
+                scene(page, ScriptedChat(page))
+                page.wait_for_timeout(400)
+                page.screenshot(path=out / f"{scene.__name__}-{size}-{scheme}.png")
+                context.close()
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        sys.exit("usage: python -m tests.browser.screenshots OUT_DIR [SCENE ...]")
+    out = Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**LAUNCH)
+        take(browser, out, sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

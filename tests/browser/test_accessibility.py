@@ -1,0 +1,108 @@
+"""Every page, in both themes: no fault that axe finds, and nothing wider than a small phone."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.pages import ask
+from tests.browser.screenshots import ANSWER
+from tests.browser.scripted import ScriptedChat
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
+
+
+def expect_no_faults(page: Page) -> None:
+    results = Axe().run(page, options=RULES)
+    assert results.violations_count == 0, results.generate_report()
+
+
+def expect_no_sideways_scrolling(page: Page) -> None:
+    page.set_viewport_size({"width": 320, "height": 568})
+    page.wait_for_timeout(100)
+    widths = page.evaluate(
+        "[document.documentElement, ...document.querySelectorAll('#scroller')]"
+        ".map(box => box.scrollWidth - box.clientWidth)"
+    )
+    assert max(widths) <= 0
+
+
+def fill(chat: ScriptedChat, page: Page) -> None:
+    """A conversation with everything in it."""
+    ask(page, "What is 17 * 23?")
+    chat.event("r1", "tool_call", id="1", name="calculator", arguments='{"expression": "17 * 23"}')
+    chat.event("r1", "tool_result", id="1", content="391", is_error=False, took_ms=2.0)
+    chat.write("r1", "Let me think.", part="reasoning")
+    chat.write("r1", ANSWER)
+    chat.finish("r1")
+    ask(page, "And now a failure, with averylongwordwithoutanyplacetobreak" * 3)
+    chat.event("r2", "failed", code="x", message="The engine died.", retry_after_s=None)
+    page.locator(".hljs-keyword").first.wait_for()
+
+
+@THEMES
+def test_sign_in(page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.goto("/accounts/login/")
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+
+
+@THEMES
+def test_empty_chat(chat: ScriptedChat, page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    expect_no_faults(page)
+    page.click("model-picker .picker")
+    expect_no_faults(page)
+    page.keyboard.press("Escape")
+    expect_no_sideways_scrolling(page)
+    expect_no_faults(page)
+
+
+@THEMES
+def test_long_chat(chat: ScriptedChat, page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    fill(chat, page)
+    chat.go_away()
+    expect(page.locator("status-bar")).to_contain_text("No connection")
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+
+
+@THEMES
+def test_settings(reader: BrowserContext, page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.goto("/settings/")
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+
+
+def test_answers_have_the_strong_contrast(chat: ScriptedChat, page: Page) -> None:
+    fill(chat, page)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        page.wait_for_timeout(300)
+        enhanced = {"runOnly": {"type": "rule", "values": ["color-contrast-enhanced"]}}
+        context = {"include": [[".message__parts > .prose > p"], [".message__parts > .prose > ul"]]}
+        results = Axe().run(page, context=context, options=enhanced)
+        assert results.violations_count == 0, results.generate_report()
+
+
+def test_the_theme_that_was_chosen_is_there_from_the_first_paint(
+    reader: BrowserContext, page: Page
+) -> None:
+    page.goto("/settings/")
+    page.get_by_text("Dark", exact=True).click()
+    page.goto("/")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    page.goto("/settings/")
+    expect(page.get_by_role("radio", name="Dark")).to_be_checked()
+
+
+def test_dialogs_take_and_give_back_the_focus(chat: ScriptedChat, page: Page) -> None:
+    page.keyboard.press("Control+/")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(page.locator("#composer-input")).to_be_focused()

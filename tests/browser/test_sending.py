@@ -1,0 +1,137 @@
+"""Sending: seen at once, sent once, never lost."""
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.pages import INPUT, answer_text, ask, last_answer
+from tests.browser.scripted import ScriptedChat
+
+
+def test_the_message_and_a_phase_are_seen_before_the_server_says_anything(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "Hello")
+    expect(page.locator(".message--user")).to_contain_text("Hello")
+    expect(last_answer(page).locator(".phase")).to_contain_text("Sending")
+    expect(page.locator(INPUT)).to_have_value("")
+
+
+def test_a_new_chat_gets_its_address_without_a_reload(chat: ScriptedChat, page: Page) -> None:
+    page.evaluate("window.stayed = true")
+    ask(page, "Hello")
+    page.wait_for_url("**/c/*")
+    assert page.evaluate("window.stayed")
+    expect(page.locator(".chat-link a[aria-current]")).to_have_text("Hello")
+    page.go_back()
+    expect(page.locator(".message")).to_have_count(0)
+    page.go_forward()
+    expect(page.locator(".message--user .message__text")).to_have_text("Hello")
+
+
+def test_the_keyboard_is_enough(reader: BrowserContext, page: Page) -> None:
+    page.goto("/")
+    page.locator(".skip-link").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(INPUT)).to_be_focused()
+    page.keyboard.type("First line")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("second line")
+    page.keyboard.press("Enter")
+    expect(page.locator(".message--user .message__text")).to_have_text("First line\nsecond line")
+    expect(page.locator(INPUT)).to_be_focused()
+
+
+def test_enter_that_ends_composing_does_not_send(chat: ScriptedChat, page: Page) -> None:
+    page.fill(INPUT, "にほん")
+    page.dispatch_event(INPUT, "keydown", {"key": "Enter", "isComposing": True})
+    page.dispatch_event(INPUT, "keydown", {"key": "Enter", "keyCode": 229})
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_nothing_but_space_is_not_sent(chat: ScriptedChat, page: Page) -> None:
+    expect(page.locator(".composer__send")).to_have_attribute("aria-disabled", "true")
+    page.fill(INPUT, "  \n ")
+    page.press(INPUT, "Enter")
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_a_refused_message_comes_back_into_the_box(chat: ScriptedChat, page: Page) -> None:
+    chat.auto_accept = False
+    ask(page, "Too much")
+    client_id = chat.heard_of("message.send")[0]["client_id"]
+    words = "The queue is full. Try again in 5 s."
+    chat.say({"type": "error", "code": "overloaded", "message": words, "client_id": client_id})
+    expect(page.locator(INPUT)).to_have_value("Too much")
+    expect(page.locator(".message")).to_have_count(0)
+    expect(page.locator(".toast")).to_contain_text("The queue is full")
+
+
+def test_what_could_not_be_sent_survives_a_reload_and_is_still_one_message(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "Keep me")
+    page.reload()
+    expect(page.locator(INPUT)).to_have_value("Keep me")
+    page.press(INPUT, "Enter")
+    expect(page.locator(".message--user")).to_have_count(1)
+    first, second = chat.heard_of("message.send")
+    assert first["client_id"] == second["client_id"]
+
+
+def test_each_chat_keeps_its_draft(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.finish("r1")
+    page.fill(INPUT, "half a thought")
+    page.locator(".sidebar__new a").click()
+    expect(page.locator(INPUT)).to_have_value("")
+    page.go_back()
+    expect(page.locator(INPUT)).to_have_value("half a thought")
+    page.reload()
+    page.goto("/")
+    expect(page.locator(INPUT)).to_have_value("")
+
+
+def test_what_is_sent_offline_goes_out_when_the_line_is_back(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.go_away()
+    expect(page.locator("status-bar")).to_contain_text("No connection")
+    ask(page, "Patience")
+    expect(last_answer(page).locator(".phase")).to_contain_text("No connection")
+    chat.come_back()
+    expect(page.locator("status-bar .status")).to_have_count(0, timeout=15_000)
+    assert len(chat.heard_of("message.send")) == 1
+    chat.write("r1", "Thank you for waiting.")
+    expect(last_answer(page)).to_contain_text("Thank you for waiting.")
+
+
+def test_a_starter_fills_the_box_and_does_not_send(chat: ScriptedChat, page: Page) -> None:
+    page.locator(".starter", has_text="17 * 23").click()
+    expect(page.locator(INPUT)).to_have_value("What is 17 * 23?")
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_a_failed_answer_can_be_asked_again(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "Hel")
+    chat.event("r1", "failed", code="x", message="The engine died.", retry_after_s=None)
+    expect(last_answer(page)).to_contain_text("The engine died. What was written is kept.")
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.locator(".message--user")).to_have_count(1)
+    sent = chat.heard_of("message.send")[1]
+    assert (sent["text"], sent["parent"]) == ("Hello", None)
+    chat.write("r2", "Hello to you")
+    chat.finish("r2")
+    expect(last_answer(page)).to_contain_text("Hello to you")
+
+
+def test_the_real_engine_answers(reader: BrowserContext, page: Page) -> None:
+    page.goto("/")
+    ask(page, "What is 17 * 23?")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=90_000)
+    expect(last_answer(page).locator(".message__took")).to_contain_text("token")
+    text = answer_text(page)
+    page.reload()
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    assert answer_text(page) == text

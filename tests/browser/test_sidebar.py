@@ -1,0 +1,70 @@
+"""The list of chats: grouped, renamed in place, deleted with care."""
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.pages import ask, last_answer
+
+
+def start_chat(page: Page, text: str) -> None:
+    page.goto("/")
+    ask(page, text)
+    page.wait_for_url("**/c/*")
+    expect(last_answer(page)).not_to_have_attribute("data-status", "running", timeout=90_000)
+
+
+def test_a_chat_is_renamed_by_a_double_click(reader: BrowserContext, page: Page) -> None:
+    start_chat(page, "Rename me")
+    page.locator(".chat-link a[aria-current]").dblclick()
+    title = page.get_by_role("textbox", name="Title")
+    title.fill("A better title")
+    title.press("Enter")
+    expect(page.locator(".chat-link a[aria-current]")).to_have_text("A better title")
+    page.reload()
+    expect(page.locator(".chat-link a[aria-current]")).to_have_text("A better title")
+
+
+def test_escape_leaves_the_title_as_it_was(reader: BrowserContext, page: Page) -> None:
+    start_chat(page, "Leave me")
+    current = page.locator(".chat-link a[aria-current]")
+    before = current.inner_text()
+    current.dblclick()
+    page.get_by_role("textbox", name="Title").fill("Nonsense")
+    page.keyboard.press("Escape")
+    expect(current).to_have_text(before)
+
+
+def test_a_chat_is_deleted_only_after_a_question(reader: BrowserContext, page: Page) -> None:
+    start_chat(page, "Delete me")
+    row = page.locator(".chat-link:has([aria-current])")
+    id = row.get_attribute("data-conversation")
+    row.get_by_role("button").click()
+    page.locator("#chat-menu [data-delete]").click()
+    page.get_by_role("button", name="Cancel").click()
+    expect(row).to_have_count(1)
+    page.keyboard.press("Control+Shift+Backspace")
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(f"[data-conversation='{id}']")).to_have_count(0)
+    expect(page).to_have_url("/")
+    expect(page.locator(".toast")).to_contain_text("deleted")
+
+
+def test_the_sidebar_folds_and_stays_folded(reader: BrowserContext, page: Page) -> None:
+    page.goto("/")
+    page.locator(".sidebar [data-toggle-sidebar]").click()
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.reload()
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.keyboard.press("Control+Shift+S")
+    expect(page.locator(".sidebar")).to_be_visible()
+
+
+def test_on_a_phone_the_sidebar_is_a_sheet(reader: BrowserContext, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/")
+    expect(page.locator(".sidebar")).to_be_hidden()
+    page.get_by_role("button", name="Open the sidebar").click()
+    expect(page.locator(".sidebar")).to_be_visible()
+    assert page.locator("#chat").evaluate("chat => chat.inert")
+    page.keyboard.press("Escape")
+    expect(page.locator(".sidebar")).to_be_hidden()
+    expect(page.get_by_role("button", name="Open the sidebar")).to_be_focused()

@@ -1,0 +1,152 @@
+"""An answer while it is written: told truthfully, stopped exactly, never doubled."""
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.pages import answer_text, ask, distance_to_end, last_answer
+from tests.browser.scripted import ScriptedChat
+
+LONG = "\n\n".join(f"Paragraph {number} of a long answer." for number in range(80))
+
+
+def test_the_phase_line_tells_what_happens(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    phase = last_answer(page).locator(".phase")
+    chat.phase("r1", "queued", position=3, wait_s=4.0)
+    expect(phase).to_have_text("Queued 3rd · about 4 s")
+    chat.phase("r1", "prefill", done=6210, total=8900, cached=5100)
+    expect(phase).to_have_text("Reading 6,210 of 8,900 tokens · 5,100 from cache")
+    expect(last_answer(page)).to_have_attribute("aria-busy", "true")
+    chat.write("r1", "Hello")
+    chat.phase("r1", "decode", tokens=1, tokens_per_s=61.2)
+    expect(phase).to_have_text("Writing · 61 tokens/s")
+    chat.finish("r1")
+    expect(phase).to_be_hidden()
+    expect(last_answer(page).locator(".message__took")).to_contain_text("412 tokens")
+    expect(last_answer(page)).to_have_attribute("aria-busy", "false")
+
+
+def test_a_tool_is_a_line_that_opens(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "What is 17 * 23?")
+    chat.event("r1", "tool_call", id="1", name="calculator", arguments='{"expression": "17 * 23"}')
+    line = last_answer(page).locator("summary")
+    expect(line).to_have_text("Calculator · 17 * 23")
+    chat.event("r1", "tool_result", id="1", content="391", is_error=False, took_ms=2.0)
+    expect(line).to_have_text("Calculator · 17 * 23 → 391")
+    chat.write("r1", "It is 391.")
+    chat.finish("r1")
+    expect(last_answer(page)).to_contain_text("It is 391.")
+
+
+def test_stop_freezes_what_is_seen(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "one two three")
+    expect(last_answer(page)).to_contain_text("one two three")
+    page.keyboard.press("Escape")
+    expect(last_answer(page).locator(".phase")).to_have_text("Stopping")
+    chat.write("r1", " four five", offset=13)
+    page.wait_for_timeout(100)
+    assert answer_text(page) == "one two three"
+    assert chat.heard_of("run.stop") == [{"type": "run.stop", "run": "r1", "chars": 13}]
+    chat.event("r1", "stopped", chars=13, usage=None, timings=None)
+    expect(last_answer(page)).to_contain_text("You stopped this answer.")
+    assert answer_text(page) == "one two three"
+
+
+def test_a_reload_in_the_middle_doubles_and_loses_nothing(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "The first half")
+    page.wait_for_url("**/c/*")
+    # The server would render the saved part; here the page reads it again instead.
+    chat.messages[1].update(text="The first", parts=[{"type": "text", "text": "The first"}])
+    page.locator(".sidebar__new a").click()
+    page.go_back()
+    expect(last_answer(page)).to_contain_text("The first")
+    assert chat.heard_of("run.follow")[-1] == {"type": "run.follow", "run": "r1", "after": 0}
+    chat.replay("r1")
+    chat.write("r1", " and the second.", offset=14)
+    expect(last_answer(page)).to_contain_text("The first half and the second.")
+    assert answer_text(page) == "The first half and the second."
+
+
+def test_a_lost_line_is_taken_up_where_it_broke(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "one ")
+    expect(last_answer(page)).to_contain_text("one")
+    chat.go_away()
+    chat.come_back()
+    expect(page.locator("status-bar .status")).to_have_count(0)
+    page.wait_for_timeout(100)
+    assert chat.heard_of("run.follow")[-1]["after"] == 1
+    chat.replay("r1")
+    chat.write("r1", "two", offset=4)
+    chat.finish("r1")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    assert answer_text(page) == "one two"
+
+
+def test_the_question_stands_at_the_top_and_the_answer_fills_downward(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "First")
+    chat.write("r1", LONG)
+    chat.finish("r1")
+    ask(page, "Second")
+    top = page.locator(".message--user").last.bounding_box()
+    bar = page.locator(".bar").bounding_box()
+    assert top is not None
+    assert bar is not None
+    assert 0 < top["y"] - (bar["y"] + bar["height"]) < 60
+
+
+def test_the_end_is_followed_until_the_reader_scrolls_up(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Long")
+    chat.write("r1", LONG)
+    expect(last_answer(page)).to_contain_text("Paragraph 79")
+    assert distance_to_end(page) < 2
+    page.mouse.move(700, 400)
+    page.mouse.wheel(0, -300)
+    expect(page.locator("#jump")).to_be_visible()
+    before = page.locator("#scroller").evaluate("box => box.scrollTop")
+    chat.write("r1", "\n\n" + LONG, offset=len(LONG))
+    page.wait_for_timeout(200)
+    assert page.locator("#scroller").evaluate("box => box.scrollTop") == before
+    page.click("#jump")
+    expect(page.locator("#jump")).to_be_hidden()
+    page.wait_for_timeout(1500)  # it glides
+    assert distance_to_end(page) < 2
+
+
+def test_a_selection_in_the_growing_text_survives(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "Select these words")
+    words = last_answer(page).locator(".prose p")
+    expect(words).to_have_text("Select these words")
+    words.evaluate("p => getSelection().setBaseAndExtent(p.firstChild, 0, p.firstChild, 18)")
+    chat.write("r1", " while more comes", offset=18)
+    expect(words).to_have_text("Select these words while more comes")
+    assert page.evaluate("getSelection().toString()") == "Select these words"
+
+
+def test_sentences_are_announced_not_tokens(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "This is whole. This is n")
+    spoken = page.locator("#announcer p")
+    expect(spoken).to_have_text(["Answering.", "This is whole."])
+    chat.write("r1", "ot yet.", offset=24)
+    chat.finish("r1")
+    expect(spoken).to_have_text(["Answering.", "This is whole.", "This is not yet."])
+
+
+def test_two_tabs_show_the_same_answer(reader: BrowserContext, page: Page) -> None:
+    page.goto("/")
+    ask(page, "Who are you?")
+    page.wait_for_url("**/c/*")
+    other = reader.new_page()
+    other.goto(page.url)
+    for tab in (page, other):
+        expect(last_answer(tab)).to_have_attribute("data-status", "complete", timeout=90_000)
+    ask(other, "What is 2 + 2?")
+    expect(page.locator(".message--user")).to_have_count(2)
+    for tab in (page, other):
+        expect(last_answer(tab)).to_have_attribute("data-status", "complete", timeout=90_000)
+    assert answer_text(page) == answer_text(other)

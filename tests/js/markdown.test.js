@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { toHtml } from "../../static/js/markdown.js";
+import { codePointName, hostOf, withoutTags } from "../../static/js/text-safety.js";
+
+const ATTACKS = JSON.parse(readFileSync(new URL("../attacks.json", import.meta.url), "utf8"));
+
+// The first barrier only: DOMPurify needs a DOM and is tested in tests/browser/test_hostile_text.py.
+for (const attack of ATTACKS) {
+  test(`no tag or address of the text survives: ${attack.slice(0, 50)}`, () => {
+    const html = toHtml(attack);
+    const tags = [...html.matchAll(/<([a-z0-9]+)([^>]*)>/gi)];
+    for (const [, name, attributes] of tags) {
+      assert.ok(!/^(script|img|svg|iframe|form|input|style|base|meta|object|math|video)$/i.test(name), html);
+      assert.ok(!/\son\w+\s*=/i.test(attributes.replace(/"[^"]*"/g, '""')), html);
+      assert.ok(!/(href|src)="\s*(javascript|vbscript|data|file):/i.test(attributes), html);
+    }
+  });
+}
+
+test("an image becomes a link with its words", () => {
+  assert.match(toHtml("![a cat](https://evil.example/?q=1)"),
+    /<a class="image-link" href="https:\/\/evil\.example\/\?q=1">Image: a cat<\/a>/);
+});
+
+test("only addresses with a protocol become links by themselves", () => {
+  assert.doesNotMatch(toHtml("see example.com and me@example.com"), /<a/);
+  assert.match(toHtml("see https://example.com/x"), /<a href="https:\/\/example.com\/x"/);
+});
+
+test("table cells are aligned without style attributes", () => {
+  const html = toHtml("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |\n");
+  assert.doesNotMatch(html, /style/);
+  assert.match(html, /<td class="align-right">3/);
+});
+
+test("invisible tag characters are cut out and flags survive", () => {
+  const hidden = [..."evil"].map((c) => String.fromCodePoint(0xe0000 + c.codePointAt(0))).join("");
+  const scotland = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}";
+  assert.equal(withoutTags(`a${hidden}b ${scotland} 👩‍👩‍👧 🇩🇪 क्‍ष`), `ab ${scotland} 👩‍👩‍👧 🇩🇪 क्‍ष`);
+});
+
+test("hosts show what is registered, not what they look like", () => {
+  assert.equal(hostOf("https://раураl.com/login"), "xn--l-7sba6dbr.com");
+  assert.equal(hostOf("https://user@evil.example:8080/"), "evil.example:8080");
+  assert.equal(hostOf("/c/1"), null);
+  assert.equal(hostOf("javascript:alert(1)"), null);
+});
+
+test("control characters have names", () => {
+  assert.equal(codePointName("\u202e"), "U+202E");
+});
