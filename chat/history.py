@@ -1,17 +1,55 @@
-"""Reads: the branch of the tree that leads to a message, as a model is shown it."""
+"""Reads: pages of conversations, and the branch of a tree that leads to a message."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from chat import prompt
+from django.db.models import Q
+
+from chat import access, prompt
 from chat.models import Conversation, Message, MessageStatus, Role
 from inference import ChatMessage
 
+PAGE_SIZE = 40
 SHOWN_TO_MODELS = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationPage:
+    """Some of a user's conversations, newest first; the cursor leads to the page behind."""
+
+    conversations: list[Conversation]
+    next_cursor: str | None
+
+
+def conversation_page(user: Any, cursor: str = "") -> ConversationPage:
+    """The page behind a cursor, from the newest on without one. Raises NotFound."""
+    rows = access.conversations_of(user)
+    if cursor:
+        last = access.conversation_for(user, cursor)
+        # The id decides between conversations that were changed in the same moment.
+        rows = rows.filter(
+            Q(updated_at__lt=last.updated_at) | Q(updated_at=last.updated_at, id__lt=last.pk)
+        )
+    page = list(rows[: PAGE_SIZE + 1])
+    is_last = len(page) <= PAGE_SIZE
+    return ConversationPage(page[:PAGE_SIZE], None if is_last else str(page[PAGE_SIZE - 1].pk))
+
+
+def all_messages(conversation: Conversation) -> list[Message]:
+    """Every message of the tree, oldest first. One query."""
+    return list(Message.objects.filter(conversation=conversation).order_by("created_at", "id"))
 
 
 def branch_to(conversation: Conversation, message_id: UUID | None) -> list[Message]:
     """The messages from the root to `message_id`, oldest first. One query."""
-    by_id = {row.pk: row for row in Message.objects.filter(conversation=conversation)}
+    return branch(all_messages(conversation), message_id)
+
+
+def branch(messages: Iterable[Message], message_id: UUID | None) -> list[Message]:
+    """The path from the root to `message_id` among the messages of a conversation."""
+    by_id = {row.pk: row for row in messages}
     branch: list[Message] = []
     current = by_id.get(message_id) if message_id else None
     while current is not None:

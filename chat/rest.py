@@ -9,16 +9,13 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from ninja import NinjaAPI, Schema
 
-from chat import access, actions, notices, runs, values
-from chat.api_errors import ApiError, add_error_handlers
+from chat import access, actions, history, notices, runs, values
+from chat.api_errors import add_error_handlers
 from chat.db import in_db
 from chat.engine import engine
 from chat.events import Phase, for_reader
 from chat.following import Ended, Numbered, Reset, follow
-from chat.models import Message
 from chat.wire import dumps
-
-PAGE_SIZE = 40
 
 api = NinjaAPI(
     title="Vitrine",
@@ -44,7 +41,8 @@ class LoadModel(Schema):
 @api.get("/conversations")
 async def list_conversations(request: HttpRequest, cursor: str = "") -> dict[str, Any]:
     """The newest first, 40 a page; `next` is the cursor of the page behind, or null."""
-    return await in_db(_page)(request.user, cursor)
+    page, next_cursor = await in_db(_page)(request.user, cursor)
+    return {"items": page, "next": next_cursor}
 
 
 @api.get("/conversations/{conversation_id}")
@@ -96,27 +94,16 @@ async def load_model(request: HttpRequest, data: LoadModel) -> dict[str, Any]:
     return {"model": values.model_value(engine().state(data.model))}
 
 
-def _page(user: Any, cursor: str) -> dict[str, Any]:
-    rows = access.conversations_of(user)
-    if cursor:
-        last = rows.filter(pk=access.as_uuid(cursor)).first()
-        if last is None:
-            raise ApiError(400, "invalid_value", "The cursor is not valid.", "cursor")
-        rows = rows.filter(updated_at__lte=last.updated_at).exclude(pk=last.pk)
-    page = list(rows[: PAGE_SIZE + 1])
-    shown = page[:PAGE_SIZE]
-    return {
-        "items": values.conversation_summaries(shown),
-        "next": str(shown[-1].pk) if len(page) > PAGE_SIZE else None,
-    }
+def _page(user: Any, cursor: str) -> tuple[list[values.Value], str | None]:
+    page = history.conversation_page(user, cursor)
+    return values.conversation_summaries(page.conversations), page.next_cursor
 
 
 def _whole(user: Any, conversation_id: str) -> dict[str, Any]:
     row = access.conversation_for(user, conversation_id)
-    messages = Message.objects.filter(conversation=row).order_by("created_at", "id")
     return {
         "conversation": values.conversation_summary(row),
-        "messages": values.message_values(messages),
+        "messages": values.message_values(history.all_messages(row)),
     }
 
 

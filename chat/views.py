@@ -8,12 +8,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from chat import access, values
+from chat import access, history, values
 from chat.db import in_db
 from chat.engine import engine
 from chat.errors import NotFound
-from chat.models import Message
-from chat.rest import PAGE_SIZE
 
 
 async def new_chat(request: HttpRequest) -> HttpResponse:
@@ -34,23 +32,28 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     user: Any = request.user
     conversation: values.Value | None = None
     messages: list[values.Value] = []
+    shown: list[values.Value] = []
     if conversation_id is not None:
         row = access.conversation_for(user, conversation_id)
+        rows = history.all_messages(row)
         conversation = values.conversation_summary(row)
-        messages = values.message_values(
-            Message.objects.filter(conversation=row).order_by("created_at", "id")
-        )
-    conversations = values.conversation_summaries(access.conversations_of(user)[:PAGE_SIZE])
+        messages = values.message_values(rows)
+        # The path to the newest message: what the page's modules will show as well.
+        path = {str(m.pk) for m in history.branch(rows, rows[-1].pk if rows else None)}
+        shown = [message for message in messages if message["id"] in path]
+    page = history.conversation_page(user)
+    conversations = values.conversation_summaries(page.conversations)
     models = [values.model_value(state) for state in engine().models()]
     return {
         "conversations": conversations,
         "conversation": conversation,
-        "messages": messages,
+        "messages": shown,
         "models": models,
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,
             "conversations": conversations,
+            "next": page.next_cursor,
             "messages": messages,
             "models": models,
             "csrf": get_token(request),

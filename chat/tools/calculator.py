@@ -98,7 +98,7 @@ def _power(base: Number, exponent: Number) -> Number:
             raise OverflowError
         power: Fraction = base ** int(exponent)
         return power
-    result = float(base) ** float(exponent)
+    result: float | complex = float(base) ** float(exponent)
     if isinstance(result, complex):
         raise ToolFailed("the result is no real number")
     return result

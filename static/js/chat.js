@@ -204,7 +204,7 @@ session.on("deleted", (id) => {
 });
 session.on("reconnected", () => {
   api.conversations().then(
-    ({ items }) => sidebar.show(items),
+    ({ items, next }) => sidebar.show(items, next),
     (error) => toasts.show(error.message),
   );
 });
@@ -315,7 +315,7 @@ document.addEventListener("visibilitychange", () => document.hidden || socket.co
 
 session.models = choice.models = bootstrap.models;
 sidebar.api = api;
-sidebar.show(bootstrap.conversations ?? []);
+sidebar.show(bootstrap.conversations, bootstrap.next);
 sidebar.setCurrent(bootstrap.conversation?.id ?? null);
 session.open(bootstrap.conversation, bootstrap.messages);
 socket.connect();

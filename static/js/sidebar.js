@@ -25,8 +25,8 @@ export class ChatSidebar extends HTMLElement {
   #current = "";
   /** The conversation whose menu is open. */
   #menuFor = "";
-  /** @type {string | null | undefined} the page behind; null: there is none, undefined: not known */
-  #next;
+  /** @type {string | null} the cursor of the page behind; null: there is none */
+  #next = null;
   #isLoading = false;
   #isRenaming = false;
 
@@ -40,10 +40,13 @@ export class ChatSidebar extends HTMLElement {
     listenForSidebar();
   }
 
-  /** @param {Conversation[]} newest the first page */
-  show(newest) {
+  /**
+   * @param {Conversation[]} newest the first page
+   * @param {string | null} next the cursor of the page behind it
+   */
+  show(newest, next) {
     this.#conversations = new Map(newest.map((item) => [item.id, item]));
-    this.#next = undefined;
+    this.#next = next;
     this.#render();
   }
 
