@@ -16,8 +16,9 @@ def default_num_threads() -> int:
 class EngineConfig:
     """Limits of the engine. `kv_bytes` None: a quarter of the free memory, at most 4 GiB.
 
-    `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In bfloat16 an answer
-    that is resumed may differ from the undisturbed one: prefill and decode round differently.
+    `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In
+    bfloat16 an answer that is resumed may differ from the undisturbed one: prefill and decode round
+    differently.
     """
 
     models_dir: Path

@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from time import monotonic
 
@@ -54,6 +55,7 @@ class _Flight:
     num_deaths: int = 0
     aborted: bool = False
     ended: bool = False
+    since_s: float = field(default_factory=monotonic)
 
     def hear(self, update: Update) -> None:
         if isinstance(update, Tokens):
@@ -89,6 +91,8 @@ class WorkerHost:
         self._channel: AsyncChannel | None = None
         self._task: asyncio.Task[None] | None = None
         self._deaths_s: deque[float] = deque()
+        self._heard_s = monotonic()
+        self._stuck = False
 
     def as_state(self, *, is_default: bool) -> ModelState:
         return ModelState(
@@ -153,10 +157,13 @@ class WorkerHost:
             )
         self.pid = process.pid
         self._channel = await AsyncChannel.open(ours)
+        self._stuck = False
+        watchdog = asyncio.create_task(self._watch(process))
         try:
             self._channel.send(WorkerSetup(self.config, self.spec.name, self.spec.path))
             return await self._pump(self._channel)
         finally:
+            watchdog.cancel()
             self._channel.close()
             self._channel = self.pid = None
             if process.returncode is None:
@@ -166,14 +173,11 @@ class WorkerHost:
     async def _pump(self, channel: AsyncChannel) -> str | None:
         """Hand out what the worker says until it has nothing more to say."""
         while True:
-            is_busy = self.state == "ready" and bool(self._flights)
             try:
-                async with asyncio.timeout(self.config.watchdog_s if is_busy else None):
-                    value = await channel.receive()
+                value = await channel.receive()
             except EOFError:
-                return "its process died"
-            except TimeoutError:
-                return f"no step for {self.config.watchdog_s:g} s"
+                return f"no step for {self.config.watchdog_s:g} s" if self._stuck else "it died"
+            self._heard_s = monotonic()
             match value:
                 case StepFrame(updates, stats):
                     self.stats = stats
@@ -187,6 +191,17 @@ class WorkerHost:
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Kill a worker that is silent although it has work: alive is not the same as working."""
+        limit_s = self.config.watchdog_s
+        while True:
+            await asyncio.sleep(limit_s / 4)
+            waiting_since_s = max((f.since_s for f in self._flights.values()), default=inf)
+            silent_since_s = max(self._heard_s, waiting_since_s)
+            if self.state == "ready" and monotonic() - silent_since_s > limit_s:
+                self._stuck = True
+                process.kill()
 
     def _become_ready(self, info: ModelInfo, load_s: float, channel: AsyncChannel) -> None:
         logger.info("%s is ready after %.1f s", self.spec.name, load_s)

@@ -159,6 +159,27 @@ async def test_a_killed_worker_costs_a_pause_and_not_a_token(
     assert _end(updates).usage == _end(undisturbed).usage
 
 
+async def test_a_worker_that_hangs_is_replaced(tiny_model: Path) -> None:
+    engine = Engine(engine_config(tiny_model, watchdog_s=1.0))
+    updates: list[Update] = []
+    try:
+        await _run(engine, _request("warm", PROMPTS[0]))
+        await asyncio.sleep(1.5)  # idle is not stuck
+        assert engine.state("tiny").state == "ready"
+        async for update in engine.generate(
+            _request("r", PROMPTS[1], max_tokens=200, ignore_eos=True)
+        ):
+            updates.append(update)
+            if isinstance(update, Tokens) and update.num_output == 10:
+                pid = engine.worker_pid("tiny")
+                assert pid is not None
+                os.kill(pid, signal.SIGSTOP)
+    finally:
+        await engine.close()
+    assert len(_ids(updates)) == 200
+    assert any(isinstance(u, Loading) for u in updates[3:])
+
+
 async def test_a_request_that_sees_two_workers_die_fails(engine: Engine) -> None:
     await _run(engine, _request("warm", PROMPTS[0]))
     kills = 0
