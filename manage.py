@@ -9,9 +9,9 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
     from django.core.management import execute_from_command_line
 
-    from webapp.serving.on_demand import servers_for
+    from webapp.serving.on_demand import ready_for
 
-    with servers_for(sys.argv):
+    with ready_for(sys.argv):
         execute_from_command_line(sys.argv)
 
 

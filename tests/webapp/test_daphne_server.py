@@ -1,0 +1,149 @@
+"""daphne with limits: long bodies, readers that do not read, the end of streams."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from tests.sites import ROOT
+
+SERVER = """
+import asyncio, signal, socket, sys
+from webapp.serving.daphne_server import MAX_BODY_BYTES, DaphneServer
+
+async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+        return
+    if scope["path"].startswith("/mib/"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(int(scope["path"][5:])):
+            await send({"type": "http.response.body", "body": b"x" * 2**20, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    num_bytes = 0
+    while True:
+        message = await receive()
+        num_bytes += len(message.get("body", b""))
+        if not message.get("more_body"):
+            break
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(num_bytes).encode()})
+
+listener = socket.create_server(("127.0.0.1", 0))
+server = DaphneServer(application, listener)
+
+async def end():
+    server.close_sockets(1012)
+    await server.finish_responses(3)
+    server.stop()
+
+def begin(loop):
+    loop.add_signal_handler(signal.SIGTERM, lambda: loop.create_task(end()))
+    print(listener.getsockname()[1], flush=True)
+
+server.run_with(begin)
+"""
+
+
+class Server:
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+
+    def rss_bytes(self) -> int:
+        return int(psutil.Process(self.process.pid).memory_info().rss)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    if running.process.poll() is None:
+        running.process.send_signal(signal.SIGTERM)
+    try:
+        assert running.process.wait(15) in (0, -signal.SIGTERM)
+    finally:
+        running.process.kill()
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    received = b""
+    try:
+        while piece := connection.recv(65536):
+            received += piece
+    except ConnectionResetError:
+        pass  # the rest of what we sent was not read
+    return received
+
+
+def test_a_body_is_handed_over_whole_and_nobody_says_who_serves(server: Server) -> None:
+    with server.connect() as connection:
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n"
+        connection.sendall(head + b"a" * 300000)
+        answer = read_all(connection)
+    assert answer.endswith(b"\r\n300000\r\n0\r\n\r\n")
+    assert b"daphne" not in answer.lower()
+
+
+def test_a_body_announced_as_too_long_is_refused_before_it_comes(server: Server) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
+        answer = read_all(connection)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(body)["error"]["code"] == "content_too_large"
+
+
+def test_an_endless_body_is_ended_early(server: Server) -> None:
+    chunk = b"100000\r\n" + b"a" * 2**20 + b"\r\n"
+    num_sent = 0
+    with server.connect() as connection:
+        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            for _ in range(200):
+                connection.sendall(chunk)
+                num_sent += 1
+        except OSError:
+            pass
+    assert 60 <= num_sent < 90
+
+
+def test_a_reader_that_does_not_read_costs_no_memory_and_can_go_on(server: Server) -> None:
+    before = server.rss_bytes()
+    with server.connect() as connection:
+        connection.sendall(b"GET /mib/200 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        time.sleep(1.5)
+        assert server.rss_bytes() - before < 32 * 2**20
+        num_received = 0
+        while piece := connection.recv(2**20):
+            num_received += len(piece)
+    assert num_received > 200 * 2**20
+
+
+def test_a_response_that_runs_when_the_end_comes_is_finished(server: Server) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"GET /mib/50 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        first = connection.recv(2**20)
+        server.process.send_signal(signal.SIGTERM)
+        num_received = len(first)
+        while piece := connection.recv(2**20):
+            num_received += len(piece)
+    assert num_received > 50 * 2**20

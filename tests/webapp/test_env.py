@@ -1,0 +1,140 @@
+"""Reading the environment: right values, defaults, and errors that name the variable."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from webapp.databases import database_settings
+from webapp.env import env_bool, env_choice, env_int, env_list, env_secret
+from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.secret_key import stored_secret_key
+
+
+@pytest.fixture
+def variable(monkeypatch: pytest.MonkeyPatch):
+    """Sets NAME, or another variable."""
+    return lambda value, name="NAME": monkeypatch.setenv(name, str(value))
+
+
+@pytest.mark.parametrize("value", ["1", "true", "Yes", " on "])
+def test_what_is_true(variable, value: str) -> None:
+    variable(value)
+    assert env_bool("NAME", False) is True
+
+
+@pytest.mark.parametrize("value", ["0", "false", "No", "OFF"])
+def test_what_is_false(variable, value: str) -> None:
+    variable(value)
+    assert env_bool("NAME", True) is False
+
+
+def test_unset_and_empty_mean_the_default(variable) -> None:
+    for value in (None, "", "  "):
+        if value is not None:
+            variable(value)
+        assert env_bool("NAME", True) is True
+        assert env_int("NAME", 7) == 7
+        assert env_list("NAME", ["a"]) == ["a"]
+        assert env_choice("NAME", ("a", "b"), "b") == "b"
+        assert env_secret("NAME") is None
+
+
+def test_lists_are_split_at_commas(variable) -> None:
+    variable(" a, b ,,c ")
+    assert env_list("NAME") == ["a", "b", "c"]
+
+
+def test_nonsense_names_the_variable(variable) -> None:
+    variable("perhaps")
+    for read in (
+        lambda: env_bool("NAME", True),
+        lambda: env_int("NAME", 1),
+        lambda: env_choice("NAME", ("a", "b"), "a"),
+    ):
+        with pytest.raises(ImproperlyConfigured, match=r"NAME must be .*perhaps"):
+            read()
+
+
+@pytest.mark.parametrize(("value", "words"), [("0", "at least 1"), ("70000", "at most 65535")])
+def test_numbers_have_limits(variable, value: str, words: str) -> None:
+    variable(value)
+    with pytest.raises(ImproperlyConfigured, match=words):
+        env_int("NAME", 1, minimum=1, maximum=65535)
+
+
+def test_a_secret_may_come_from_a_file(variable, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("s3cret\n")
+    variable(file, "NAME_FILE")
+    assert env_secret("NAME") == "s3cret"
+    variable("other")
+    with pytest.raises(ImproperlyConfigured, match="NAME and NAME_FILE") as caught:
+        env_secret("NAME")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_secret_file_must_be_there_and_hold_something(variable, tmp_path: Path) -> None:
+    variable(tmp_path / "missing", "NAME_FILE")
+    with pytest.raises(ImproperlyConfigured, match="NAME_FILE"):
+        env_secret("NAME")
+    (tmp_path / "empty").touch()
+    variable(tmp_path / "empty", "NAME_FILE")
+    with pytest.raises(ImproperlyConfigured, match="NAME_FILE"):
+        env_secret("NAME")
+
+
+def test_a_database_url_is_read_as_libpq_reads_it(tmp_path: Path) -> None:
+    url = "postgresql://me:p%40ss@db.example:6543/chat?sslmode=verify-full"
+    found = database_settings(url, tmp_path)
+    assert (found["NAME"], found["USER"], found["PASSWORD"]) == ("chat", "me", "p@ss")
+    assert (found["HOST"], found["PORT"]) == ("db.example", "6543")
+    assert found["OPTIONS"]["sslmode"] == "verify-full"
+    assert found["OPTIONS"]["pool"]["max_size"] == 10
+    assert database_settings("host=/run/pg dbname=chat", tmp_path)["HOST"] == "/run/pg"
+    embedded = database_settings("", tmp_path)
+    assert (embedded["NAME"], embedded["USER"]) == ("vitrine", "vitrine")
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "postgresql://me:s3cret@db:port/x", "host=db"])
+def test_a_wrong_database_url_is_refused_without_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="DATABASE_URL") as caught:
+        database_settings(url, tmp_path)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_the_allowed_hosts_are_never_all() -> None:
+    assert default_allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "[::1]"]
+    assert "chat.example" in default_allowed_hosts("chat.example")
+    assert "[2001:db8::1]" in default_allowed_hosts("2001:db8::1")
+    everywhere = default_allowed_hosts("0.0.0.0")
+    assert "localhost" in everywhere
+    assert not {"*", "0.0.0.0"} & set(everywhere)
+
+
+def test_trusted_proxies_must_be_networks() -> None:
+    assert [str(n) for n in trusted_networks(["10.0.0.0/8", "::1"])] == ["10.0.0.0/8", "::1/128"]
+    with pytest.raises(ImproperlyConfigured, match="TRUSTED_PROXIES"):
+        trusted_networks(["10.0.0.1/8"])
+
+
+def test_processes_that_start_at_once_agree_on_the_secret_key(tmp_path: Path) -> None:
+    data_dir = tmp_path / "new"
+    barrier = threading.Barrier(16)
+    keys = []
+
+    def make() -> None:
+        barrier.wait()
+        keys.append(stored_secret_key(data_dir))
+
+    threads = [threading.Thread(target=make) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(keys)) == 1
+    assert len(keys[0]) > 50
+    assert (data_dir / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert os.listdir(data_dir) == ["secret_key"]

@@ -1,0 +1,106 @@
+"""/healthz, /readyz and the queue of chores."""
+
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from webapp import lifecycle
+from webapp.cache import JsonSerializer
+from webapp.celery import SystemTask, app
+from webapp.schema import migrate_if_needed
+from webapp.tasks import clear_sessions
+from webapp.tenancy import current_scope
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
+
+
+def test_a_process_that_answers_is_alive(client: Client) -> None:
+    response = client.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+def test_it_is_not_ready_before_the_default_model_is(client: Client) -> None:
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert set(response.json()["reasons"]) == {"model"}
+
+
+def test_it_is_ready_without_a_model_that_is_loaded_on_first_use(
+    client: Client, settings: Any
+) -> None:
+    settings.PRELOAD_MODEL = False
+    assert client.get("/readyz").status_code == 200
+
+
+def test_each_missing_part_is_a_reason(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PRELOAD_MODEL = False
+    monkeypatch.setattr(lifecycle, "_draining", True)
+    cache.close()
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1",
+        }
+    }
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["reasons"] == {
+        "redis": "failed (ConnectionError)",
+        "process": "shutting down",
+    }
+
+
+def test_chores_are_json_only_and_acknowledged_late() -> None:
+    assert app.conf.accept_content == ["json"]
+    assert app.conf.task_serializer == "json"
+    assert app.conf.task_acks_late
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    app.loader.import_default_modules()
+    assert scheduled <= set(app.tasks)
+
+
+def test_expired_sessions_are_forgotten() -> None:
+    for key, days in (("old", -1), ("new", 1)):
+        expires = timezone.now() + timezone.timedelta(days=days)
+        Session.objects.create(session_key=key, session_data="", expire_date=expires)
+    clear_sessions()
+    assert list(Session.objects.values_list("session_key", flat=True)) == ["new"]
+
+
+def test_a_task_runs_in_the_systems_scope() -> None:
+    seen = []
+
+    @app.task(base=SystemTask)
+    def look() -> None:
+        seen.append(current_scope())
+
+    look.apply()
+    assert seen == ["system"]
+    assert current_scope() == ""
+
+
+def test_what_is_cached_is_json() -> None:
+    serializer = JsonSerializer()
+    for value in (None, 5, True, "ü", [1, "a"], {"a": {"b": 1.5}}):
+        written = serializer.dumps(value)
+        assert serializer.loads(str(written).encode() if type(written) is int else written) == value
+    with pytest.raises(TypeError):
+        serializer.dumps(object())
+    cache.set("n", 41)
+    assert cache.incr("n") == 42
+
+
+def test_a_schema_that_is_up_to_date_costs_two_queries(
+    django_assert_max_num_queries: Any,
+) -> None:
+    with django_assert_max_num_queries(2):
+        assert migrate_if_needed() == 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM django_migrations")

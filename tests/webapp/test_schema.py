@@ -1,0 +1,25 @@
+"""The schema and the code agree."""
+
+import pytest
+from django.core.management import call_command
+
+from webapp.models import Tier
+from webapp.tiers import ensure_tiers
+
+pytestmark = pytest.mark.django_db
+
+
+def test_no_migration_is_missing() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_the_system_checks_are_clean() -> None:
+    call_command("check", fail_level="WARNING", databases=["default"])
+
+
+def test_tiers_that_an_administrator_changed_stay_changed() -> None:
+    Tier.objects.filter(slug="free").update(concurrent_runs=1)
+    Tier.objects.filter(slug="pro").delete()
+    ensure_tiers(Tier)
+    assert Tier.objects.get(slug="free").concurrent_runs == 1
+    assert Tier.objects.filter(slug="pro").exists()

@@ -1,0 +1,273 @@
+"""`manage.py serve` as people meet it: one start, one end, and what breaks in between."""
+
+import contextlib
+import re
+import signal
+import socket
+import time
+from collections.abc import Iterator
+
+import httpx2
+import psutil
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from tests.sites import (
+    ADMIN_EMAIL,
+    PASSWORD,
+    Site,
+    SiteMaker,
+    running,
+    still_alive,
+    wait_until,
+)
+
+
+@pytest.fixture
+def site(make_site: SiteMaker) -> Iterator[Site]:
+    """A site of one's own, to be ended."""
+    with running(make_site(DRAIN_TIMEOUT_S="2")) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def lasting_site(make_site: SiteMaker) -> Iterator[Site]:
+    """A site that is broken again and again, and goes on."""
+    with running(make_site()) as shared:
+        yield shared
+
+
+def answers(site: Site) -> bool:
+    with contextlib.suppress(httpx2.HTTPError):
+        return site.visitor().get("/readyz").status_code == 200
+    return False
+
+
+# --- the first start ---------------------------------------------------------------------------
+
+
+def test_from_the_first_start_to_people_who_chat(make_site: SiteMaker) -> None:
+    with running(make_site()) as site:
+        assert f"Vitrine is ready at {site.url}" in site.lines
+        assert site.setup_url
+        visitor = site.visitor()
+        assert visitor.get("/").headers["Location"] == "/accounts/login/?next=/"
+        assert "not set up yet" in visitor.get("/accounts/signup/").text
+        link = site.setup_url.removeprefix(site.url)
+        assert site.set_up().get("/admin/").status_code == 200
+        assert visitor.get(link).status_code == 404
+        dora = site.sign_up("Dora")
+        assert dora.get("/accounts/password/change/").status_code == 200
+        assert dora.get("/admin/", follow_redirects=True).status_code == 403
+        key = site.create_api_key("dora@example.org", "--name", "notebook")
+        headers = {"Authorization": f"Bearer {key}"}
+        assert visitor.get("/v1/nothing", headers=headers).status_code == 404
+        assert visitor.get("/v1/nothing").status_code in (401, 404)
+    assert site.process.returncode == 0
+    # The next start knows the administrator.
+    with running(Site(site.data_dir)) as again:
+        assert again.setup_url is None
+        again.sign_in(ADMIN_EMAIL)
+
+
+def test_commands_work_while_nothing_is_served(make_site: SiteMaker) -> None:
+    site = make_site.empty()
+    made = site.manage(
+        "createsuperuser",
+        "--noinput",
+        DJANGO_SUPERUSER_EMAIL=ADMIN_EMAIL,
+        DJANGO_SUPERUSER_PASSWORD=PASSWORD,
+    )
+    assert made.returncode == 0, made.stderr
+    assert site.create_api_key(ADMIN_EMAIL).startswith("vt_")
+    with running(site):
+        assert site.setup_url is None
+        site.sign_in(ADMIN_EMAIL)
+
+
+# --- starts that cannot be ---------------------------------------------------------------------
+
+
+def test_a_second_start_says_who_is_there(lasting_site: Site) -> None:
+    second = Site(lasting_site.data_dir).start(wait=False)
+    assert second.wait_end() == 1
+    assert f"pid {lasting_site.process.pid}, at {lasting_site.url}." in second.output
+    assert answers(lasting_site)
+
+
+def test_two_starts_at_the_same_moment_make_one_site(make_site: SiteMaker) -> None:
+    one = make_site()
+    both = [one.start(wait=False), Site(one.data_dir).start(wait=False)]
+    try:
+        wait_until(lambda: any("is ready" in s.output for s in both), what="one ready")
+        wait_until(lambda: any(s.process.poll() is not None for s in both), what="one end")
+        loser = next(site for site in both if site.process.poll() is not None)
+        assert loser.wait_end() == 1
+        assert "already runs" in loser.output
+    finally:
+        for site in both:
+            site.stop()
+
+
+def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        site = make_site()
+        site.port = port
+        site.start(wait=False)
+        assert site.wait_end() == 1
+    assert f"Port {port} on 127.0.0.1 is already in use" in site.output
+    assert "Traceback" not in site.output
+    assert not (site.data_dir / "sockets").exists()
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"DATABASE_URL": "postgresql://u:secret-1@127.0.0.1:1/db"}, "DATABASE_URL"),
+        ({"REDIS_URL": "redis://127.0.0.1:1"}, "REDIS_URL"),
+        ({"DRAIN_TIMEOUT_S": "soon"}, "DRAIN_TIMEOUT_S"),
+    ],
+)
+def test_wrong_settings_are_named(
+    make_site: SiteMaker, environment: dict[str, str], words: str
+) -> None:
+    site = make_site(**environment).start(wait=False)
+    assert site.wait_end() == 1
+    assert words in site.output
+    assert "secret-1" not in site.output
+
+
+def test_a_role_that_row_level_security_does_not_bind_is_refused(
+    servers: None, make_site: SiteMaker
+) -> None:
+    from tests.conftest import DATA_DIR
+
+    url = f"postgresql://postgres@/vitrine?host={DATA_DIR}/sockets"
+    site = make_site(DATABASE_URL=url).start(wait=False)
+    assert site.wait_end() == 1
+    assert "bypasses row-level security" in site.output
+
+
+# --- the end -----------------------------------------------------------------------------------
+
+
+def test_sigterm_ends_everything_in_order_and_tells_sockets_to_come_back(site: Site) -> None:
+    headers = {"Cookie": f"vitrine_session={site.set_up().cookies['vitrine_session']}"}
+    url = f"ws://127.0.0.1:{site.port}/ws/chat/"
+    processes = site.descendants()
+    assert len(processes) > 5
+    with connect(url, origin=site.url, additional_headers=headers) as browser:
+        browser.recv(timeout=10)
+        site.process.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                browser.recv(timeout=10)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1012
+    assert site.wait_end() == 0
+    assert not still_alive(processes)
+    assert "Traceback" not in site.output
+    assert not (site.data_dir / "postgres/postmaster.pid").exists()
+
+
+def test_a_second_ctrl_c_ends_it_at_once(site: Site) -> None:
+    processes = site.descendants()
+    worker = wait_until(lambda: _child_or_none(site, "worker"), what="a worker")
+    worker.suspend()  # it will not hear SIGTERM
+    site.process.send_signal(signal.SIGINT)
+    wait_until(lambda: "Ending" in site.output, what="the end")
+    site.process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    assert site.wait_end() == 0
+    assert time.monotonic() - started < 6
+    assert not still_alive(processes)
+
+
+def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -> None:
+    site = make_site().start(wait=False)
+    wait_until(lambda: (site.data_dir / "sockets/valkey.sock").exists(), what="valkey")
+    processes = site.descendants()
+    site.process.send_signal(signal.SIGHUP)  # the console was closed
+    assert site.wait_end() == 0
+    assert not still_alive(processes)
+
+
+# --- what breaks -------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed_and_the_next_start_works(
+    site: Site,
+) -> None:
+    processes = site.descendants()
+    site.process.kill()
+    again = Site(site.data_dir, site.port).start()  # at once
+    try:
+        assert answers(again)
+        wait_until(lambda: not still_alive(processes), what="the end of the orphans")
+    finally:
+        again.stop()
+
+
+def test_everything_killed_at_once_is_survived(site: Site) -> None:
+    site.set_up()
+    site.kill()
+    with running(Site(site.data_dir, site.port)) as again:
+        again.sign_in(ADMIN_EMAIL)
+
+
+@pytest.mark.parametrize("name", ["web", "worker", "valkey", "postgres"])
+def test_what_is_killed_comes_back(lasting_site: Site, name: str) -> None:
+    old = wait_until(lambda: _child_or_none(lasting_site, name), what=name)
+    old.kill()
+
+    def is_new() -> bool:
+        new = _child_or_none(lasting_site, name)
+        return new is not None and new.pid != old.pid
+
+    wait_until(is_new, what=f"a new {name}")
+    wait_until(lambda: answers(lasting_site), what="an answer")
+    assert f"{name} ended (killed by SIGKILL)" in lasting_site.output
+    assert lasting_site.set_up().get("/accounts/password/change/").status_code == 200
+
+
+def test_while_the_web_process_is_replaced_visitors_wait_instead_of_being_refused(
+    lasting_site: Site,
+) -> None:
+    lasting_site.child("web").kill()
+    assert lasting_site.visitor().get("/healthz").status_code == 200
+
+
+def test_what_keeps_dying_is_restarted_less_and_less_often(lasting_site: Site) -> None:
+    for _ in range(3):
+        victim = wait_until(lambda: _child_or_none(lasting_site, "worker"), what="a worker")
+        victim.kill()
+        victim.wait(10)
+    pauses = re.findall(r"worker ended .*again in ([0-9.]+) s", lasting_site.output)
+    assert len(pauses) >= 2
+    assert pauses == sorted(pauses, key=float)
+    assert float(pauses[-1]) >= 1.0
+    assert answers(lasting_site)
+
+
+def _child_or_none(site: Site, name: str) -> psutil.Process | None:
+    try:
+        return site.child(name)
+    except LookupError:
+        return None
+
+
+# --- what a process holds ----------------------------------------------------------------------
+
+
+def test_no_process_of_the_shell_has_torch(lasting_site: Site) -> None:
+    lasting_site.set_up().get("/")
+    for name in ("web", "worker"):
+        libraries = {mapping.path for mapping in lasting_site.child(name).memory_maps()}
+        assert not [path for path in libraries if "/torch/" in path]
+
+
+def test_files_with_secrets_are_private(lasting_site: Site) -> None:
+    for name in ("secret_key", "postgres", "sockets", "logs", "serve.lock"):
+        assert (lasting_site.data_dir / name).stat().st_mode & 0o077 == 0, name

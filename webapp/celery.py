@@ -1,0 +1,56 @@
+"""The task queue: JSON only, and acknowledged late, so a killed worker loses no task.
+
+A task may therefore run twice and has to be idempotent. Tasks run in the system's scope, since no
+user asks for them; one that works for a user enters that user's scope itself.
+"""
+
+import logging
+import os
+from typing import Any
+
+from celery import Celery, Task, signals
+from celery.schedules import crontab
+from django.conf import settings
+
+from webapp.tenancy import as_system
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+
+logger = logging.getLogger(__name__)
+
+
+class SystemTask(Task):  # type: ignore[misc]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with as_system():
+            return super().__call__(*args, **kwargs)
+
+
+app = Celery("vitrine", task_cls=SystemTask)
+app.conf.update(
+    broker_url=settings.CELERY_BROKER_URL,
+    broker_transport_options={"global_keyprefix": "vitrine:celery:"},
+    broker_connection_retry_on_startup=True,
+    accept_content=["json"],
+    task_serializer="json",
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_default_queue="vitrine",
+    worker_prefetch_multiplier=1,
+    worker_cancel_long_running_tasks_on_connection_loss=True,  # they are delivered again
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    timezone="UTC",
+    beat_schedule={
+        "forget expired sessions": {
+            "task": "webapp.tasks.clear_sessions",
+            "schedule": crontab(hour=3, minute=17),
+        },
+    },
+)
+app.autodiscover_tasks()
+
+
+@signals.setup_logging.connect  # type: ignore[untyped-decorator]
+def _leave_logging_to_django(**kwargs: Any) -> None:
+    """A receiver keeps Celery from setting up its own."""

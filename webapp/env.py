@@ -1,0 +1,77 @@
+"""Typed readers of environment variables.
+
+Each returns the default for an unset or empty variable and raises ImproperlyConfigured, naming the
+variable, for nonsense. Values of secrets never appear in an error.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off")
+
+
+def env_str(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def env_bool(name: str, default: bool) -> bool:
+    value = env_str(name).lower()
+    if not value:
+        return default
+    if value not in _TRUE + _FALSE:
+        raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}.")
+    return value in _TRUE
+
+
+def env_int(name: str, default: int, *, minimum: int = 0, maximum: int | None = None) -> int:
+    value = env_str(name)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}.") from None
+    if number < minimum or (maximum is not None and number > maximum):
+        upper = "" if maximum is None else f" and at most {maximum}"
+        raise ImproperlyConfigured(f"{name} must be at least {minimum}{upper}, not {number}.")
+    return number
+
+
+def env_list(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Values between commas, stripped; empty ones are left out."""
+    value = env_str(name)
+    if not value:
+        return list(default)
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+def env_choice(name: str, choices: Sequence[str], default: str) -> str:
+    value = env_str(name, default)
+    if value not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
+    return value
+
+
+def env_path(name: str, default: Path) -> Path:
+    value = env_str(name)
+    return Path(value).expanduser().absolute() if value else default
+
+
+def env_secret(name: str) -> str | None:
+    """The value of NAME, or the content of the file that NAME_FILE names; None without both."""
+    value, file_name = env_str(name), env_str(f"{name}_FILE")
+    if value and file_name:
+        raise ImproperlyConfigured(f"{name} and {name}_FILE are both set; keep one.")
+    if not file_name:
+        return value or None
+    try:
+        content = Path(file_name).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from None
+    if not content:
+        raise ImproperlyConfigured(f"{name}_FILE names an empty file: {file_name}")
+    return content

@@ -1,0 +1,70 @@
+"""/healthz: this process answers. /readyz: it can do its work, or the reasons why not."""
+
+import asyncio
+from collections.abc import Callable
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.cache import cache
+from django.db import connection
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+
+from chat import service
+from webapp import lifecycle
+
+CHECK_TIMEOUT_S = 3.0
+
+
+@never_cache
+@login_not_required
+async def healthz(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+@login_not_required
+async def readyz(request: HttpRequest) -> JsonResponse:
+    """503 with one sentence per reason until the default model has generated its canary."""
+    answers = await asyncio.gather(_check("database", _ask_database), _check("redis", _ask_redis))
+    reasons = {name: reason for name, reason in [*answers, _model(), _draining()] if reason}
+    if reasons:
+        return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
+    return JsonResponse({"status": "ready"})
+
+
+async def _check(name: str, ask: Callable[[], None]) -> tuple[str, str | None]:
+    try:
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            await sync_to_async(ask, thread_sensitive=False)()
+    except TimeoutError:
+        return name, f"no answer within {CHECK_TIMEOUT_S:.0f} s"
+    except Exception as error:
+        # The type only: a connection error's text holds addresses and user names.
+        return name, f"failed ({type(error).__name__})"
+    return name, None
+
+
+def _ask_database() -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    finally:
+        connection.close()
+
+
+def _ask_redis() -> None:
+    cache.get("readyz")
+
+
+def _model() -> tuple[str, str | None]:
+    default = next((state for state in service.model_states() if state.is_default), None)
+    if default is None:
+        return "model", "no default model"
+    fine = ("ready",) if settings.PRELOAD_MODEL else ("ready", "cold")
+    return "model", None if default.state in fine else f"{default.spec.name} is {default.state}"
+
+
+def _draining() -> tuple[str, str | None]:
+    return "process", "shutting down" if lifecycle.is_draining() else None

@@ -1,0 +1,48 @@
+"""Which names and addresses this server answers to, and which proxies it believes."""
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+import psutil
+from django.core.exceptions import ImproperlyConfigured
+
+_LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104
+
+
+def default_allowed_hosts(host: str) -> list[str]:
+    """The loopback, and HOST; for a wildcard HOST this machine's own names and addresses.
+
+    Never "*": a foreign name that resolves to us would make us speak to a foreign page.
+    """
+    if host in _LOOPBACK:
+        return _LOOPBACK
+    if host in _WILDCARDS:
+        return [*_LOOPBACK, *_own_names(), *_own_addresses()]
+    return [*_LOOPBACK, f"[{host}]" if ":" in host else host]
+
+
+def trusted_networks(values: Sequence[str]) -> list[IPv4Network | IPv6Network]:
+    """TRUSTED_PROXIES as networks; a bare address is a network of one."""
+    try:
+        return [ipaddress.ip_network(value) for value in values]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"TRUSTED_PROXIES: {error}") from None
+
+
+def _own_names() -> list[str]:
+    name = socket.gethostname().lower()
+    return [name, f"{name}.local"]
+
+
+def _own_addresses() -> list[str]:
+    found = []
+    for addresses in psutil.net_if_addrs().values():
+        for address in addresses:
+            if address.family == socket.AF_INET:
+                found.append(address.address)
+            elif address.family == socket.AF_INET6:
+                found.append(f"[{address.address.split('%')[0]}]")
+    return found

@@ -1,0 +1,49 @@
+"""`manage.py pull ORG/MODEL`: bring a model from the hub to this machine."""
+
+import os
+import sys
+from time import monotonic
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from inference import ModelError
+from inference.hub import plan_pull, pull
+
+
+class Command(BaseCommand):
+    help = "Download a model from the hub. An interrupted download goes on where it was."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("model", help="ORG/MODEL, as on the hub's page")
+
+    def handle(self, *args: Any, model: str, **options: Any) -> None:
+        token = os.environ.get("HF_TOKEN") or None
+        models_dir = settings.ENGINE.models_dir
+        try:
+            plan = plan_pull(model, models_dir, token)
+            self.stdout.write(f"{model}: {plan.size_bytes / 2**30:.2f} GiB to {models_dir / model}")
+            path = pull(plan, models_dir, token, _Line())
+        except ModelError as error:
+            raise CommandError(str(error)) from None
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. The same command goes on from here.") from None
+        self.stdout.write(f"\n{model} is in {path}; choose it at the top of a chat.")
+
+
+class _Line:
+    """Progress: one line that is rewritten on a terminal, one line a minute elsewhere."""
+
+    def __init__(self) -> None:
+        self._written_s = 0.0
+        self._every_s = 0.2 if sys.stdout.isatty() else 60.0
+
+    def __call__(self, done_bytes: int, total_bytes: int) -> None:
+        if monotonic() - self._written_s < self._every_s and done_bytes < total_bytes:
+            return
+        self._written_s = monotonic()
+        percent = 100 * done_bytes / max(1, total_bytes)
+        text = f"{done_bytes / 2**30:.2f} of {total_bytes / 2**30:.2f} GiB, {percent:.0f} %"
+        sys.stdout.write(f"\r{text}" if sys.stdout.isatty() else f"{text}\n")
+        sys.stdout.flush()

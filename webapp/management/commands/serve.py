@@ -1,0 +1,28 @@
+"""`manage.py serve`: the whole of Vitrine from one command."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from webapp.env import env_str
+from webapp.serving.supervisor import Plan, Supervisor
+
+
+class Command(BaseCommand):
+    help = "Start everything: database, queue, web server, engine and worker."
+    # Checks load every view; they are for tests, and cost a second at each start.
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        plan = Plan(
+            data_dir=settings.DATA_DIR,
+            host=settings.HOST,
+            port=settings.PORT,
+            embedded_postgres=not env_str("DATABASE_URL"),
+            embedded_redis=not env_str("REDIS_URL"),
+            drain_timeout_s=settings.DRAIN_TIMEOUT_S,
+            log_file=settings.LOG_FILE,
+        )
+        sys.exit(Supervisor(plan).run())

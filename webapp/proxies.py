@@ -1,0 +1,67 @@
+"""The real address of a client behind proxies that we trust (TRUSTED_PROXIES)."""
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+from webapp.asgi_types import Application, Receive, Scope, Send
+
+Networks = Sequence[IPv4Network | IPv6Network]
+_UNIX_SOCKET_PEER = ["127.0.0.1", 0]  # it has no address; whoever it is runs on this machine
+_SECURE = {"http": "https", "websocket": "wss"}
+
+
+class TrustedProxies:
+    """Corrects `client` and `scheme` of a scope, for direct neighbours that we trust only.
+
+    With `https`, everybody comes through a proxy that ends TLS, so every scheme is the secure one.
+    """
+
+    def __init__(self, application: Application, trusted: Networks, *, https: bool) -> None:
+        self.application = application
+        self.trusted = trusted
+        self.https = https
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.https and scope["type"] in _SECURE:
+            scope = {**scope, "scheme": _SECURE[scope["type"]]}
+        if not scope.get("client"):
+            scope = {**scope, "client": _UNIX_SOCKET_PEER}
+        if is_trusted(scope["client"][0], self.trusted):
+            scope = {**scope, **self._forwarded(scope)}
+        await self.application(scope, receive, send)
+
+    def _forwarded(self, scope: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        chain = [part for part in _values(scope, b"x-forwarded-for") if part]
+        if chain:
+            found["client"] = [client_address(chain, self.trusted), 0]
+        if _values(scope, b"x-forwarded-proto")[-1:] == ["https"]:
+            found["scheme"] = _SECURE[scope["type"]]
+        return found
+
+
+def client_address(chain: Sequence[str], trusted: Networks) -> str:
+    """The last address of X-Forwarded-For that is no proxy of ours.
+
+    From the right, since whatever stands further left was sent by the client itself.
+    """
+    for address in reversed(chain):
+        if not is_trusted(address, trusted):
+            return address
+    return chain[0]
+
+
+def is_trusted(address: str, trusted: Networks) -> bool:
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(ip.version == network.version and ip in network for network in trusted)
+
+
+def _values(scope: Any, header: bytes) -> list[str]:
+    """All values of a list header, from several lines too, in order."""
+    lines: Iterable[bytes] = (value for name, value in scope["headers"] if name == header)
+    return [part.strip() for line in lines for part in line.decode("latin1").split(",")]

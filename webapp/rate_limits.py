@@ -1,0 +1,63 @@
+"""How often somebody may try at the doors that take a password or a token.
+
+Counted in Redis, so that all processes count together. The address is REMOTE_ADDR, which
+webapp/proxies.py corrects for trusted proxies only; IPv6 counts by /64. Nothing counts by e-mail
+alone: that would let anybody lock out anybody. A school class behind one address may come at once.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django_ratelimit.core import get_usage
+
+from webapp.error_pages import error_page
+
+View = Callable[..., HttpResponseBase]
+
+
+def _address_and_login(group: str, request: HttpRequest) -> str:
+    return f"{request.META['REMOTE_ADDR']} {request.POST.get('login', '').strip().lower()}"
+
+
+LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
+    "login": [("ip", "120/m"), (_address_and_login, "10/5m")],
+    "signup": [("ip", "120/10m")],
+    "password_reset": [("ip", "10/10m")],
+    "setup": [("ip", "60/m")],
+}
+"""Door -> what is counted and how often it may happen."""
+
+
+def limited(door: str) -> Callable[[View], View]:
+    """Refuse with 429 and Retry-After when a POST is one too many."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            wait_s = _seconds_to_wait(request, door)
+            return view(request, *args, **kwargs) if wait_s is None else _refuse(request, wait_s)
+
+        return wrapped
+
+    return decorate
+
+
+def _seconds_to_wait(request: HttpRequest, door: str) -> int | None:
+    """None when the request may pass. Counts it in every case."""
+    waits = []
+    for key, rate in LIMITS[door]:
+        usage = get_usage(
+            request, group=f"door:{door}", key=key, rate=rate, method="POST", increment=True
+        )
+        if usage and usage["should_limit"]:
+            waits.append(max(1, usage["time_left"]))
+    return max(waits, default=None)
+
+
+def _refuse(request: HttpRequest, wait_s: int) -> HttpResponse:
+    response = error_page(request, 429, f"Too many attempts. Please try again in {wait_s} seconds.")
+    response["Retry-After"] = str(wait_s)
+    return response

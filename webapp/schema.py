@@ -1,0 +1,42 @@
+"""Bringing the database's schema up to date, quickly when there is nothing to do."""
+
+from pathlib import Path
+
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from webapp.tenancy import as_system
+
+# Any number that no other program locks: two machines may start on one database.
+_LOCK_KEY = 0x766974
+
+
+def migrate_if_needed() -> int:
+    """Apply what is missing, also when several processes do this at once. Returns how many."""
+    if not _missing():
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK_KEY])
+        try:
+            missing = _missing()
+            if missing:
+                with as_system():  # a data migration has to see every row
+                    call_command("migrate", interactive=False, verbosity=0)
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
+    return len(missing)
+
+
+def _missing() -> set[tuple[str, str]]:
+    """Migrations on disk that are not recorded. Reads names only: imports none of them."""
+    return _on_disk() - set(MigrationRecorder(connection).applied_migrations())
+
+
+def _on_disk() -> set[tuple[str, str]]:
+    return {
+        (config.label, file.stem)
+        for config in apps.get_app_configs()
+        for file in (Path(config.path) / "migrations").glob("[0-9]*.py")
+    }

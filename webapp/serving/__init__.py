@@ -1,0 +1,1 @@
+"""`manage.py serve`: one supervisor that starts, watches and ends everything else."""

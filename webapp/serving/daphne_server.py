@@ -1,0 +1,170 @@
+"""daphne with what an open port needs: bodies with a limit, back-pressure, an orderly end.
+
+Importing this module installs twisted's reactor on a new event loop.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daphne.http_protocol import WebRequest
+from daphne.server import Server, twisted_loop
+from daphne.ws_protocol import WebSocketProtocol
+from twisted.internet import defer, reactor
+
+logger = logging.getLogger(__name__)
+
+MAX_BODY_BYTES = 64 * 2**20
+MAX_UNSENT_BYTES = 256 * 2**10
+STALLED_AFTER_S = 60.0
+_POLL_S = 0.02
+_SHORTEST_PAUSE_S = 0.0005
+
+_TOO_LARGE = json.dumps(
+    {
+        "error": {
+            "message": f"The body may hold at most {MAX_BODY_BYTES} bytes.",
+            "type": "invalid_request_error",
+            "code": "content_too_large",
+            "param": None,
+        }
+    }
+).encode()
+
+
+class LimitedRequest(WebRequest):  # type: ignore[misc]
+    """Ends a connection whose body is too long while it arrives; daphne would store any length."""
+
+    num_received = 0
+    refused = False
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802
+        super().gotLength(length)
+        if length is not None and length > MAX_BODY_BYTES:
+            self._refuse()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        self.num_received += len(data)
+        if self.num_received > MAX_BODY_BYTES:
+            self._refuse()
+        if not self.refused:
+            super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        return None if self.refused else super().process()
+
+    def _refuse(self) -> None:
+        if self.refused:
+            return
+        self.refused = True
+        self.channel.transport.write(
+            b"HTTP/1.1 413 Content Too Large\r\ncontent-type: application/json\r\n"
+            b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_TOO_LARGE), _TOO_LARGE)
+        )
+        self.channel.loseConnection()
+
+
+class DaphneServer(Server):  # type: ignore[misc]
+    """Serves `application` on a socket that somebody else has bound."""
+
+    def __init__(self, application: Any, listener: socket.socket) -> None:
+        super().__init__(
+            application,
+            endpoints=["ours, below"],
+            signal_handlers=False,
+            http_timeout=None,  # streams may take as long as they take
+            websocket_timeout=-1,
+            websocket_max_message_size=2**20,
+            websocket_max_frame_size=2**20,
+            application_close_timeout=10,
+            server_name="",
+        )
+        self.endpoints: list[str] = []
+        self.listener = listener
+        self.port: Any = None
+
+    def run_with(self, begin: Callable[[asyncio.AbstractEventLoop], None]) -> None:
+        """Serve until stop(); `begin` is called on the loop once connections are accepted."""
+        self.ready_callable = lambda: self._adopt(begin)
+        self.run()
+
+    def _adopt(self, begin: Callable[[asyncio.AbstractEventLoop], None]) -> None:
+        self.listener.setblocking(False)
+        self.http_factory.buildProtocol = _limited(self.http_factory.buildProtocol)
+        self.port = reactor.adoptStreamPort(
+            self.listener.fileno(), self.listener.family, self.http_factory
+        )
+        twisted_loop.call_soon(begin, twisted_loop)
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Give the message to the connection, and wait while its reader is far behind.
+
+        Without the wait an application that writes faster than its reader reads fills our memory.
+        """
+        await super().handle_reply(protocol, message)
+        since_s, least, pause_s = time.monotonic(), _num_unsent(protocol), _SHORTEST_PAUSE_S
+        while (unsent := _num_unsent(protocol)) > MAX_UNSENT_BYTES:
+            if unsent < least:
+                since_s, least = time.monotonic(), unsent
+            if time.monotonic() - since_s > STALLED_AFTER_S:
+                logger.info("a connection that does not read was ended")
+                _transport(protocol).abortConnection()
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(_POLL_S, pause_s * 2)
+
+    def close_sockets(self, code: int) -> None:
+        """Tell every WebSocket to come back: 1012 is "service restart"."""
+        for protocol in list(self.connections):
+            if isinstance(protocol, WebSocketProtocol) and protocol.state == protocol.STATE_OPEN:
+                protocol.sendCloseFrame(code=code, isReply=False)
+
+    async def finish_responses(self, timeout_s: float) -> None:
+        """Take no new connections, and let running responses end."""
+        self.port.stopListening()
+        deadline = time.monotonic() + timeout_s
+        # Polled, because daphne tells nobody of an end.
+        while self._num_busy() and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+
+    def _num_busy(self) -> int:
+        return sum("disconnected" not in details for details in self.connections.values())
+
+    def kill_all_applications(self) -> Any:
+        """Cancel what still runs; the stock method fails on connections without an application."""
+        running = [
+            details["application_instance"]
+            for details in self.connections.values()
+            if "application_instance" in details and not details["application_instance"].done()
+        ]
+        for application in running:
+            application.cancel()
+        return defer.Deferred.fromFuture(
+            asyncio.gather(*running, asyncio.sleep(0), return_exceptions=True)
+        )
+
+
+def _limited(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def build_limited(address: Any) -> Any:
+        protocol = build(address)
+        protocol.requestFactory = LimitedRequest
+        return protocol
+
+    return build_limited
+
+
+def _transport(protocol: Any) -> Any:
+    channel = getattr(protocol, "channel", None)
+    return channel.transport if channel is not None else getattr(protocol, "transport", None)
+
+
+def _num_unsent(protocol: Any) -> int:
+    """Bytes in our memory that the kernel has not taken; 0 for a connection that has ended."""
+    transport = _transport(protocol)
+    if transport is None or getattr(transport, "disconnected", True):
+        return 0
+    return len(transport.dataBuffer) - int(transport.offset) + int(transport._tempDataLen)

@@ -1,0 +1,69 @@
+"""What has to be done before the first page: schema, static files, set-up link."""
+
+import json
+from importlib import import_module
+
+from webapp.serving.console import say
+
+_NEEDED_SOON = (
+    "webapp.urls",
+    "django.core.asgi",
+    "django.core.handlers.asgi",
+    "channels.routing",
+    "channels_redis.pubsub",
+    "chat.routing",
+    "psycopg_pool",
+    "redis.asyncio",
+    "django.contrib.sessions.backends.cached_db",
+    "django.template.loader_tags",
+    "webapp.templatetags.importmap",
+    "autobahn.websocket.protocol",
+    "celery.apps.worker",
+    "celery.concurrency.prefork",
+    "kombu.transport.redis",
+)
+
+
+def preload() -> None:
+    """Import what the children will need, so that each starts with it."""
+    for name in _NEEDED_SOON:
+        import_module(name)
+
+
+def prepare() -> str:
+    """Run in a child, which may use the database. Returns JSON for the supervisor."""
+    from webapp.schema import migrate_if_needed
+    from webapp.setup import issue_setup_token
+    from webapp.static_files import collect_if_changed
+
+    problem = _problem()
+    if problem:
+        return json.dumps({"problem": problem})
+    num_applied = migrate_if_needed()
+    if num_applied:
+        say(f"Applied {num_applied} database migrations")
+    if collect_if_changed():
+        say("Collected the static files")
+    return json.dumps({"problem": None, "setup_token": issue_setup_token()})
+
+
+def _problem() -> str | None:
+    """What is wrong with the servers that the environment names, as a sentence."""
+    import psycopg
+    from django.core.cache import cache
+    from django.db import connection
+    from redis import RedisError
+
+    from webapp.checks import row_level_security_binds_us
+
+    try:
+        # Not through the pool, which would go on trying for its whole timeout.
+        psycopg.connect(**connection.get_connection_params() | {"connect_timeout": 5}).close()
+    except psycopg.OperationalError as error:
+        return f"The database cannot be reached (DATABASE_URL): {error}"
+    found = row_level_security_binds_us(databases=["default"])
+    try:
+        cache.get("reachable")
+    except RedisError as error:
+        return f"Redis cannot be reached (REDIS_URL): {error}"
+    return f"{found[0].msg} {found[0].hint}" if found else None

@@ -1,0 +1,185 @@
+"""Every setting, read from the environment and valid without any of it."""
+
+from pathlib import Path
+from typing import Any
+
+from inference.config import DTYPES, EngineConfig, default_num_threads
+from webapp.databases import database_settings
+from webapp.env import (
+    env_bool,
+    env_choice,
+    env_int,
+    env_list,
+    env_path,
+    env_secret,
+    env_str,
+)
+from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.logs import logging_settings
+from webapp.secret_key import stored_secret_key
+from webapp.servers.sockets import valkey_socket
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = env_path("DATA_DIR", BASE_DIR / "var")
+HOST = env_str("HOST", "127.0.0.1")
+PORT = env_int("PORT", 8000, minimum=1, maximum=65535)
+DEBUG = env_bool("DEBUG", False)
+HTTPS = env_bool("VITRINE_HTTPS", False)
+TRUSTED_PROXIES = trusted_networks(env_list("TRUSTED_PROXIES"))
+DRAIN_TIMEOUT_S = env_int("DRAIN_TIMEOUT_S", 10)
+
+SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default_allowed_hosts(HOST))
+
+ENGINE = EngineConfig(
+    models_dir=DATA_DIR / "models",
+    extra_models=tuple(env_list("VITRINE_MODELS")),
+    default_model=env_str("VITRINE_DEFAULT_MODEL"),
+    num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
+    dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
+)
+PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
+SIGNUP_OPEN = env_choice("VITRINE_SIGNUP", ("open", "closed"), "open") == "open"
+
+INSTALLED_APPS = [
+    "webapp",
+    "chat",
+    "allauth",
+    "allauth.account",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+]
+
+# All of it stays on the event loop: none moves a request, or a stream, to a thread.
+MIDDLEWARE = [
+    "webapp.security_headers.SecurityHeadersMiddleware",
+    "webapp.streaming.StreamingMiddleware",
+    "webapp.stock_middleware.SessionMiddleware",
+    "webapp.stock_middleware.CommonMiddleware",
+    "webapp.stock_middleware.CsrfMiddleware",
+    "webapp.authentication.AuthenticationMiddleware",
+    "webapp.stock_middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+LANGUAGE_CODE = "en"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "webapp.security_headers.nonce_context",
+                "webapp.accounts.account_context",
+            ],
+        },
+    }
+]
+
+# --- data --------------------------------------------------------------------------------------
+
+DATABASES = {"default": database_settings(env_str("DATABASE_URL"), DATA_DIR)}
+
+REDIS_URL = env_str("REDIS_URL", f"unix://{valkey_socket(DATA_DIR)}")
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "vitrine",
+        "OPTIONS": {"serializer": "webapp.cache.JsonSerializer", "socket_timeout": 5},
+    }
+}
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": "vitrine"},
+    }
+}
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+
+# --- people ------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "webapp.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation." + name}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+
+SMTP_HOST = env_str("SMTP_HOST")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if SMTP_HOST else 'dummy'}.EmailBackend"
+EMAIL_HOST = SMTP_HOST
+EMAIL_PORT = env_int("SMTP_PORT", 587, minimum=1, maximum=65535)
+EMAIL_HOST_USER = env_str("SMTP_USER")
+EMAIL_HOST_PASSWORD = env_secret("SMTP_PASSWORD") or ""
+EMAIL_USE_TLS = env_bool("SMTP_TLS", True)
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = env_str("SMTP_FROM", f"vitrine@{HOST}")
+
+ACCOUNT_ADAPTER = "webapp.accounts.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_FORMS = {"signup": "webapp.forms.SignupForm"}
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SMTP_HOST else "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = False  # ours are in webapp/rate_limits.py, for all doors alike
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+
+# --- cookies -----------------------------------------------------------------------------------
+
+SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+SESSION_COOKIE_NAME = "__Host-vitrine_session" if HTTPS else "vitrine_session"
+SESSION_COOKIE_AGE = ACCOUNT_SESSION_COOKIE_AGE = 30 * 24 * 3600
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = "__Host-vitrine_csrf" if HTTPS else "vitrine_csrf"
+CSRF_FAILURE_VIEW = "webapp.error_pages.csrf_failure"
+MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"  # needs no I/O
+
+# --- static files ------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "servestatic.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+# --- logs --------------------------------------------------------------------------------------
+
+LOG_TO = env_choice("LOG_TO", ("file", "stderr"), "file")
+LOG_FILE = DATA_DIR / "logs" / "vitrine.log"
+LOGGING = logging_settings(LOG_FILE if LOG_TO == "file" else None, env_str("LOG_LEVEL", "INFO"))

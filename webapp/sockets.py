@@ -1,0 +1,65 @@
+"""What stands before the chat's WebSocket: its origin and its user."""
+
+from importlib import import_module
+from typing import Any
+
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.http.cookie import parse_cookie
+from django.http.request import split_domain_port, validate_host
+
+from webapp.asgi_types import Application, Receive, Scope, Send
+from webapp.models import User
+from webapp.principal import principal_for
+from webapp.tenancy import as_nobody, as_user
+
+_PAGE_SCHEMES = {"ws": "http", "wss": "https"}
+
+
+class SameOrigin:
+    """Refuses sockets that a page of another origin opens: scheme, host and port must be ours.
+
+    Browsers send cookies to another port of the same host as well, so the host is not enough.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        application = self.application if is_same_origin(scope) else WebsocketDenier()
+        await application(scope, receive, send)
+
+
+class SocketUser:
+    """Sets scope["user"] from the session cookie; the socket then works in that user's scope.
+
+    Nobody is let through as AnonymousUser: the consumer accepts and closes with 4401, because a
+    browser cannot read the status of a refused handshake.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.session_store = import_module(settings.SESSION_ENGINE).SessionStore
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        cookies = parse_cookie("; ".join(headers(scope, b"cookie")))
+        key = cookies.get(settings.SESSION_COOKIE_NAME)
+        principal = await principal_for(self.session_store(key), has_session_cookie=key is not None)
+        user = principal.user
+        with as_user(user.pk) if isinstance(user, User) else as_nobody():
+            await self.application({**scope, "user": user}, receive, send)
+
+
+def is_same_origin(scope: Any) -> bool:
+    """False also for a missing or repeated header."""
+    origins, hosts = headers(scope, b"origin"), headers(scope, b"host")
+    if len(origins) != 1 or len(hosts) != 1:
+        return False
+    page_scheme = _PAGE_SCHEMES[scope.get("scheme", "ws")]
+    name, _ = split_domain_port(hosts[0])
+    is_ours = validate_host(name, settings.ALLOWED_HOSTS)
+    return is_ours and origins[0] == f"{page_scheme}://{hosts[0]}"
+
+
+def headers(scope: Any, name: bytes) -> list[str]:
+    return [value.decode("latin1") for key, value in scope["headers"] if key == name]
