@@ -1,0 +1,111 @@
+"""`python -m inference.builtin {generate,tokenizer,train,score,chat}`: how the model is made."""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from itertools import islice
+from pathlib import Path
+
+from inference.builtin import MODEL_DIR
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m inference.builtin", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    generate = commands.add_parser("generate", help="print training dialogs as JSON lines")
+    generate.add_argument("--count", type=int, default=10)
+    generate.add_argument("--seed", type=int, default=1)
+    generate.add_argument("--skill", help="only this main skill")
+    generate.add_argument("--text", action="store_true", help="as the model sees them")
+    commands.add_parser("tokenizer", help="learn the tokenizer and write its files")
+    train = commands.add_parser("train", help="run or resume the recipe")
+    train.add_argument("--folder", type=Path, default=Path("var/builtin/run"))
+    train.add_argument("--threads", type=int, default=2)
+    train.add_argument("--no-compile", action="store_true", help="skip torch.compile (slower)")
+    train.add_argument("--publish", action="store_true", help="at the end, overwrite the model")
+    score = commands.add_parser("score", help="exact scores on held-out items")
+    score.add_argument("--model", type=Path, default=MODEL_DIR)
+    score.add_argument("--count", type=int, default=200)
+    score.add_argument("--skills", nargs="*", default=[])
+    score.add_argument("--json", type=Path, help="write scores and wrong turns here")
+    score.add_argument("--threads", type=int, default=2)
+    chat = commands.add_parser("chat", help="talk to the model in the terminal")
+    chat.add_argument("--model", type=Path, default=MODEL_DIR)
+    chat.add_argument("--system", default="")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")  # threads that spin starve their neighbours
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    _COMMANDS[arguments.command](arguments)
+
+
+def _generate(arguments: argparse.Namespace) -> None:
+    from inference.builtin.mixture import SKILLS, training_dialogs
+    from inference.builtin.template import segments
+
+    only = arguments.skill
+    weights = {s.name: float(s.name == only) for s in SKILLS} if only else {}
+    for dialog in islice(training_dialogs(arguments.seed, weights), arguments.count):
+        if arguments.text:
+            sys.stdout.write("".join(s.text for s in segments(dialog)) + "\n")
+        else:
+            sys.stdout.write(json.dumps(dialog.as_json(), ensure_ascii=False) + "\n")
+
+
+def _tokenizer(arguments: argparse.Namespace) -> None:
+    from inference.builtin import tokenizer
+
+    tokenizer.write()
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from inference.builtin.recipe import SHAPE, STAGES
+    from inference.builtin.train import publish, train
+
+    torch.set_num_threads(arguments.threads)
+    train(STAGES, arguments.folder, SHAPE, is_compiled=not arguments.no_compile)
+    if arguments.publish:
+        publish(arguments.folder)
+
+
+def _score(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from inference.builtin import score
+
+    torch.set_num_threads(arguments.threads)
+    scores = score.score_all(arguments.model, arguments.count, arguments.skills)
+    sys.stdout.write(score.table(scores) + "\n")
+    if arguments.json:
+        text = json.dumps(score.as_json(scores), indent=1, ensure_ascii=False)
+        arguments.json.write_text(text, encoding="utf-8")
+
+
+def _chat(arguments: argparse.Namespace) -> None:
+    from inference.builtin.dialog import Message
+    from inference.builtin.score import Decoder
+    from inference.builtin.template import prompt_text
+
+    decoder = Decoder(arguments.model)
+    messages = [Message("system", arguments.system)] if arguments.system else []
+    for line in sys.stdin:
+        messages.append(Message("user", line.strip()))
+        answer = decoder.answers([prompt_text(messages, ())])[0]
+        sys.stdout.write(answer.text + "\n")
+        messages.append(Message("assistant", answer.text))
+
+
+_COMMANDS = {
+    "generate": _generate,
+    "tokenizer": _tokenizer,
+    "train": _train,
+    "score": _score,
+    "chat": _chat,
+}
+
+if __name__ == "__main__":
+    main()

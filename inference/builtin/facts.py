@@ -1,0 +1,271 @@
+"""Sentences of fact about made-up subjects, with questions that they answer: matter for passages.
+
+A `Statement` is one sentence. A question is answered by the sentence that speaks of the same
+subject and the same matter; others about the same subject, or the same matter elsewhere, distract.
+"""
+# ruff: noqa: E501 - patterns read best whole
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.builtin import lexicon
+from inference.builtin.phrasing import expand, fill
+from inference.builtin.scene import a, capitalised
+from inference.builtin.words import Words, plural
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One matter that can be stated of a subject. `{s}` is the subject in both patterns."""
+
+    says: tuple[str, ...]
+    asks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence, with the patterns and values of the questions that it answers."""
+
+    sentence: str
+    asks: tuple[str, ...]
+    values: dict[str, object]
+    subject: str
+    family: int
+
+
+def _f(says: str, *asks: str) -> Family:
+    return Family(tuple(says.split(" / ")), asks)
+
+
+PRODUCT = (
+    _f("The {s} costs {money}. / The price of the {s} is {money}. / A {s} is sold for {money}.", "(how much|what) does the {s} cost?", "(what is|what's) the price of the {s}?", "how expensive is the {s}?", "how much is the {s}?", "how much do I (pay|have to pay) for the {s}?"),
+    _f("The {s} weighs {weight}. / The weight of the {s} is {weight}.", "how (heavy is|much does) the {s} [weigh]?", "(what is|what's) the weight of the {s}?", "what does the {s} weigh?"),
+    _f("The warranty of the {s} lasts {span}. / The {s} comes with a warranty of {span}.", "how long (is|does) the warranty of the {s} [last]?", "what warranty does the {s} (have|come with)?", "(what is|how long is) the warranty (of|for|on) the {s}?"),
+    _f("The battery of the {s} lasts {span}. / The {s} runs for {span} on one battery charge.", "how long does the battery of the {s} last?", "(what is|how good is) the battery life of the {s}?", "how long does the {s} run on (one|a) battery [charge]?"),
+    _f("The {s} is made of {material}. / The housing of the {s} is made of {material}.", "what is the {s} made of?", "(what|which) material is the {s} made of?", "of (what|which) material is the {s} [made]?"),
+    _f("The {s} is available in {colour} and {colour2}. / The {s} comes in {colour} and {colour2}.", "(what|which) colours (does the {s} come|is the {s} available) in?", "in (what|which) colours (can I get|is) the {s} [available]?"),
+    _f("The {s} was designed by {person}. / {person} designed the {s}.", "who designed the {s}?", "(who is|what is the name of) the designer of the {s}?", "by whom was the {s} designed?"),
+    _f("The {s} is built in {city}. / The factory in {city} builds the {s}.", "where is the {s} (built|made)?", "in (which|what) (city|town) is the {s} built?", "(what|which) city builds the {s}?"),
+    _f("The {s} can carry {weight}. / The {s} holds up to {weight}.", "how much can the {s} (carry|hold)?", "what (load|weight) can the {s} (carry|hold)?", "how much weight does the {s} (carry|hold)?"),
+    _f("The {s} must be cleaned every {span}. / Clean the {s} every {span}.", "how often (must|should) the {s} be cleaned?", "how often (do|must|should) I clean the {s}?", "when (must|should) (I clean the {s}|the {s} be cleaned)?"),
+    _f("To reset the {s}, press the {adj} {thing} for {n} seconds. / The {s} is reset by holding the {adj} {thing} for {n} seconds.", "how (do|can) I reset the {s}?", "how is the {s} reset?", "what (must I do|do I do) to reset the {s}?"),
+    _f("The {s} needs a {thing} to work. / The {s} works only with a {thing}.", "what does the {s} need [to work]?", "what (do I need|is needed) (for|to use) the {s}?"),
+    _f("The {s} was released in {month} {year}. / Sales of the {s} began in {month} {year}.", "when (was the {s} released|did sales of the {s} begin)?", "(what is|what was) the release date of the {s}?", "when did the {s} come out?"),
+    _f("The maximum speed of the {s} is {n} kilometres per hour. / The {s} reaches {n} kilometres per hour.", "how fast is the {s}?", "(what is|what's) the (maximum|top) speed of the {s}?", "what speed does the {s} reach?"),
+)  # fmt: skip
+COMPANY = (
+    _f("{s} was founded in {year}. / {s} has existed since {year}.", "when was {s} founded?", "since when (has|does) {s} (existed|exist)?", "(what|which) year was {s} founded [in]?", "how old is {s}?"),
+    _f("{s} was founded by {person}. / {person} founded {s}. / The founder of {s} is {person}.", "who founded {s}?", "(who is|who was|what is the name of) the founder of {s}?", "by whom was {s} founded?"),
+    _f("{s} has {n} employees. / About {n} people work at {s}.", "how many (employees does {s} have|people work (at|for) {s})?", "how (large|big) is the staff of {s}?", "(what is|what's) the number of employees of {s}?"),
+    _f("The head office of {s} is in {city}. / {s} has its head office in {city}.", "where is the head office of {s}?", "in (which|what) (city|town) is the head office of {s}?", "where does {s} have its [head] office?", "where is {s} based?"),
+    _f("{s} makes {things} and {things2}. / {s} is known for {things} and {things2}.", "what does {s} make?", "what is {s} known for?", "(what|which) products does {s} make?"),
+    _f("The director of {s} is {person}. / {s} is led by {person}.", "who (leads|runs|is the director of|is the head of) {s}?", "(what is|what's) the name of the director of {s}?", "by whom is {s} led?"),
+    _f("The office of {s} opens at {time}. / {s} opens its doors at {time}.", "when does (the office of|) {s} open [its doors]?", "at (what|which) (time|hour) does {s} open?", "(what are|what is) the opening (hours|time) of {s}?"),
+    _f("{s} can be reached at {phone}. / The phone number of {s} is {phone}.", "(what is|what's) the phone number of {s}?", "how can I (reach|call|contact) {s}?", "(what|which) number does {s} have?"),
+    _f("Employees of {s} get {n} days of holiday. / At {s} everyone has {n} days of holiday.", "how many (days of holiday|holidays|holiday days) do employees of {s} (get|have)?", "how (much|long) holiday (do people|does everyone) get at {s}?"),
+    _f("The notice period at {s} is {span}. / {s} has a notice period of {span}.", "(what is|how long is) the notice period at {s}?", "how long is the notice [period] at {s}?"),
+    _f("{s} made a profit of {money} in {year}. / In {year}, {s} earned {money}.", "how much (profit did {s} make|did {s} earn) [in {year}]?", "(what was|how large was) the profit of {s} [in {year}]?"),
+    _f("The motto of {s} is to {verb} every {thing}. / {s} promises to {verb} every {thing}.", "(what is|what's) the motto of {s}?", "what does {s} promise?"),
+)  # fmt: skip
+PERSON = (
+    _f("{s} was born in {city}. / The birthplace of {s} is {city}.", "where was {s} born?", "in (which|what) (city|town|place) was {s} born?", "(what is|what was) the birthplace of {s}?"),
+    _f("{s} works as {a_job}. / By profession, {s} is {a_job}.", "what does {s} (do|work as) [for a living]?", "(what is|what's) the (job|profession) of {s}?", "what (job|profession) does {s} have?"),
+    _f("{s} lives in {city} with {n} {animals}. / Home for {s} is {city}, together with {n} {animals}.", "where does {s} live?", "(in which|in what) (city|town) does {s} live?", "where is (home for {s}|the home of {s})?"),
+    _f("{s} plays the {instrument}. / Every evening {s} plays the {instrument}.", "(what|which) instrument does {s} play?", "what does {s} play?"),
+    _f("The office of {s} is room {code}. / {s} sits in room {code}.", "(where|in which room) (is the office of {s}|does {s} sit)?", "(what|which) room is {s} in?", "where (can I|do I) find {s}?"),
+    _f("{s} can be reached at {phone}. / The phone number of {s} is {phone}.", "(what is|what's) the phone number of {s}?", "how can I (reach|call|contact) {s}?", "(what|which) number does {s} have?"),
+    _f("{s} studied {topic} at the university of {city}. / At the university of {city}, {s} studied {topic}.", "what did {s} study?", "(what|which) subject did {s} study?", "where did {s} study?"),
+    _f("The favourite food of {s} is {food}. / {s} likes {food} best.", "(what is|what's) the (favourite|favorite) food of {s}?", "what does {s} like [best]?", "(what|which) food does {s} like [best]?"),
+    _f("{s} joined the team in {month} {year}. / Since {month} {year}, {s} has been part of the team.", "when did {s} join [the team]?", "since when has {s} been (part of|in|on) the team?"),
+    _f("{s} is responsible for the {adj} {things}. / The {adj} {things} are looked after by {s}.", "what is {s} responsible for?", "what does {s} look after?", "(what are|what is) the (tasks|task|duty) of {s}?"),
+    _f("{s} won the {adj} {thing} prize in {year}. / In {year}, {s} won the {adj} {thing} prize.", "(what|which) prize did {s} win?", "when did {s} win (a|the) prize?", "what did {s} win?"),
+    _f("{s} is married to {person}. / In {year}, {s} married {person}.", "(who|whom) (is {s} married to|did {s} marry)?", "who is the (husband|wife|partner) of {s}?"),
+)  # fmt: skip
+PLACE = (
+    _f("The {s} opens at {time}. / The doors of the {s} open at {time}.", "when does the {s} open?", "at (what|which) (time|hour) does the {s} open?", "(what is|what are) the opening (hours|time) of the {s}?"),
+    _f("The {s} closes at {time}. / At {time} the {s} closes.", "when does the {s} close?", "at (what|which) (time|hour) does the {s} close?", "(what is|what's) the closing time of the {s}?", "until when is the {s} open?"),
+    _f("A ticket for the {s} costs {money}. / Entry to the {s} costs {money}.", "how much (is|does) (a ticket for|entry to) the {s} [cost]?", "(what is|what's) the (entry fee|ticket price) of the {s}?", "what does (a ticket for|entry to) the {s} cost?"),
+    _f("The {s} was built in {year}. / Workers built the {s} in {year}.", "when was the {s} built?", "in (what|which) year was the {s} built?", "how old is the {s}?"),
+    _f("The {s} is {n} metres tall. / The height of the {s} is {n} metres.", "how (tall|high) is the {s}?", "(what is|what's) the height of the {s}?"),
+    _f("The {s} stands in {city}. / You can find the {s} in {city}.", "where (is|stands) the {s}?", "in (what|which) (city|town) is the {s}?", "where (can I|do I) find the {s}?"),
+    _f("The {s} has room for {n} visitors. / Up to {n} visitors fit into the {s}.", "how many (visitors|people) fit into the {s}?", "how many visitors does the {s} have room for?", "(what is|what's) the capacity of the {s}?"),
+    _f("The {s} is closed on {day}. / On {day} the {s} is closed.", "(when|on which day|on what day) is the {s} closed?", "(what|which) day is the {s} closed [on]?"),
+    _f("The {s} was planned by {person}. / The architect of the {s} was {person}.", "who (planned the {s}|was the architect of the {s})?", "by whom was the {s} planned?", "(what is|what was) the name of the architect of the {s}?"),
+    _f("Bus {n} goes to the {s}. / The {s} is reached by bus {n}.", "(what|which) bus goes to the {s}?", "how do I (get to|reach) the {s}?", "how is the {s} reached?"),
+    _f("The {s} belongs to {person}. / The owner of the {s} is {person}.", "who (owns|is the owner of) the {s}?", "(to whom|whom) does the {s} belong [to]?"),
+    _f("Visitors of the {s} must leave every {thing} at the entrance. / No {thing} may be taken into the {s}.", "what (must visitors of the {s} leave at the entrance|may not be taken into the {s})?", "what is forbidden in the {s}?"),
+)  # fmt: skip
+PROJECT = (
+    _f("The {s} starts on {date}. / The first day of the {s} is {date}.", "when does the {s} (start|begin)?", "(what is|what's) the (start|first day|start date) of the {s}?", "on (what|which) (day|date) does the {s} start?"),
+    _f("The deadline of the {s} is {date}. / The {s} must be finished by {date}.", "(what is|what's|when is) the deadline (of|for) the {s}?", "(when|by when) must the {s} be (finished|done)?"),
+    _f("The {s} is led by {person}. / {person} leads the {s}.", "who (leads|runs|is in charge of|manages) the {s}?", "(who is|what is the name of) the leader of the {s}?", "by whom is the {s} led?"),
+    _f("The budget of the {s} is {money}. / The {s} has a budget of {money}.", "(what is|how large is|how big is) the budget (of|for) the {s}?", "how much money does the {s} have?", "what budget does the {s} have?"),
+    _f("The {s} takes place in {city}. / {city} is the place of the {s}.", "where (is|does) the {s} [take place|held]?", "in (what|which) (city|town) does the {s} take place?", "(what|which) city hosts the {s}?"),
+    _f("{n} people take part in the {s}. / The {s} has {n} participants.", "how many (people take part|participants are) in the {s}?", "how many participants does the {s} have?"),
+    _f("The aim of the {s} is to {verb} the {adj} {thing}. / With the {s} we want to {verb} the {adj} {thing}.", "(what is|what's) the (aim|goal|purpose) of the {s}?", "what (is the {s} for|do we want with the {s})?"),
+    _f("The {s} lasts {span}. / The length of the {s} is {span}.", "how long does the {s} (last|take)?", "how long is the {s}?", "(what is|what's) the length of the {s}?"),
+    _f("The code name of the {s} is {coined}. / The {s} has the code name {coined}.", "(what is|what's) the code name of the {s}?", "(what|which) code name does the {s} have?"),
+    _f("Reports about the {s} go to {person}. / {person} gets the reports about the {s}.", "who gets the reports (about|on) the {s}?", "(to whom|where) do reports about the {s} go?"),
+)  # fmt: skip
+RULE = (
+    _f("{ss} must be returned within {span}. / You have {span} to return {ss}.", "how long (do I have|have I got) to return {ss}?", "(when|by when|within what time) must {ss} be returned?"),
+    _f("{ss} may be borrowed for {span}. / The loan of {ss} is limited to {span}.", "(how long|for how long) (may|can) (I borrow {ss}|{ss} be borrowed)?"),
+    _f("{ss} are kept in the {place}. / The {place} is where {ss} are kept.", "where are {ss} kept?", "where (can I|do I) find {ss}?", "in (what|which) (room|place) are {ss} kept?"),
+    _f("Every {s} needs the signature of {person}. / {person} has to sign every {s}.", "who (signs|has to sign|must sign) every {s}?", "whose signature does (every|a) {s} need?"),
+    _f("Requests for {ss} go to {email}. / To ask for {ss}, write to {email}.", "where do requests for {ss} go?", "(how|where) (can|do) I ask for {ss}?", "(what|which) address is for requests for {ss}?"),
+    _f("A lost {s} costs {money}. / Whoever loses a {s} pays {money}.", "what does a lost {s} cost?", "how much is a lost {s}?", "what happens (if|when) I lose a {s}?"),
+    _f("{ss} are checked every {span}. / Every {span} all {ss} are checked.", "how often are {ss} checked?", "when are {ss} checked?"),
+    _f("No more than {n} {ss} are allowed per person. / Each person may have {n} {ss}.", "how many {ss} (are allowed|may each person have|may I have) [per person]?", "(what is|what's) the limit for {ss}?"),
+    _f("{ss} are ordered from {company}. / {company} delivers the {ss}.", "who delivers the {ss}?", "where are {ss} ordered [from]?", "(what|which) company delivers the {ss}?"),
+    _f("Broken {ss} belong in the {colour} {thing}. / Put broken {ss} into the {colour} {thing}.", "where do broken {ss} (go|belong)?", "where (should|do) I put broken {ss}?", "what (should|do) I do with broken {ss}?"),
+)  # fmt: skip
+EVENT = (
+    _f("{s} {past} the {adj} {thing} in the {place}. / In the {place}, {s} {past} the {adj} {thing}.", "what did {s} {verb}?", "where did {s} {verb} the {adj} {thing}?", "who {past} the {adj} {thing}?", "(what|which) thing did {s} {verb} in the {place}?"),
+    _f("{s} {past} {n} {things} on {date}. / On {date}, {s} {past} {n} {things}.", "how many {things} did {s} {verb}?", "when did {s} {verb} the {things}?", "what did {s} {verb} on {date}?", "who {past} the {things}?"),
+    _f("{s} {past} a {thing} for {person}. / For {person}, {s} {past} a {thing}.", "for whom did {s} {verb} a {thing}?", "what did {s} {verb} for {person}?", "who {past} a {thing} for {person}?"),
+    _f("{s} {past} the {animal} with a {thing}. / With a {thing}, {s} {past} the {animal}.", "(how|with what) did {s} {verb} the {animal}?", "(what|which) animal did {s} {verb}?", "who {past} the {animal}?", "what did {s} use to {verb} the {animal}?"),
+    _f("{s} {past} the {thing} because it was {adj}. / Because it was {adj}, {s} {past} the {thing}.", "why did {s} {verb} the {thing}?", "what did {s} {verb}?", "who {past} the {thing}?"),
+)  # fmt: skip
+
+ANY = (
+    _f("The {adj} {thing} in the {place} {past} {n} {animals}.", "what (is said|do you read) about the {adj} {thing}?", "what does it say about the {adj} {thing}?", "(tell me about|what about) the {adj} {thing} [in the {place}] [?]"),
+    _f("{s} says that the {thing} {past} by {person} is {adj}.", "what (does|did) {s} say [about the {thing}]?", "what is known about the {thing}?", "(tell me about|what about) the {thing} [?]"),
+    _f("After the {thing} was {past}, {s} moved to {city}.", "(where|to which city) did {s} move?", "what happened after the {thing} was {past}?", "when did {s} move to {city}?"),
+    _f("{person} and {s} share a {adj} {place} near {city}.", "what do {person} and {s} share?", "who shares a {place} with {s}?", "where is the {place} of {s}?", "what is near {city}?"),
+    _f("There are {n} {adj} {things} between the {place} and {s}.", "how many {things} are (there|between the {place} and {s})?", "what is between the {place} and {s}?", "where are the {adj} {things}?"),
+    _f("Because of the {adj} {thing}, {s} lost {money} in {year}.", "why did {s} lose {money}?", "how much did {s} lose [in {year}]?", "what happened (to {s}|because of the {adj} {thing})?"),
+    _f("The {thing} called {s} smells of {food} and {food2}.", "what does {s} smell of?", "what smells of {food}?", "what is {s}?", "(tell me about|describe) {s}."),
+    _f("Only {person} knows how to {verb} the {thing} of {s}.", "who knows how to {verb} the {thing} [of {s}]?", "what does {person} know?", "what is special about the {thing} of {s}?"),
+    _f("{topic} (and {things}) were discussed with {s} on {date}.", "when were {things} discussed?", "what was discussed [with {s}|on {date}]?", "with whom (was {topic}|were {things}) discussed?"),
+    _f("Whoever wants to {verb} a {thing} needs {n} {things2} and the help of {s}.", "what do I need to {verb} a {thing}?", "who can help me [to] {verb} a {thing}?", "how can I {verb} a {thing}?"),
+    _f("In {city}, {s} {past} the {adj} {animal} that {person} had {past2}.", "what did {s} do in {city}?", "which {animal} did {s} {verb}?", "where did {s} {verb} the {animal}?", "what happened in {city}?"),
+    _f("{s}: {n} {things}, {code}, {adj}.", "(what about|tell me about|what is|what is listed for) {s} [?]", "(what|which) (entry|data|figures) (is|are) there for {s}?"),
+    _f("If the {thing} is {adj}, call {s} or {verb} it at once.", "what (should|must|do) I do if the {thing} is {adj}?", "(whom|who) (should|do) I call if the {thing} is {adj}?", "the {thing} is {adj}, what (should|can) I do?"),
+    _f("Between {year} and {year2}, {s} {past} more than {n} {things}.", "how many {things} did {s} {verb}?", "what did {s} {verb} between {year} and {year2}?", "what happened between {year} and {year2}?"),
+)  # fmt: skip
+
+KINDS: tuple[tuple[Family, ...], ...] = (
+    PRODUCT,
+    COMPANY,
+    PERSON,
+    PLACE,
+    PROJECT,
+    RULE,
+    EVENT,
+    ANY,
+    ANY,
+)
+"""`ANY` counts twice: its sentences are the least alike, as those of real documents are."""
+_MATERIALS = tuple(lexicon.MATERIALS.split())
+_INSTRUMENTS = tuple(lexicon.INSTRUMENTS.split())
+
+
+def subject(words: Words, kind: int) -> str:
+    """A subject for the families of `KINDS[kind]`."""
+    rng = words.rng
+    if kind == 0:
+        described = f"{words.choice('ADJECTIVES')} {words.choice('THINGS')}"
+        return words.proper() if rng.random() < 0.7 else described
+    if kind == 1:
+        return words.proper()
+    if kind in (2, 6):
+        return words.full_name().title() if rng.random() < 0.7 else words.first_name().capitalize()
+    if kind == 3:
+        return f"{words.coined().capitalize()} {words.choice('PLACES')}"
+    if kind == 4:
+        word = rng.choice(
+            ("project", "meeting", "course", "festival", "workshop", "trip", "campaign", "study")
+        )
+        first = words.coined().capitalize() if rng.random() < 0.6 else words.choice("ADJECTIVES")
+        return f"{first} {word}"
+    if kind == 5:
+        thing = words.choice("THINGS")
+        return thing if rng.random() < 0.7 else f"{words.choice('ADJECTIVES')} {thing}"
+    return rng.choice((words.proper(), words.full_name().title(), words.first_name().capitalize()))
+
+
+def statement(words: Words, kind: int, name: str, family: int) -> Statement:
+    """One sentence of a family about a subject."""
+    values = _values(words)
+    values |= {"s": name, "ss": plural(name)}
+    chosen = KINDS[kind][family]
+    sentence = fill(words.rng.choice(chosen.says), **values)
+    sentence = capitalised(sentence)
+    if words.rng.random() < 0.15:
+        sentence = sentence.rstrip(".") + fill(words.rng.choice(_TAILS), **_values(words)) + "."
+    return Statement(sentence, chosen.asks, values, name, family)
+
+
+def statements(words: Words, kind: int, name: str, count: int) -> list[Statement]:
+    """Different facts about one subject."""
+    families = words.rng.sample(range(len(KINDS[kind])), min(count, len(KINDS[kind])))
+    return [statement(words, kind, name, family) for family in families]
+
+
+def _values(words: Words) -> dict[str, object]:
+    rng = words.rng
+    verb, past = words.choice("VERBS").split(":")
+    adjective = words.choice("ADJECTIVES")
+    thing, thing2, animal = words.choice("THINGS"), words.choice("THINGS"), words.choice("ANIMALS")
+    return {
+        "things": plural(thing),
+        "things2": plural(thing2),
+        "animals": plural(animal),
+        "money": rng.choice((f"{words.number(2, 9000)} euros", f"${words.number(2, 900)}", f"{words.number(2, 99)}.{rng.randint(10, 99)} dollars", f"{words.number(2, 99)} million euros")),
+        "weight": f"{words.number(2, 900)} {rng.choice(('kilograms', 'grams', 'tons', 'pounds'))}",
+        "span": f"{words.number(2, 120)} {rng.choice(('days', 'hours', 'weeks', 'months', 'years', 'minutes'))}",
+        "n": words.number(2, 9000),
+        "material": rng.choice(_MATERIALS),
+        "instrument": rng.choice(_INSTRUMENTS),
+        "colour": words.choice("COLOURS"),
+        "colour2": words.choice("COLOURS"),
+        "person": words.full_name() if rng.random() < 0.7 else words.first_name(),
+        "city": words.city(),
+        "adj": adjective,
+        "a_adj": a(adjective),
+        "thing": thing,
+        "thing2": thing2,
+        "animal": animal,
+        "place": words.choice("PLACES"),
+        "food": words.choice("FOODS"),
+        "food2": words.choice("FOODS"),
+        "topic": words.topic(),
+        "a_job": a(words.choice("JOBS")),
+        "company": words.proper(),
+        "month": rng.choice(("January", "March", "April", "June", "August", "October", "December", "May", "July")),
+        "year": rng.randint(1700, 2010),
+        "year2": rng.randint(2011, 2039),
+        "day": rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]),
+        "date": words.date(),
+        "time": words.clock_time(),
+        "phone": f"{rng.randint(100, 999)} {rng.randint(1000, 99999)}" if rng.random() < 0.5 else f"+{rng.randint(10, 99)} {rng.randint(10, 999)} {rng.randint(1000, 9999)}",
+        "email": f"{words.coined()}@{words.coined()}.{rng.choice(('com', 'org', 'net', 'example'))}",
+        "code": words.code(),
+        "coined": words.coined().capitalize(),
+        "verb": verb,
+        "past": past,
+        "past2": words.choice("VERBS").split(":")[1],
+    }  # fmt: skip
+
+
+def filler(words: Words) -> str:
+    """A sentence that answers nothing: padding as real documents have it."""
+    pattern = words.rng.choice(expand(words.rng.choice(_FILLERS)))
+    return capitalised(fill(pattern, **_values(words)))
+
+
+_TAILS: Sequence[str] = (
+    ", as {person} confirmed in {year}", " (see page {n})", ", which surprised nobody", " according to the {adj} report",
+    ", although some doubt it", " at the latest", " in most cases", ", not counting the {things}", " as agreed with {person}",
+    " (as of {month} {year})", ", unless the {thing} is {adj}", " and nothing else", ", at least in {city}", " for the time being",
+)  # fmt: skip
+_FILLERS: Sequence[str] = (
+    "This page (was last changed|was checked) in {month} {year}.", "(Please note|Note) that this may change [at any time].",
+    "(More|Further) details (follow|can be found) (below|in the annex|on the next page).", "All (figures|numbers) are (rounded|estimates).",
+    "(We|The team) (thank|thanks) everyone (who helped|for their help).", "(Questions|Comments) are (always|very) welcome.",
+    "The {thing} and the {thing2} are (described|explained) (elsewhere|in another chapter).", "Some {things} are {adj}, others are not.",
+    "It was {a_adj} {month} in the {place}.", "(There is|There was) {a_adj} {animal} near the {place}.",
+    "The {place} behind the {thing} is {adj}.", "(Nobody|No one) (knows|could say) why the {thing} is so {adj}.",
+    "(See|Compare) also chapter {n}.", "This (section|chapter|part) is about {topic}.", "{topic} (is|are) not (covered|treated) here.",
+    "(Older|Earlier) versions of this (text|page) are in the archive.",
+)  # fmt: skip

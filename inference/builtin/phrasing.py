@@ -1,0 +1,163 @@
+"""Patterns of phrasings, their expansion, the part of them kept for scoring, and people's typing.
+
+A pattern is text with `(a|b)` for a choice, `[a]` for something optional and `{slot}` for a value.
+Every expansion counts as one phrasing; those whose hash falls on the held-out sixth are never
+used for training. The typing (case, missing marks, typos, politeness) is put on afterwards and
+leaves the slots as they are.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from inference.builtin.words import Split, hash_of, is_held_out
+
+_SLOT = re.compile(r"(\{[a-z_0-9]+\})")
+
+
+def expand(pattern: str) -> list[str]:
+    """All texts that a pattern stands for, in order."""
+    texts, end = _alternatives(pattern, 0)
+    assert end == len(pattern), pattern
+    return list(dict.fromkeys(_tidy(text) for text in texts))
+
+
+def _tidy(text: str) -> str:
+    """Close the gaps that left-out options leave; line breaks stay."""
+    return re.sub(r" +([.,?!:])", r"\1", re.sub(r" +", " ", text)).strip()
+
+
+def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
+    done: list[str] = []
+    heads = [""]
+    position = start
+    while position < len(pattern):
+        char = pattern[position]
+        if char in "([":
+            inner, position = _alternatives(pattern, position + 1)
+            if char == "[":
+                inner = ["", *inner]
+            heads = [head + tail for head in heads for tail in inner]
+        elif char in ")]":
+            break
+        elif char == "|":
+            done += heads
+            heads = [""]
+        else:
+            heads = [head + char for head in heads]
+        position += 1
+    return done + heads, position
+
+
+def normal(text: str) -> str:
+    """The form that decides the split: lower case, slots kept, no punctuation."""
+    return " ".join(re.sub(r"[^\w\s{}+*/^%-]", "", text.lower()).split())
+
+
+Groups = tuple[tuple[str, ...], ...]
+
+
+@cache
+def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
+    """The phrasings of a group of patterns by split, grouped by pattern; none is in both.
+
+    A group too small to lose a sixth by chance gives the one phrasing with the lowest hash.
+    """
+    texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: hash_of(normal(t)))
+    held_out = {t for t in texts if is_held_out(normal(t))} or {texts[0]}
+    if len(held_out) > len(texts) / 2:
+        held_out = set(texts[: len(texts) // 3 or 1])
+    train = tuple(tuple(t for t in expand(p) if t not in held_out) for p in patterns)
+    test = tuple(tuple(t for t in expand(p) if t in held_out) for p in patterns)
+    return {"train": tuple(g for g in train if g), "test": tuple(g for g in test if g)}
+
+
+def pick(rng: random.Random, split: Split, patterns: Sequence[str]) -> str:
+    """A random phrasing: first a pattern, then an expansion of it, so long patterns do not win."""
+    return rng.choice(rng.choice(split_of(tuple(patterns))[split]))
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """How one person types, for a whole conversation."""
+
+    is_lower: bool = False
+    drops_marks: bool = False
+    typo_rate: float = 0.0
+    is_chatty: bool = False
+
+
+def draw_typing(rng: random.Random, split: Split) -> Typing:
+    """A random way of typing. Scoring has no typos: they could change what is asked."""
+    return Typing(
+        is_lower=rng.random() < 0.35,
+        drops_marks=rng.random() < 0.35,
+        typo_rate=rng.choice((0.0, 0.0, 0.02, 0.06)) if split == "train" else 0.0,
+        is_chatty=rng.random() < 0.25,
+    )
+
+
+_OPENERS = (
+    "Hey, ", "Ok, ", "So, ", "Well, ", "Please, ", "Quick question: ", "Now, ", "And ", "Hello. ",
+    "Hi, ", "Hi there, ", "Good morning. ", "One more thing: ", "Hey Vitrine, ", "Thanks. ",
+    "Great. ", "Alright, ", "Sorry, ", "Um, ", "Next: ", "Okay then, ", "Hello, ", "Also, ",
+)  # fmt: skip
+_CLOSERS = (" please", ", please", " thanks", " Thank you.", ", thanks", " pls", " now", " :)")
+
+
+def typed(rng: random.Random, typing: Typing, template: str, *, wrap: bool = True) -> str:
+    """Put a way of typing on a phrasing; slots stay untouched."""
+    if wrap and typing.is_chatty and rng.random() < 0.5:
+        template = _wrapped(rng, template)
+    parts = _SLOT.split(template)
+    return "".join(
+        p if i % 2 else _mistyped(rng, typing, p, i == len(parts) - 1) for i, p in enumerate(parts)
+    )
+
+
+def _wrapped(rng: random.Random, template: str) -> str:
+    if rng.random() < 0.6:
+        head = template if template[:2] in ("I ", "I'") else template[:1].lower() + template[1:]
+        return rng.choice(_OPENERS) + head
+    stem = template.rstrip(".?!")
+    return stem + rng.choice(_CLOSERS) + template[len(stem) :]
+
+
+def _mistyped(rng: random.Random, typing: Typing, text: str, is_last: bool) -> str:
+    if typing.is_lower:
+        text = text.lower()
+    if typing.drops_marks:
+        text = text.replace("'", "")
+        text = text.rstrip(".?!") if is_last else text
+    if typing.typo_rate:
+        text = re.sub(r"[A-Za-z]{4,}", lambda m: _typo(rng, m[0], typing.typo_rate), text)
+    return text
+
+
+def _typo(rng: random.Random, word: str, rate: float) -> str:
+    if rng.random() >= rate * 3:
+        return word
+    place = rng.randrange(1, len(word) - 1)
+    kind = rng.randrange(3)
+    if kind == 0:
+        return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    if kind == 1:
+        return word[:place] + word[place + 1 :]
+    return word[:place] + word[place] + word[place:]
+
+
+_ARTICLE_SLOT = re.compile(r"(?<![^\s(])([Aa]) (\{[a-z_0-9]+\})")
+
+
+def fill(template: str, **values: object) -> str:
+    """Put values into the slots, "a" becoming "an"; a slot without a value is our own bug."""
+
+    def value(slot: str) -> str:
+        return str(values[slot[1:-1]])
+
+    def article(found: re.Match[str]) -> str:
+        return f"{found[1]}{'n' if value(found[2])[:1] in 'aeio' else ''} {found[2]}"
+
+    return _SLOT.sub(lambda m: value(m[0]), _ARTICLE_SLOT.sub(article, template))

@@ -1,0 +1,201 @@
+"""Exact scores on held-out items at temperature 0. Run by `python -m inference.builtin score`.
+
+An item is right when every marked turn is: the answer equals the expected text (or one of the few
+equally right ones), a tool call parses to the same name and arguments, and the turn ends. Earlier
+turns are given as they should be. Decoding is transformers' plain forward over padded batches.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel
+
+from inference.builtin import by_hand
+from inference.builtin.dialog import Dialog, Message
+from inference.builtin.mixture import BY_NAME, SKILLS, score_items
+from inference.builtin.template import END_OF_TEXT, IM_END, prompt_text
+
+SEED = 2026
+BY_HAND = "by hand"
+MAX_NEW_TOKENS = 320
+_CALL = re.compile(r"<tool_call>\n(.*?)\n</tool_call>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model wrote; `has_ended` is False when it ran into the limit."""
+
+    text: str
+    has_ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One checked turn: its prompt, what was expected, what came."""
+
+    prompt: str
+    expected: Message
+    answer: Answer
+
+    @property
+    def is_right(self) -> bool:
+        return self.answer.has_ended and is_right(self.expected, self.answer.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The outcome of one skill. `num_ended` counts turns that ended by themselves."""
+
+    skill: str
+    goal: float
+    num_items: int
+    num_right: int
+    num_turns: int
+    num_ended: int
+    wrong: tuple[Turn, ...]
+
+    @property
+    def share(self) -> float:
+        return self.num_right / self.num_items
+
+
+def is_right(expected: Message, text: str) -> bool:
+    """Whether an answer is the expected one."""
+    if expected.call is None:
+        return text.strip() in (expected.content, *expected.also)
+    found = _CALL.fullmatch(text.strip())
+    if not found:
+        return False
+    try:
+        call = json.loads(found[1])
+    except ValueError:
+        return False
+    wanted = {"name": expected.call.name, "arguments": dict(expected.call.arguments)}
+    return bool(call == wanted)
+
+
+class Decoder:
+    """Greedy decoding of many prompts with one model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.bfloat16, local_files_only=True
+        )
+        self.model.train(False)
+        self.end = self.tokenizer.token_to_id(IM_END)
+        self.pad = self.tokenizer.token_to_id(END_OF_TEXT)
+
+    def answers(self, prompts: Sequence[str], batch_size: int = 48) -> list[Answer]:
+        """One answer per prompt, in order; prompts of like length share a batch."""
+        ids = [encoding.ids for encoding in self.tokenizer.encode_batch(list(prompts))]
+        order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
+        made: dict[int, Answer] = {}
+        for start in range(0, len(order), batch_size):
+            chosen = order[start : start + batch_size]
+            made |= dict(zip(chosen, self._batch([ids[n] for n in chosen]), strict=True))
+        return [made[number] for number in range(len(ids))]
+
+    @torch.inference_mode()
+    def _batch(self, prompts: list[list[int]]) -> list[Answer]:
+        width = max(map(len, prompts))
+        ids = torch.tensor([[self.pad] * (width - len(p)) + p for p in prompts])
+        mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
+        places = (mask.cumsum(1) - 1).clamp(min=0)
+        cache = DynamicCache()
+        written: list[list[int]] = [[] for _ in prompts]
+        is_done = [False] * len(prompts)
+        for _ in range(MAX_NEW_TOKENS):
+            output = self.model(
+                input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache,
+                use_cache=True, logits_to_keep=1,
+            )  # fmt: skip
+            ids = output.logits[:, -1].argmax(-1, keepdim=True)  # (rows, 1)
+            for row, token in enumerate(ids[:, 0].tolist()):
+                is_done[row] = is_done[row] or token == self.end
+                if not is_done[row]:
+                    written[row].append(token)
+            if all(is_done):
+                break
+            mask = torch.cat((mask, mask.new_ones(len(prompts), 1)), dim=1)
+            places = places[:, -1:] + 1
+        texts = self.tokenizer.decode_batch(written, skip_special_tokens=False)
+        return [Answer(text, ended) for text, ended in zip(texts, is_done, strict=True)]
+
+
+def turns_of(dialog: Dialog) -> list[tuple[str, Message]]:
+    """Prompt and expected message of every marked turn."""
+    return [
+        (prompt_text(dialog.messages[:number], dialog.tools), message)
+        for number, message in enumerate(dialog.messages)
+        if message.is_scored
+    ]
+
+
+def items_of(name: str, count: int, seed: int = SEED) -> list[Dialog]:
+    """The score items of a skill; those written by hand are always all."""
+    return by_hand.dialogs() if name == BY_HAND else score_items(seed, BY_NAME[name], count)
+
+
+def score_skill(decoder: Decoder, name: str, count: int) -> Score:
+    """Score one skill on `count` held-out items."""
+    items = [turns_of(dialog) for dialog in items_of(name, count)]
+    flat = [turn for item in items for turn in item]
+    answers = iter(decoder.answers([prompt for prompt, _ in flat]))
+    turns = [[Turn(prompt, message, next(answers)) for prompt, message in item] for item in items]
+    return Score(
+        skill=name,
+        goal=BY_NAME[name].goal if name in BY_NAME else 0.9,
+        num_items=len(items),
+        num_right=sum(all(turn.is_right for turn in item) for item in turns),
+        num_turns=len(flat),
+        num_ended=sum(turn.answer.has_ended for item in turns for turn in item),
+        wrong=tuple(turn for item in turns for turn in item if not turn.is_right),
+    )
+
+
+def table(scores: Sequence[Score]) -> str:
+    """The scores as a Markdown table."""
+    lines = [
+        "| skill | items | right | goal | turns ended |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for score in scores:
+        mark = "" if score.share >= score.goal else " (short)"
+        lines.append(
+            f"| {score.skill} | {score.num_items} | {score.share:.1%} | {score.goal:.0%}{mark}"
+            f" | {score.num_ended}/{score.num_turns} |"
+        )
+    mean = sum(score.share for score in scores) / len(scores)
+    lines.append(f"| **mean** | {sum(s.num_items for s in scores)} | {mean:.1%} | | |")
+    return "\n".join(lines)
+
+
+def as_json(scores: Sequence[Score]) -> dict[str, dict[str, object]]:
+    """The scores and up to twenty wrong turns of each skill."""
+    return {
+        score.skill: {
+            "items": score.num_items,
+            "right": score.num_right,
+            "goal": score.goal,
+            "turns": score.num_turns,
+            "ended": score.num_ended,
+            "wrong": [
+                {"prompt": t.prompt, "expected": t.expected.text(), "got": t.answer.text}
+                for t in score.wrong[:20]
+            ],
+        }
+        for score in scores
+    }
+
+
+def score_all(folder: Path, count: int, names: Sequence[str] = ()) -> list[Score]:
+    """Score the model in a folder on all skills, or on some."""
+    decoder = Decoder(folder)
+    every = [*(skill.name for skill in SKILLS), BY_HAND]
+    return [score_skill(decoder, name, count) for name in names or every]

@@ -1,0 +1,364 @@
+"""Facts that the user tells and asks for later: told, kept, corrected, asked, or never told."""
+# ruff: noqa: E501 - patterns read best whole
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inference.builtin import lexicon
+from inference.builtin.phrasing import fill
+from inference.builtin.scene import Scene, a, capitalised, joined
+from inference.builtin.words import Words, plural, words_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about the user. `noted` is what the assistant says of it: "you live in {v}"."""
+
+    key: str
+    value: Callable[[Words], str]
+    tell: tuple[str, ...]
+    noted: str
+    questions: tuple[str, ...]
+
+
+def _remembered(thing: str) -> tuple[str, ...]:
+    """Ways to ask for "my dog's name" and the like."""
+    return (
+        f"(what is|what's|whats|what was) {thing} [again]?",
+        f"(do you remember|can you remember|do you know|do you recall|can you tell me|tell me|remind me) (what {thing} is|what {thing} was|{thing}) [please]?",
+        f"(say|give me|repeat|recall) {thing} [again] [please].",
+        f"I forgot {thing}, (what is it|can you help|what was it)?",
+        f"and {thing}?",
+        f"which (one|thing) did I say is {thing}?",
+    )  # fmt: skip
+
+
+FACTS = (
+    Fact("name", Words.first_name, (
+        "my name is {v}.", "(I am|I'm) {v}.", "(call me|you can call me|please call me|people call me|everyone calls me) {v}.",
+        "(hello|hi|hey), (my name is|my name's|I am|I'm|this is) {v}.", "(I am|I'm) called {v}.", "the name is {v}.",
+        "name's {v}.", "this is {v} [speaking|here].", "(you are|you're) (talking|speaking) to {v}.", "let me introduce myself: I am {v}.",
+        "{v} is my name.", "my friends call me {v}.", "(just so you know|for the record|by the way), my name is {v}.",
+        "it's {v} here.", "you may call me {v}.", "I go by {v}."), "your name is {v}", (
+        *_remembered("my name"), "who am I?", "(what am I|how am I) called?", "(do you know|do you remember|tell me|can you tell me) who I am?",
+        "what did I say my name (is|was)?", "(who are you|with whom are you|who do you think you are) (talking|speaking) to [now]?",
+        "do you (remember|know|recall) me?", "how do you call me?", "what do you call me?",
+        "what should you call me?", "say my name [please].", "which name did I (give|tell) you?")),
+    Fact("city", Words.city, (
+        "I live in {v}.", "(I am|I'm) living in {v} [now|these days].", "my home is in {v}.", "(I have|I've) lived in {v} for years.",
+        "{v} is where I live.", "I (just|recently) moved to {v}, so I live in {v}.", "my home town is {v}."), "you live in {v}", (
+        "where do I live [now|again]?", "(what|which) (city|town|place) do I live in?", "(in which|in what) (city|town) do I live?",
+        "(do you remember|do you know|tell me|can you tell me|remind me) where I live [please]?", "where is my home?", "where am I living?",
+        "where did I say I live?")),
+    Fact("origin", Words.city, (
+        "I come from {v}.", "(I am|I'm) from {v} [originally].", "I was born in {v}.", "I grew up in {v}."), "you come from {v}", (
+        "where (do I come|am I) from [again|originally]?", "(what|which) (city|town|place) (do I come|am I) from?",
+        "(do you remember|tell me|can you tell me|do you know) where I (come|am) from [please]?", "where did I say I come from?")),
+    Fact("job", lambda w: a(w.choice("JOBS") if w.rng.random() < 0.8 else w.coined()), (
+        "I work as {v}.", "(I am|I'm) {v} [by profession|by trade].", "my job is being {v}.", "I earn my living as {v}.",
+        "(professionally|by profession), I am {v}.", "I have a job as {v}.", "(I've|I have) worked as {v} for years."), "you work as {v}", (
+        "(what is|what's|what was) my (job|profession|occupation) [again]?", "what do I do [for a living|for work]?",
+        "what do I work as?", "(do you remember|tell me|can you tell me|do you know|remind me) what (I do for a living|my job is|my profession is|I work as) [please]?",
+        "what is it that I do for a living?", "how do I earn my living?")),
+    Fact("age", lambda w: str(w.number(8, 120)), (
+        "(I am|I'm) {v} years old.", "(I am|I'm) {v} years of age.", "my age is {v}.", "I (just turned|turned|will soon be) {v} years old [today|last week]."), "you are {v} years old", (
+        "how old am I [now|again]?", "(what is|what's|what was) my age [again]?", "(do you remember|tell me|can you tell me|do you know) (my age|how old I am) [please]?",
+        "how old did I say I am?", "(say|repeat|give me) my age.")),
+    Fact("employer", Words.proper, (
+        "I work (for|at) {v}.", "my employer is {v}.", "(I am|I'm) employed (by|at) {v}.", "I have a job at {v}."), "you work for {v}", (
+        "(where|for whom|who) do I work [for]?", "(what|which) company do I work for?", "(who|what) is my employer?",
+        "(do you remember|tell me|can you tell me|do you know) (where I work|who I work for|my employer) [please]?")),
+    Fact("likes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), w.topic(), plural(w.choice("ANIMALS")))), (
+        "I (really like|like|enjoy) {v}.", "(I am|I'm) (fond of|a fan of|into) {v}.", "{v} is what I like [most|best].", "what I like is {v}."), "you like {v}", (
+        "what do I like [again|most]?", "(do you remember|tell me|can you tell me|do you know|remind me) what I like [please]?",
+        "what did I say I like?", "what is it that I like?", "(which|what) thing do I like?")),
+    Fact("dislikes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), plural(w.choice("ANIMALS")))), (
+        "I (really hate|hate|dislike|cannot stand|do not like|don't like) {v}.", "{v} is what I hate."), "you do not like {v}", (
+        "what do I (hate|dislike|not like) [again]?", "(do you remember|tell me|can you tell me|do you know) what I (hate|dislike|do not like) [please]?",
+        "what did I say I (hate|do not like)?")),
+    Fact("allergy", lambda w: w.choice("FOODS"), (
+        "(I am|I'm) allergic to {v}.", "I have an allergy to {v}.", "I cannot eat {v} because of an allergy."), "you are allergic to {v}", (
+        "what am I allergic to [again]?", "(what is|what's) my allergy?", "(do you remember|tell me|can you tell me|do you know) what I am allergic to [please]?",
+        "(which|what) (food|foods) am I allergic to?", "do I have an allergy?")),
+    Fact("goal", lambda w: f"{w.choice('VERBS').split(':')[0]} {a(w.choice('THINGS'))}", (
+        "I (want|plan|would like|hope) to {v} [this year|soon|tomorrow|next week].", "my goal is to {v}.", "my plan is to {v}."), "you want to {v}", (
+        "what do I want to do [again]?", "(what is|what's) my (goal|plan)?", "(do you remember|tell me|can you tell me|do you know) what I want to do [please]?",
+        "what (am I planning|do I plan|did I say I want) to do?")),
+    Fact("language", lambda w: w.choice("LANGUAGES"), (
+        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my native language is {v}."), "you speak {v}", (
+        "(what|which) language do I speak [at home]?", "(do you remember|tell me|can you tell me|do you know) (what|which) language I speak [please]?")),
+)  # fmt: skip
+
+_OWNED = tuple(lexicon.RELATIONS.split())
+_ATTRIBUTES = ["phone number", "favourite colour", "favourite food", "favourite animal", "favourite city", "favourite number", "favourite sport", "favourite drink", "favourite book", "favourite word", "lucky number", "shoe size", "birthday", "password", "room number", "seat", "flight number", "order number", "user name", "locker code", "car", "bike", "street", "house number", "budget", "deadline", "meeting", "appointment", "project", "team", "code name", "wifi password", "customer number", "ticket number", "nickname", "surname", "last name", "middle name", "hometown", "dream", "instrument", "hobby", "holiday destination", "hotel", "school", "train", "favourite film", "favourite song", "email address", "bank", "goal", "desk", "parking spot", "table number", "badge number"]  # fmt: skip
+
+_TELL_ATTRIBUTE = (
+    "my {k} is {v}.", "(remember|please remember|note|keep in mind|don't forget|do not forget) that my {k} is {v}.",
+    "{v} is my {k}.", "(by the way|just so you know|for later|for the record|you should know), my {k} is {v}.",
+    "(I want you|I'd like you) to (remember|know) that my {k} is {v}.", "as for my {k}, it is {v}.",
+    "the {k} I have is {v}, so my {k} is {v}.", "my {k}: {v}.",
+)  # fmt: skip
+_ASK_ATTRIBUTE = (
+    *_remembered("my {k}"),
+    "what did I say my {k} (is|was)?",
+    "(please tell me|could you tell me|I need) my {k} [again].",
+)
+_TELL_PET = (
+    "I have {an} called {v}.", "I have {an} named {v}.", "my {n} is called {v}.", "my {n} is named {v}.", "my {n}'s name is {v}.",
+    "the name of my {n} is {v}.", "(I own|I've got|I got) {an} called {v}.", "{v} is the name of my {n}.", "I call my {n} {v}.",
+)  # fmt: skip
+_ASK_PET = (
+    "(what is|what's|what was) (the name of my {n}|my {n} called|my {n}'s name|my {n} named) [again]?", "how is my {n} called?",
+    "(do you remember|tell me|can you tell me|do you know|remind me) (what my {n} is called|the name of my {n}|my {n}'s name) [please]?",
+    "what do I call my {n}?", "what did I call my {n}?", "(say|repeat) the name of my {n}.", "who is my {n}?",
+)  # fmt: skip
+_TELL_OTHER = (
+    "{p}'s {k} is {v}.", "the {k} of {p} is {v}.", "(remember|note|keep in mind) that {p}'s {k} is {v}.", "for {p}, the {k} is {v}.",
+)  # fmt: skip
+_ASK_OTHER = (
+    "(what is|what's|what was) {p}'s {k} [again]?", "(what is|what's) the {k} of {p}?", "(do you remember|tell me|do you know|remind me of|give me) {p}'s {k} [please]?",
+    "and {p}'s {k}?", "I need {p}'s {k}.", "which {k} does {p} have?",
+)  # fmt: skip
+_TELL_THE = (
+    "the {k} is {v}.", "(remember|please remember|note|keep in mind) that the {k} is {v}.", "(remember|note): the {k} is {v}.",
+    "(just so you know|for later|by the way), the {k} is {v}.", "{v} is the {k}.",
+)  # fmt: skip
+_ASK_THE = (
+    "(what is|what's|what was|when is|which is|where is) the {k} [again]?", "(do you remember|tell me|do you know|remind me of|give me|repeat) the {k} [please]?",
+    "and the {k}?", "what did I (say|tell you) (about the {k}|the {k} is|the {k} was)?", "I need the {k} [again].",
+)  # fmt: skip
+_THE = ["deadline", "meeting", "password", "code", "budget", "answer", "secret word", "door code", "wifi password", "address", "price", "date", "plan", "topic", "goal", "start time", "room", "title", "winner", "total", "next stop", "magic word", "order number", "theme", "release date", "location", "score", "result", "token", "file name", "version", "port", "server", "colour", "recipe", "name of the project"]  # fmt: skip
+
+_QUESTIONS = {fact.key: fact.questions for fact in FACTS}
+_CORRECT = (
+    "(actually|no|sorry|wait|correction|no wait|oh wait|I mean), ",
+    "(I was wrong|I made a mistake|that was wrong|that's not right): ",
+)
+_UNTOLD = "You have not told me {} yet."
+_MY = {"name": "your name", "city": "where you live", "origin": "where you come from", "job": "what you do for a living",
+       "age": "your age", "employer": "who you work for", "likes": "what you like", "dislikes": "what you do not like",
+       "allergy": "what you are allergic to", "goal": "what you want to do", "language": "which language you speak"}  # fmt: skip
+
+
+def memory(scene: Scene) -> None:
+    """Tell facts, then ask for one of them; the facts may come in one message or in several."""
+    kind = scene.rng.randrange(21) // 2
+    if kind == 10:
+        known(scene)
+    elif kind < 4:
+        _about_user(scene)
+    elif kind < 6:
+        _keyed(
+            scene, _TELL_ATTRIBUTE, _ASK_ATTRIBUTE, scene.rng.choice(_ATTRIBUTES), "your {k} is {v}"
+        )
+    elif kind == 6:
+        noun = (
+            scene.words.choice("ANIMALS") if scene.rng.random() < 0.6 else scene.rng.choice(_OWNED)
+        )
+        _keyed(scene, _TELL_PET, _ASK_PET, noun, "your {n} is called {v}")
+    elif kind == 7:
+        _keyed(scene, _TELL_OTHER, _ASK_OTHER, scene.rng.choice(_ATTRIBUTES), "{p}'s {k} is {v}")
+    elif kind == 8:
+        _keyed(scene, _TELL_THE, _ASK_THE, scene.rng.choice(_THE), "the {k} is {v}")
+    else:
+        untold(scene)
+
+
+def untold(scene: Scene) -> None:
+    """Ask for something that was never told."""
+    rng = scene.rng
+    if rng.random() < 0.5:
+        facts = [fact for fact in FACTS if fact.key not in scene.recalls]
+        if facts:
+            fact = rng.choice(facts)
+            scene.ask(fact.questions)
+            scene.about(None, "Personal facts")
+            scene.answer(_UNTOLD.format(_MY[fact.key]))
+            return
+    key = rng.choice([k for k in _ATTRIBUTES if f"your {k}" not in scene.recalls])
+    scene.ask(_ASK_ATTRIBUTE, k=key)
+    scene.about(f"your {key}")
+    scene.answer(_UNTOLD.format(f"your {key}"))
+
+
+_KNOWN = (
+    "what do you (know|remember) about me [so far]?", "what (have I|did I) (told|tell) you about (me|myself) [so far]?", "(tell me|say|list|repeat) what you know about me [please].",
+    "(do you know|do you remember|have you learnt) anything about me?", "(sum up|summarise|recap) what I told you about (me|myself).", "what (facts|things) do you know about me?",
+)  # fmt: skip
+_NOTHING_KNOWN = "You have not told me anything about yourself yet."
+
+
+def known(scene: Scene) -> None:
+    """All facts that the user has told about themselves, in the order of telling."""
+    rng = scene.rng
+    if not scene.noted and rng.random() < 0.7:
+        for fact in rng.sample(FACTS, rng.randint(1, 2)):
+            value = fact.value(scene.words)
+            noted = fill(fact.noted, v=value)
+            scene.ask(fact.tell, v=value)
+            scene.about(None, "Personal facts")
+            _note(scene, fact.key, noted, value if fact.key == "name" else None)
+            _acknowledge(scene, fact.key, noted, value)
+    scene.ask(_KNOWN)
+    scene.about(None, "Personal facts")
+    facts = list(scene.noted.values())
+    scene.answer(f"{capitalised(joined(facts))}." if facts else _NOTHING_KNOWN)
+
+
+def told_again(scene: Scene) -> None:
+    """Ask once more for a fact of this conversation."""
+    if not scene.recalls:
+        memory(scene)
+        return
+    recall = scene.rng.choice(list(scene.recalls.values()))
+    scene.ask(recall.questions, wrap=True, **recall.values)
+    scene.about(None, "Personal facts")
+    scene.answer(recall.answer)
+
+
+def _note(scene: Scene, key: str, noted: str, name: str | None = None) -> None:
+    scene.recall(key, _QUESTIONS[key], f"{capitalised(noted)}.")
+    scene.noted.pop(key, None)
+    scene.noted[key] = noted
+    if name:
+        scene.user_name = name
+
+
+def _acknowledge(scene: Scene, key: str, noted: str, value: str) -> None:
+    scene.answer(f"Nice to meet you, {value}." if key == "name" else f"Noted: {noted}.")
+
+
+def _about_user(scene: Scene) -> None:
+    rng, words = scene.rng, scene.words
+    count = rng.choices((1, 2, 3), (5, 3, 1))[0]
+    facts = rng.sample(FACTS, count)
+    if rng.random() < 0.4 and FACTS[0] not in facts:
+        facts[0] = FACTS[0]
+    values = [fact.value(words) for fact in facts]
+    texts, noted = [], []
+    for fact, value in zip(facts, values, strict=True):
+        texts.append(scene.phrase(fact.tell, wrap=count == 1, v=value))
+        noted.append(fill(fact.noted, v=value))
+        _note(scene, fact.key, noted[-1], value if fact.key == "name" else None)
+    told = (
+        " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts)
+        if count > 1
+        else texts[0]
+    )
+    asked = rng.randrange(count)
+    _tell_and_ask(scene, told, facts, noted, values, asked)
+
+
+def _tell_and_ask(
+    scene: Scene, told: str, facts: list[Fact], noted: list[str], values: list[str], asked: int
+) -> None:
+    rng = scene.rng
+    fact = facts[asked]
+    if rng.random() < 0.4:  # "My name is Ada. What is my name?" in one message
+        question = scene.phrase(fact.questions, wrap=False)
+        scene.user(f"{told if told.endswith('.') else told + '.'} {question}")
+        scene.about(None, "Personal facts")
+        scene.answer(f"{capitalised(noted[asked])}.")
+        return
+    scene.user(told)
+    scene.about(None, "Personal facts")
+    if len(facts) == 1:
+        _acknowledge(scene, fact.key, noted[0], values[0])
+    else:
+        scene.answer(f"Noted: {', '.join(noted[:-1])} and {noted[-1]}.")
+    if rng.random() < 0.2:
+        _correct(scene, fact)
+    if rng.random() < 0.8:
+        scene.ask(fact.questions)
+        scene.answer(scene.recalls[fact.key].answer)
+
+
+def _correct(scene: Scene, fact: Fact) -> None:
+    value = fact.value(scene.words)
+    text = scene.phrase(fact.tell, wrap=False, v=value)
+    head = scene.phrase(_CORRECT, wrap=False)
+    scene.user(f"{head}{'' if head.endswith((',', ':')) else ','} {text}")
+    noted = fill(fact.noted, v=value)
+    _note(scene, fact.key, noted, value if fact.key == "name" else None)
+    _acknowledge(scene, fact.key, noted, value)
+
+
+def _keyed(scene: Scene, tell: tuple[str, ...], ask: tuple[str, ...], key: str, noted: str) -> None:
+    """One to four facts of the same kind ("my x is y"), then one of them asked."""
+    rng, words = scene.rng, scene.words
+    count = rng.choices((1, 2, 3, 4), (4, 3, 2, 1))[0]
+    keys = [key]
+    pool = _THE if key in _THE and ask is _ASK_THE else _ATTRIBUTES
+    if ask is _ASK_PET:
+        pool = list(_OWNED)
+    keys += [k for k in rng.sample(pool, count) if k != key][: count - 1]
+    rng.shuffle(keys)
+    rows = [_row(words, k) for k in keys]
+    texts = []
+    for row in rows:
+        texts.append(scene.phrase(tell, wrap=len(keys) == 1, **row))
+    facts = [fill(noted, **row) for row in rows]
+    for row, fact in zip(rows, facts, strict=True):
+        scene.recall(fact.split(" is ")[0], ask, f"{capitalised(fact)}.", **row)
+    is_apart = len(keys) > 1 and rng.random() < 0.4
+    if is_apart:
+        for text, fact in zip(texts, facts, strict=True):
+            scene.user(text)
+            scene.about(None, "Personal facts")
+            scene.answer(f"Noted: {fact}.")
+    else:
+        told = (
+            " ".join(t if t.endswith(".") else f"{t}." for t in texts)
+            if len(texts) > 1
+            else texts[0]
+        )
+        if rng.random() < 0.35:
+            place = rng.randrange(len(rows))
+            question = scene.phrase(ask, wrap=False, **rows[place])
+            scene.user(f"{told if told.endswith('.') else told + '.'} {question}")
+            scene.about(None, "Personal facts")
+            scene.answer(f"{capitalised(facts[place])}.")
+            return
+        scene.user(told)
+        scene.about(None, "Personal facts")
+        scene.answer(
+            f"Noted: {', '.join(facts[:-1])} and {facts[-1]}."
+            if len(facts) > 1
+            else f"Noted: {facts[0]}."
+        )
+    place = rng.randrange(len(rows))
+    scene.ask(ask, wrap=True, **rows[place])
+    scene.answer(f"{capitalised(facts[place])}.")
+
+
+def _row(words: Words, key: str) -> dict[str, str]:
+    rng = words.rng
+    if "colour" in key:
+        value = words.choice("COLOURS")
+    elif "food" in key:
+        value = words.choice("FOODS")
+    elif "animal" in key:
+        value = words.choice("ANIMALS")
+    elif key in ("birthday", "deadline", "date", "release date", "meeting", "appointment"):
+        value = (
+            rng.choice((words.date(), f"on {words.date()}", f"at {words.clock_time()}"))
+            if key in ("meeting", "appointment")
+            else words.date()
+        )
+    elif "number" in key or key in (
+        "code",
+        "score",
+        "total",
+        "port",
+        "shoe size",
+        "budget",
+        "price",
+    ):
+        value = rng.choice((str(words.number(1, 99999)), words.code(), words.amount()))
+    elif key in _OWNED or (" " not in key and rng.random() < 0.3):
+        value = words.first_name()
+    else:
+        value = words.phrase(1, 2)
+    if key in _OWNED or key in words_of("ANIMALS", words.split):
+        value = words.first_name()
+    return {"k": key, "v": value, "n": key, "an": a(key), "p": words.first_name()}

@@ -1,0 +1,182 @@
+"""Questions answered from numbered passages: the sentence that answers, with its mark.
+
+The answer is the passage's own sentence with "[n]" before the full stop, so that it is copying
+and nothing else. What no passage says is "not in the documents".
+"""
+# ruff: noqa: E501 - patterns read best whole
+
+from dataclasses import dataclass
+
+from inference.builtin import facts
+from inference.builtin.facts import KINDS, Statement
+from inference.builtin.phrasing import fill, pick, typed
+from inference.builtin.scene import Scene
+from inference.builtin.words import Words
+
+ABSENT = "That is not in the documents."
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Numbered passages with the statements they contain, and questions that they do not answer."""
+
+    text: str
+    found: tuple[tuple[int, Statement], ...]
+    absent: tuple[Statement, ...]
+    lead: str
+    """First sentence of the first passage."""
+
+
+def library(words: Words, num_passages: int | None = None) -> Library:
+    """Passages about related subjects, in one of several shapes."""
+    rng = words.rng
+    count = num_passages or rng.choices((1, 2, 3, 4, 5, 6, 8), (1, 3, 4, 4, 3, 2, 1))[0]
+    kind = rng.randrange(len(KINDS))
+    is_mixed = rng.random() < 0.4
+    bodies: list[str] = []
+    found: list[tuple[int, Statement]] = []
+    absent: list[Statement] = []
+    for number in range(1, count + 1):
+        kind = rng.randrange(len(KINDS)) if is_mixed else kind
+        name = facts.subject(words, kind)
+        made = facts.statements(words, kind, name, rng.randint(2, 4))
+        kept, left = (made[:-1], made[-1:]) if len(made) > 1 else (made, [])
+        absent += left
+        sentences = [s.sentence for s in kept]
+        for _ in range(rng.choices((0, 1, 2), (4, 3, 1))[0]):
+            sentences.insert(rng.randint(0, len(sentences)), facts.filler(words))
+        found += [(number, s) for s in kept]
+        bodies.append((" " if rng.random() < 0.85 else "\n").join(sentences))
+    kind = rng.randrange(len(KINDS))
+    absent.append(facts.statement(words, kind, facts.subject(words, kind), 0))
+    lead = bodies[0].split(". ")[0].split(".\n")[0].rstrip(".")
+    return Library(_shaped(words, bodies), tuple(found), tuple(absent), lead)
+
+
+def _shaped(words: Words, bodies: list[str]) -> str:
+    rng = words.rng
+    sources = [_source(words) for _ in bodies]
+    shape = rng.randrange(8)
+    rows = []
+    for number, (source, body) in enumerate(zip(sources, bodies, strict=True), 1):
+        if shape == 0:
+            rows.append(f'<passage id="{number}" source="{source}">{body}</passage>')
+        elif shape == 1:
+            rows.append(f'<document index="{number}" title="{source}">\n{body}\n</document>')
+        elif shape == 2:
+            rows.append(f"[{number}] {body}")
+        elif shape == 3:
+            rows.append(f"[{number}] ({source}, page {rng.randint(1, 90)}) {body}")
+        elif shape == 4:
+            rows.append(f"[{number}] {source}\n{body}")
+        elif shape == 5:
+            rows.append(f"[{number}] {source}, p. {rng.randint(1, 90)}: {body}")
+        else:
+            rows.append(f"[{number}] {source}: {body}")
+    return ("\n\n" if rng.random() < 0.3 else "\n").join(rows)
+
+
+def _source(words: Words) -> str:
+    rng = words.rng
+    stem = rng.choice(
+        (
+            words.choice("THINGS"),
+            words.coined(),
+            "handbook",
+            "report",
+            "notes",
+            f"{words.coined()}-{rng.randint(1, 40)}",
+        )
+    )
+    return f"{stem}.{rng.choice(('pdf', 'pdf', 'md', 'txt', 'docx', 'html'))}"
+
+
+_HEADERS = (
+    "Documents:", "Sources:", "Context:", "Passages:", "Here are the passages:", "Use only these passages:", "# Documents",
+    "Answer from the numbered passages and cite them like [1].", "Answer from these documents only:", "<documents>",
+    "Answer the question from the documents below. Cite the passage like [1].", "The user's documents say:", "## Sources",
+    "Use the following documents. If the answer is not in them, say so.", "Excerpts from the user's files:", "Search results:",
+)  # fmt: skip
+
+
+def header(scene: Scene) -> str:
+    return scene.rng.choice(_HEADERS)
+
+
+def set_documents(scene: Scene) -> Library:
+    """Put passages into the system prompt."""
+    found = library(scene.words)
+    head = header(scene)
+    tail = "\n</documents>" if head == "<documents>" else ""
+    text = f"{head}\n{found.text}{tail}"
+    scene.system = f"{scene.system}\n\n{text}" if scene.system else text
+    scene.has_documents = True
+    return found
+
+
+def question(scene: Scene, stated: Statement, *, wrap: bool = True) -> str:
+    """The question's text, not yet said."""
+    template = pick(scene.rng, scene.split, stated.asks)
+    return fill(typed(scene.rng, scene.typing, template, wrap=wrap), **stated.values)
+
+
+def cited(sentence: str, number: int) -> str:
+    """The sentence with the mark of its passage: "… 14 months [2].\""""
+    return f"{sentence.rstrip('.')} [{number}]."
+
+
+def from_library(
+    scene: Scene, books: Library, *, wrap: bool = True
+) -> tuple[str, str, tuple[str, ...]]:
+    """A question, its answer, and other right answers."""
+    rng = scene.rng
+    if rng.random() < 0.22:
+        stated = rng.choice(books.absent)
+        return question(scene, stated, wrap=wrap), ABSENT, ()
+    number, stated = rng.choice(books.found)
+    text = question(scene, stated, wrap=wrap)
+    # Another subject may share a fact ("who bought the lamp?" with two buyers): any is right then.
+    also = tuple(
+        cited(s.sentence, n) for n, s in books.found
+        if s is not stated and s.family == stated.family and s.subject == stated.subject
+    )  # fmt: skip
+    return text, cited(stated.sentence, number), also
+
+
+def ask_library(scene: Scene, books: Library) -> None:
+    """A question about passages that stand in the system prompt."""
+    if scene.rng.random() < 0.05:
+        scene.ask(_ABOUT)
+        scene.about("the documents")
+        scene.answer(cited(books.lead, 1))
+        return
+    text, answer, also = from_library(scene, books)
+    scene.user(text)
+    scene.about(text.rstrip("?. "))
+    scene.answer(answer, also=also)
+
+
+_ABOUT = (
+    "what (is this document|are these documents|is the document|is this file|is this) about?",
+    "(summarise|summarize|sum up) (the documents|this document|the document|the passages|the file|these files) [in one sentence].",
+    "(what do|what does) (the documents|the document|the file|these files|the passages) say?",
+)
+
+_BEFORE = (
+    "{head}\n{books}\n\nQuestion: {q}", "{head}\n{books}\n\n{q}", "{q}\n\n{head}\n{books}", "Question: {q}\n\n{head}\n{books}",
+    "{books}\n\n{q}", "{head}\n\n{books}\n\nUser question: {q}", "{head}\n{books}\n---\n{q}",
+)  # fmt: skip
+
+
+def passages(scene: Scene) -> None:
+    """Passages and the question in one user message."""
+    books = library(scene.words)
+    text, answer, also = from_library(scene, books)
+    frame = scene.rng.choice(_BEFORE)
+    scene.user(fill(frame, head=header(scene), books=books.text, q=text))
+    scene.about(text.rstrip("?. "))
+    scene.answer(answer, also=also)
+    if scene.rng.random() < 0.25:
+        text, answer, also = from_library(scene, books)
+        scene.user(text)
+        scene.answer(answer, also=also)

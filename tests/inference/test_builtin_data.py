@@ -1,0 +1,170 @@
+"""What must hold for the text that the built-in model learns from."""
+
+import json
+import random
+from importlib import import_module
+from itertools import islice, pairwise
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from inference.builtin import facts, skills
+from inference.builtin.by_hand import dialogs as by_hand
+from inference.builtin.dialog import Dialog, Message
+from inference.builtin.mixture import SKILLS, score_items, training_dialogs
+from inference.builtin.phrasing import expand, normal, split_of
+from inference.builtin.skills.calculator import value_of
+from inference.builtin.template import IM_END, JINJA, prompt_text, segments
+from inference.builtin.words import Words, hash_of, is_held_out, words_of
+
+
+def pattern_groups() -> list[tuple[str, ...]]:
+    """All groups of phrasings that people may use, from all skills."""
+    found: list[tuple[str, ...]] = []
+    for info in iter_modules(skills.__path__):
+        for name, value in vars(import_module(f"{skills.__name__}.{info.name}")).items():
+            if name.startswith(("INTENTS", "FACTS", "TRAITS", "PROGRAMS")):
+                for row in value:
+                    fields = (
+                        getattr(row, f, ()) for f in ("patterns", "tell", "questions", "asks")
+                    )
+                    found += [group for group in fields if group]
+    for kind in facts.KINDS:
+        found += [family.asks for family in kind]
+    return found
+
+
+def sample(count: int) -> list[Dialog]:
+    return list(islice(training_dialogs(7, {}), count))
+
+
+def test_no_phrasing_is_used_both_for_training_and_for_scoring() -> None:
+    for group in pattern_groups():
+        split = split_of(group)
+        train = {normal(text) for texts in split["train"] for text in texts}
+        test = {normal(text) for texts in split["test"] for text in texts}
+        assert train
+        assert test
+        assert not train & test
+
+
+def test_held_out_small_talk_never_occurs_in_training_dialogs() -> None:
+    held_out = {
+        normal(text)
+        for group in pattern_groups()
+        for texts in split_of(group)["test"]
+        for text in texts
+        if "{" not in text
+    }
+    said = {normal(m.content) for d in sample(1500) for m in d.messages if m.role == "user"}
+    assert not held_out & said
+
+
+def test_training_and_scoring_draw_from_different_words() -> None:
+    for name in ("NAMES", "CITIES", "THINGS", "TOPICS"):
+        assert not set(words_of(name, "train")) & set(words_of(name, "test"))
+    train, test = Words(random.Random(1), "train"), Words(random.Random(1), "test")
+    assert not any(is_held_out(train.coined()) for _ in range(200))
+    assert all(is_held_out(test.coined()) for _ in range(200))
+
+
+def test_about_a_sixth_of_the_phrasings_is_held_out() -> None:
+    split = [split_of(group) for group in pattern_groups()]
+    train = sum(len(texts) for s in split for texts in s["train"])
+    test = sum(len(texts) for s in split for texts in s["test"])
+    assert 0.12 < test / (train + test) < 0.22
+
+
+def test_the_same_seed_gives_the_same_dialogs() -> None:
+    assert sample(50) == sample(50)
+    assert next(training_dialogs(8, {})) != next(training_dialogs(9, {}))
+    for skill in SKILLS:
+        assert score_items(3, skill, 3) == score_items(3, skill, 3)
+
+
+@pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.name)
+def test_every_score_item_has_a_checked_answer_with_text(skill: object) -> None:
+    for dialog in score_items(5, skill, 30):  # type: ignore[arg-type]
+        checked = [message for message in dialog.messages if message.is_scored]
+        assert checked
+        assert all(m.role == "assistant" and m.text().strip() for m in checked)
+        assert dialog.messages[-1].role == "assistant"
+
+
+def test_dialogs_alternate_and_end_with_an_answer() -> None:
+    for dialog in sample(300):
+        roles = [message.role for message in dialog.messages if message.role != "system"]
+        assert roles[0] == "user"
+        assert roles[-1] == "assistant"
+        for before, after in pairwise(roles):
+            assert (before == "assistant") != (after == "assistant")
+
+
+def test_a_called_tool_was_offered_and_its_arguments_fit_the_schema() -> None:
+    for dialog in sample(600):
+        offered = {
+            tool["function"]["name"]: tool["function"]["parameters"] for tool in dialog.tools
+        }
+        for message in dialog.messages:
+            if message.call:
+                schema = offered[message.call.name]
+                assert set(schema["required"]) <= set(message.call.arguments)
+                assert set(message.call.arguments) <= set(schema["properties"])
+
+
+def test_the_jinja_template_gives_the_same_text_as_the_fast_one() -> None:
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    environment.filters["tojson"] = lambda value: json.dumps(value, ensure_ascii=False)
+    template = environment.from_string(JINJA)
+    for dialog in [*sample(150), *by_hand()]:
+        made = dialog.as_json()
+        text = template.render(messages=made["messages"], tools=made["tools"])
+        assert text == "".join(segment.text for segment in segments(dialog))
+        before = made["messages"][:-1]
+        prompt = template.render(messages=before, tools=made["tools"], add_generation_prompt=True)
+        assert prompt == prompt_text(dialog.messages[:-1], dialog.tools)
+
+
+def test_targets_are_exactly_the_answers_with_their_end_marks() -> None:
+    for dialog in sample(200):
+        answers = [
+            m.text() + IM_END for m in dialog.messages if m.role == "assistant" and m.is_learnt
+        ]
+        assert [s.text for s in segments(dialog) if s.is_target] == answers
+
+
+def test_a_cut_answer_is_no_example() -> None:
+    dialog = Dialog("", (Message("user", "hi"), Message("assistant", "He", is_learnt=False)))
+    assert not any(segment.is_target for segment in segments(dialog))
+
+
+def test_patterns_expand_to_all_their_texts() -> None:
+    assert expand("(what is|what's) [the] time [now|here]?") == [
+        "what is time?",
+        "what is time now?",
+        "what is time here?",
+        "what is the time?",
+        "what is the time now?",
+        "what is the time here?",
+        "what's time?",
+        "what's time now?",
+        "what's time here?",
+        "what's the time?",
+        "what's the time now?",
+        "what's the time here?",
+    ]
+    assert hash_of("  Hello ") == hash_of("hello")
+
+
+def test_results_of_the_calculator_are_those_of_the_sums() -> None:
+    assert value_of("17 * 23") == "391"
+    assert value_of("sqrt(144)") == "12"
+    assert value_of("15 / 100 * 80") == "12"
+    assert value_of("7 / 0") is None
+
+
+def test_the_web_process_can_import_the_package_without_torch() -> None:
+    source = Path(import_module("inference.builtin").__file__ or "").read_text()
+    assert "torch" not in source.replace("torch-free", "")
