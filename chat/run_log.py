@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from chat import parts as message_parts
@@ -185,6 +186,19 @@ def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:
     """Logged events behind `seq`, with their numbers."""
     rows = GenerationEvent.objects.filter(generation=generation_id, seq__gt=seq).order_by("seq")
     return [(n, from_payload(payload)) for n, payload in rows.values_list("seq", "payload")]
+
+
+def prune(ended_before: datetime, limit: int = 500) -> int:
+    """Drop the events of up to `limit` runs that ended before; returns how many runs had some."""
+    runs = (
+        Generation.objects.exclude(status__in=ACTIVE_STATUSES)
+        .filter(finished_at__lt=ended_before)
+        .filter(Exists(GenerationEvent.objects.filter(generation=OuterRef("pk"))))
+        .values_list("pk", flat=True)[:limit]
+    )
+    chosen = list(runs)
+    GenerationEvent.objects.filter(generation__in=chosen).delete()
+    return len(chosen)
 
 
 def _update(generation_id: UUID, lease_owner: str, **changes: object) -> None:

@@ -46,6 +46,10 @@ app.conf.update(
             "task": "webapp.tasks.clear_sessions",
             "schedule": crontab(hour=3, minute=17),
         },
+        "prune the events of ended runs": {
+            "task": "chat.tasks.prune_events",
+            "schedule": crontab(minute=23),
+        },
     },
 )
 app.autodiscover_tasks()
