@@ -190,6 +190,19 @@ def make_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SiteMaker"]
 
 
 @pytest.fixture(scope="session")
+def small_models(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The value of VITRINE_MODELS: one that never ends its answer by itself, and a quick one."""
+    from tests.inference.tiny_models import make_model
+
+    folder: Path = tmp_path_factory.mktemp("chat-models")
+    endless = make_model(
+        folder / "endless", eos_token_id=None, num_hidden_layers=16, max_position_embeddings=700
+    )
+    short = make_model(folder / "short", max_position_embeddings=128, seed=1)
+    return f"endless={endless},short={short}"
+
+
+@pytest.fixture(scope="session")
 def vitrine_server(make_site: "SiteMaker") -> Iterator["Site"]:
     """A running site with its engine, for all tests that do not break it."""
     with make_site(VITRINE_PRELOAD="true") as site:

@@ -1,28 +1,15 @@
-"""A real site with small random models, one of which never ends its answer by itself."""
+"""A real site with the small random models."""
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from tests.chat.reader import Reader
-from tests.inference.tiny_models import make_model
 from tests.sites import Site, SiteMaker
 
 SECONDS_LONG = "endless"
 """A model that writes until its context is full: some seconds in which things can happen."""
-
-
-@pytest.fixture(scope="session")
-def small_models(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The value of VITRINE_MODELS."""
-    folder: Path = tmp_path_factory.mktemp("chat-models")
-    endless = make_model(
-        folder / "endless", eos_token_id=None, num_hidden_layers=16, max_position_embeddings=700
-    )
-    short = make_model(folder / "short", max_position_embeddings=128, seed=1)
-    return f"endless={endless},short={short}"
 
 
 def chat_environment(small_models: str) -> dict[str, str]:
