@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from chat.access import as_uuid, conversation_for
-from chat.errors import BadFrame, Conflict, NotFound, TooManyRuns
+from chat.errors import BadFrame, Conflict, NotFound, SignedOut, TooManyRuns
 from chat.models import (
     ACTIVE_STATUSES,
     Conversation,
@@ -20,6 +20,7 @@ from chat.models import (
     MessageStatus,
     Role,
 )
+from chat.storable import is_storable
 
 MAX_TEXT_CHARS = 200_000
 TITLE_CHARS = 60
@@ -53,19 +54,22 @@ def send_message(user: Any, draft: Draft, *, lease_owner: str) -> Sent:
     """Save a user's message, and the empty answer with the run that will write it.
 
     Sending the same client_id again returns the first one's rows: double clicks and retries after a
-    lost connection make one message. Raises NotFound, BadFrame or TooManyRuns.
+    lost connection make one message. Raises NotFound, BadFrame, SignedOut or TooManyRuns.
     """
     text = draft.text.strip()
     if not text:
         raise BadFrame("The message is empty.")
     if len(text) > MAX_TEXT_CHARS:
         raise BadFrame(f"The message is longer than {MAX_TEXT_CHARS:,} characters.")
-    if "\x00" in text:
-        raise BadFrame("The message holds a NUL character.")
+    if not is_storable(text):
+        raise BadFrame("The message holds a character that cannot be stored.")
     with transaction.atomic():
         # The lock on the user's row makes looking, counting and starting one step for all tabs.
-        get_user_model()._default_manager.select_for_update().get(pk=user.pk)
-        return _sent_before(user, draft) or _save(user, draft, text, lease_owner)
+        # It is also the user as of now: a socket's own may be hours old.
+        now = get_user_model()._default_manager.select_for_update().get(pk=user.pk)
+        if not now.is_active:
+            raise SignedOut
+        return _sent_before(now, draft) or _save(now, draft, text, lease_owner)
 
 
 def _sent_before(user: Any, draft: Draft) -> Sent | None:
@@ -163,6 +167,8 @@ def rename(user: Any, conversation_id: object, title: str, version: int | None) 
     title = " ".join(title.split())
     if not 0 < len(title) <= 200:
         raise BadFrame("A title has 1 to 200 characters.")
+    if not is_storable(title):
+        raise BadFrame("The title holds a character that cannot be stored.")
     with transaction.atomic():
         conversation = conversation_for(user, conversation_id, lock=True)
         if version is not None and version != conversation.version:

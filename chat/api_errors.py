@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -84,6 +85,10 @@ def add_error_handlers(api: NinjaAPI) -> None:
     def _(request: HttpRequest, error: HttpError) -> HttpResponse:
         return api_error(error.status_code, "invalid_request", str(error))
 
+    @api.exception_handler(RequestDataTooBig)
+    def _(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
+        return api_error(413, "request_too_large", "The request is larger than 10 MiB.")
+
     @api.exception_handler(ValidationError)
     def _(request: HttpRequest, error: ValidationError) -> HttpResponse:
         param, message = _first_problem(error)
@@ -94,6 +99,8 @@ def _first_problem(error: ValidationError) -> tuple[str | None, str]:
     """The field that is wrong, and how."""
     problem = error.errors[0]
     # ninja's locations begin with where the value was: ("body", "data", "temperature").
-    field = ".".join(str(p) for p in problem["loc"] if p not in ("body", "query", "path", "data"))
+    # A union's branches, such as "constrained-str" and "list[TextPart]", are no part of the name.
+    path = [str(p) for p in problem["loc"] if p not in ("body", "query", "path", "data")]
+    field = ".".join(part for part in path if part.isidentifier() or part.isdigit())
     message = str(problem["msg"]).removeprefix("Value error, ")
     return (field, f"{field}: {message}") if field else (None, message)

@@ -37,8 +37,10 @@ class TurnSoFar:
 class AnswerRequest:
     """One answer to write.
 
-    `messages` begin with the system message. `tools` are run here; `tool_schemas` are only shown
-    to the model, and a call of one ends the answer with the reason "tool_calls".
+    `messages` begin with the system message. `may_drop_turns`: where they are too long for the
+    model, the oldest turns are left out; otherwise that is an error.
+    `tools` are run here; `tool_schemas` are only shown to the model, and a call of one ends the
+    answer with the reason "tool_calls".
     `events` are those that were logged before an interruption, `turn` the turn they end in.
     """
 
@@ -50,6 +52,7 @@ class AnswerRequest:
     tools: tuple[Tool, ...] = ()
     tool_schemas: tuple[dict[str, Any], ...] = ()
     priority: Priority = "interactive"
+    may_drop_turns: bool = True
     events: tuple[LogEvent, ...] = ()
     turn: TurnSoFar | None = None
 

@@ -6,11 +6,13 @@ otherwise nobody would hear "stop" while an answer streams. The protocol is in d
 
 import asyncio
 import logging
+from collections import Counter
 from contextlib import aclosing
 from typing import Any
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
 
 from chat import access, answers, frames, notices, run_log, runs, values
 from chat.actions import Draft
@@ -28,6 +30,10 @@ logger = logging.getLogger(__name__)
 CLOSE_SIGN_IN = 4401
 CLOSE_TOO_MANY = 4429
 MAX_FOLLOWED = 16  # runs per socket
+MAX_SOCKETS = 64  # per user and process; a tab has one
+CHECK_SESSION_S = 15.0
+
+_num_sockets: Counter[Any] = Counter()
 
 
 class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -37,7 +43,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.followers: dict[UUID, asyncio.Task[None]] = {}
         self.windows: dict[UUID, AckWindow] = {}
-        self.models_task: asyncio.Task[None] | None = None
+        self.tasks: list[asyncio.Task[None]] = []
+        self.is_counted = False
 
     @property
     def user(self) -> Any:
@@ -51,18 +58,39 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             # Accepted first: a browser cannot read the code of a refused handshake.
             await self.close(CLOSE_SIGN_IN)
             return
+        if _num_sockets[self.user.pk] >= MAX_SOCKETS:
+            await self.close(CLOSE_TOO_MANY)
+            return
+        _num_sockets[self.user.pk] += 1
+        self.is_counted = True
         await self.channel_layer.group_add(notices.user_group(self.user.pk), self.channel_name)
-        self.models_task = asyncio.create_task(self._tell_models())
+        self.tasks = [
+            asyncio.create_task(self._tell_models()),
+            asyncio.create_task(self._watch_session()),
+        ]
 
     async def disconnect(self, code: int) -> None:
-        if self.models_task is not None:
-            self.models_task.cancel()
-        for task in self.followers.values():
+        for task in [*self.tasks, *self.followers.values()]:
             task.cancel()
-        if getattr(self.scope.get("user"), "is_authenticated", False):
+        if self.is_counted:
+            self.is_counted = False
+            _num_sockets[self.user.pk] -= 1
+            if not _num_sockets[self.user.pk]:
+                del _num_sockets[self.user.pk]
             await self.channel_layer.group_discard(
                 notices.user_group(self.user.pk), self.channel_name
             )
+
+    async def _watch_session(self) -> None:
+        """Close once the session has ended; what the socket follows ends with it."""
+        while True:
+            await asyncio.sleep(CHECK_SESSION_S)
+            try:
+                if not await self.scope["is_signed_in"]():
+                    await self.close(CLOSE_SIGN_IN)
+                    return
+            except DatabaseError:
+                logger.warning("a session could not be checked, trying again")
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         client_id: str | None = None
@@ -98,6 +126,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     # --- what a browser asks for ----------------------------------------------------------------
 
     async def _send_message(self, frame: frames.SendMessage) -> None:
+        if not await self.scope["is_signed_in"]():
+            await self.close(CLOSE_SIGN_IN)
+            return
         draft = Draft(
             client_id=frame.client_id,
             text=frame.text,

@@ -4,6 +4,7 @@ ChatError
 ├── NotFound            no such row, or somebody else's: the same answer
 ├── Conflict            somebody else was faster
 ├── BadFrame            a socket frame that is not understood
+├── SignedOut           the session or the account has ended since
 ├── TooManyRuns         the tier's concurrent answers are used up
 └── ShuttingDown        no new answers while the server drains
 """
@@ -32,6 +33,14 @@ class Conflict(ChatError):
 
 class BadFrame(ChatError):
     code = "bad_frame"
+
+
+class SignedOut(ChatError):
+    code = "signed_out"
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__("You are no longer signed in.")
 
 
 class TooManyRuns(ChatError):

@@ -62,11 +62,15 @@ def as_chat(conversation: Conversation, message_id: UUID | None) -> list[ChatMes
     """The chat up to and including a message, system message first.
 
     Answers that failed or were refused are left out; a model would take them for its own words.
+    The questions around such a gap become one turn: many templates insist on alternation.
     """
     turns: list[ChatMessage] = []
     for message in branch_to(conversation, message_id):
         if message.role == Role.USER:
-            turns.append({"role": "user", "content": message.text})
+            if turns and turns[-1]["role"] == "user":
+                turns[-1] = {"role": "user", "content": f"{turns[-1]['content']}\n\n{message.text}"}
+            else:
+                turns.append({"role": "user", "content": message.text})
         elif message.status in SHOWN_TO_MODELS:
             turns += prompt.assistant_messages(message.parts)
     return prompt.with_system(conversation.system_prompt, turns)

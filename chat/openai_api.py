@@ -21,7 +21,18 @@ from chat.api_errors import add_error_handlers, api_error, error_body
 from chat.asking import AnswerRequest, Sampling
 from chat.engine import engine
 from chat.errors import ShuttingDown
-from chat.events import Delta, Event, Failed, Finished, LogEvent, Refused, RunUsage, ToolCall
+from chat.events import (
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    LogEvent,
+    Phase,
+    Refused,
+    RunUsage,
+    Started,
+    ToolCall,
+)
 from chat.openai_schemas import ChatCompletionIn, ChatMessageIn
 from chat.orchestrator import answer
 from chat.wire import dumps
@@ -36,7 +47,12 @@ api = NinjaAPI(
 )
 add_error_handlers(api)
 
-_STATUS = {"context_length_exceeded": 400, "model_not_found": 404, "overloaded": 503}
+_STATUS = {
+    "context_length_exceeded": 400,
+    "model_not_found": 404,
+    "overloaded": 503,
+    "engine_closed": 503,
+}
 
 
 @api.get("/models")
@@ -82,6 +98,7 @@ class _Completion:
             ),
             tool_schemas=data.tool_schemas(),
             priority="api",
+            may_drop_turns=False,  # the caller holds the conversation, and has to know
         )
 
     async def whole(self) -> HttpResponse:
@@ -101,26 +118,31 @@ class _Completion:
         return JsonResponse(body)
 
     async def streamed(self) -> HttpResponseBase:
-        """The events as a stream; what fails before the engine has it is still an HTTP status."""
+        """The events as a stream; what fails before the engine computes is still an HTTP status.
+
+        Clients try again after a 503; an error inside a 200 ends their program.
+        """
         events = answer(self.request)
-        first = await anext(events)
-        while not isinstance(first, LogEvent):
-            first = await anext(events)
-        if isinstance(first, Failed | Refused):
+        first: list[Event] = [await anext(events)]
+        while _is_waiting(first[-1]):
+            first.append(await anext(events))
+        if isinstance(first[-1], Failed | Refused):
             await events.aclose()
-            return _error_response(first)
+            return _error_response(first[-1])
         return StreamingHttpResponse(
-            self._chunks(events),
+            self._chunks(first, events),
             content_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
 
-    async def _chunks(self, events: AsyncGenerator[Event, None]) -> AsyncGenerator[str, None]:
+    async def _chunks(
+        self, first: list[Event], rest: AsyncGenerator[Event, None]
+    ) -> AsyncGenerator[str, None]:
         """One chunk per event, `[DONE]` last; an error inside the stream is an event too."""
         yield self._chunk({"role": "assistant", "content": "", "refusal": None})
         num_calls = 0
-        async with aclosing(events):
-            async for event in events:
+        async with aclosing(rest):
+            async for event in _chained(first, rest):
                 match event:
                     case Delta(text=text, part="text") if text:
                         yield self._chunk({"content": text})
@@ -153,6 +175,22 @@ class _Completion:
             "model": self.data.model,
             "choices": choices,
         }
+
+
+def _is_waiting(event: Event) -> bool:
+    """Whether the engine has not begun to compute: the model loads, or the request is queued."""
+    if isinstance(event, Phase):
+        return event.phase in ("loading", "queued")
+    return isinstance(event, Started)
+
+
+async def _chained(
+    first: list[Event], rest: AsyncGenerator[Event, None]
+) -> AsyncGenerator[Event, None]:
+    for event in first:
+        yield event
+    async for event in rest:
+        yield event
 
 
 def _error_response(end: Failed | Refused) -> HttpResponse:

@@ -69,6 +69,8 @@ class ChatCompletionIn(Schema):
     """What is understood is listed here; a field that would change the answer and is not yet
     understood is refused, never ignored."""
 
+    model_config = ConfigDict(extra="forbid")
+
     model: str
     messages: list[ChatMessageIn] = Field(min_length=1, max_length=10_000)
     stream: bool = False
@@ -92,6 +94,14 @@ class ChatCompletionIn(Schema):
     frequency_penalty: float | None = Field(None, ge=0, le=0)
     logit_bias: dict[str, float] | None = Field(None, max_length=0)
     response_format: ResponseFormat | None = None
+    parallel_tool_calls: Literal[True] | None = None
+    modalities: list[Literal["text"]] | None = Field(None, max_length=1)
+    # For OpenAI's own bookkeeping; no answer depends on them:
+    store: bool | None = None
+    metadata: dict[str, str] | None = Field(None, max_length=16)
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
 
     @model_validator(mode="after")
     def _is_supported(self) -> "ChatCompletionIn":

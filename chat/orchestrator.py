@@ -20,6 +20,8 @@ from chat.tools import Tool, run_tool
 from chat.turn import Turn
 from inference import EngineError, Overloaded
 
+_num_active = 0
+
 
 async def answer(
     request: AnswerRequest, control: Control | None = None
@@ -28,6 +30,8 @@ async def answer(
 
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
+    global _num_active
+    _num_active += 1
     try:
         async with aclosing(_turns(request, control or Control())) as events:
             async for event in events:
@@ -35,6 +39,13 @@ async def answer(
     except EngineError as error:
         retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
         yield Failed(error.code, str(error), retry_after_s)
+    finally:
+        _num_active -= 1
+
+
+def num_active() -> int:
+    """How many answers are being written in this process, for whomever."""
+    return _num_active
 
 
 async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Event, None]:

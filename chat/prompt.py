@@ -53,21 +53,36 @@ def fit(
     """The newest turns that fit, and their token ids.
 
     The system message and the last user message are always kept; whole turns are dropped from the
-    oldest on. Raises ContextTooLong when not even those fit.
+    oldest on. Raises ContextTooLong when not even those fit. Encodes about log2(turns) times, and
+    never much more text than fits.
     """
-    ids = encode(messages)
-    while len(ids) > max_prompt_tokens:
-        shorter = _without_oldest_turn(messages)
-        if shorter is None:
-            raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=max_prompt_tokens)
-        messages = shorter
+    if _num_chars(messages) <= max_prompt_tokens * _LIKELY_CHARS_PER_TOKEN:
         ids = encode(messages)
-    return messages, ids
+        if len(ids) <= max_prompt_tokens:
+            return messages, ids
+    starts = [i for i, m in enumerate(messages) if m["role"] == "user"] or [0]
+
+    def newest(num_turns: int) -> list[ChatMessage]:
+        return messages[: starts[0]] + messages[starts[-num_turns] :]
+
+    # Twice as many turns each time until they no longer fit; then halve what lies between.
+    fitting: tuple[int, tuple[int, ...]] | None = None
+    low, high = 0, len(starts) + 1
+    while low + 1 < high:
+        num_turns = min(max(1, 2 * low), high - 1) if high > len(starts) else (low + high) // 2
+        ids = encode(newest(num_turns))
+        if len(ids) <= max_prompt_tokens:
+            low, fitting = num_turns, (num_turns, ids)
+        elif num_turns == 1:
+            raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=max_prompt_tokens)
+        else:
+            high = num_turns
+    assert fitting is not None
+    return newest(fitting[0]), fitting[1]
 
 
-def _without_oldest_turn(messages: list[ChatMessage]) -> list[ChatMessage] | None:
-    """Drop the first user message and all that answers it; None when only the last turn is left."""
-    users = [i for i, m in enumerate(messages) if m["role"] == "user"]
-    if len(users) < 2:
-        return None
-    return messages[: users[0]] + messages[users[1] :]
+_LIKELY_CHARS_PER_TOKEN = 8  # more than of any usual text: such a chat is worth one try as a whole
+
+
+def _num_chars(messages: list[ChatMessage]) -> int:
+    return sum(len(message["content"]) for message in messages)

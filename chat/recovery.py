@@ -23,7 +23,13 @@ def find_lost() -> list[tuple[UUID, int]]:
 
 
 async def resume(run_id: UUID) -> bool:
-    """Claim a lost run and go on with it. Needs the owner's scope. False: somebody else has it."""
+    """Claim a lost run and go on with it. Needs the owner's scope. False: somebody else has it.
+
+    That may be this very process, when it was too busy to renew its lease in time. It does so when
+    it writes next, and a claim of its own would pass for that: the answer would have two writers.
+    """
+    if runs.is_writing(run_id):
+        return False
     claimed = await in_db(_claim)(run_id)
     if claimed is None:
         return False

@@ -21,7 +21,7 @@ api = NinjaAPI(
     title="Vitrine",
     version="1",
     urls_namespace="vitrine-api",
-    docs_url="/docs",
+    docs_url=None,  # ninja's page loads its scripts from elsewhere, which our policy forbids
     openapi_url="/openapi.json",
 )
 add_error_handlers(api)

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
 from chat import run_log
 from chat.asking import AnswerRequest, Control
@@ -33,6 +33,7 @@ FLUSH_S_PER_RUN = 0.008  # and all runs together write at most 125 times a secon
 PHASE_S = 0.25  # between two numbers of the same phase
 STORAGE_PATIENCE_S = 30.0
 REMEMBER_S = 60.0  # how long an ended run can be followed from memory
+_FAILED = "Something went wrong while writing this answer."
 
 T = TypeVar("T")
 _runs: dict[UUID, "Run"] = {}
@@ -91,6 +92,11 @@ class Run:
         except asyncio.CancelledError:
             await in_db(run_log.release)(self.id, PROCESS_ID)
             raise
+        except DatabaseError:
+            # Not for want of a connection: the same events would be refused again and again.
+            logger.exception("run %s cannot be stored", self.id)
+            self._pending = [Failed("internal_error", _FAILED)]
+            await self._flush()
         finally:
             producer.cancel()
             await asyncio.gather(producer, return_exceptions=True)
@@ -103,11 +109,16 @@ class Run:
                     self._hear(event)
         except Exception:
             logger.exception("run %s failed", self.id)
-            self._hear(Failed("internal_error", "Something went wrong while writing this answer."))
+            self._hear(Failed("internal_error", _FAILED))
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Phase):
             self._hear_phase(event)
+            return
+        if isinstance(event, Failed) and event.code == "engine_closed":
+            # This process ends, not the answer: leave it to the next one.
+            assert self.task is not None
+            self.task.cancel()
             return
         if isinstance(event, Stopped) and self._stop_chars is not None:
             event = replace(event, chars=min(event.chars, self._stop_chars))
@@ -199,6 +210,11 @@ def active() -> list[Run]:
     return [run for run in _runs.values() if run.task is not None and not run.task.done()]
 
 
+def is_writing(run_id: UUID) -> bool:
+    """Whether a run of this process is on its way, whatever its lease says."""
+    return any(run.id == run_id for run in active())
+
+
 def start(run: Run, request: AnswerRequest, after: Callable[[Run], Any]) -> None:
     """Begin to write an answer. `after` is awaited once it has ended, for titles and notices."""
     _runs[run.id] = run
@@ -219,11 +235,9 @@ async def _write_and_forget(run: Run, request: AnswerRequest, after: Callable[[R
             _runs.pop(run.id, None)
 
 
-async def drain(timeout_s: float) -> None:
-    """Let running answers end; those that take longer are left to the next process."""
+async def release() -> None:
+    """Leave what still runs to the next process."""
     tasks = [run.task for run in active() if run.task is not None]
-    if tasks:
-        await asyncio.wait(tasks, timeout=timeout_s)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

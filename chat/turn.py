@@ -1,6 +1,5 @@
 """One pass through the engine: a prompt is built, and what the model writes becomes events."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -11,11 +10,14 @@ from chat.answer_state import AnswerState
 from chat.asking import Control, TurnSoFar
 from chat.engine import engine
 from chat.events import Delta, Event, Failed, LogEvent, PartKind, Phase, Started, ToolCall
+from chat.off_loop import off_loop
+from chat.storable import storable
 from inference import (
     AnswerParser,
     Call,
     ChatMessage,
     ChatTokenizer,
+    ContextTooLong,
     GenerateRequest,
     Loading,
     Prefill,
@@ -111,14 +113,15 @@ class Turn:
                 case Reasoning(text):
                     events.append(self._delta("reasoning", text, ids))
                 case Call(name, arguments):
-                    call = ToolCall(f"call_{secrets.token_hex(8)}", name, arguments)
+                    call_id = f"call_{secrets.token_hex(8)}"
+                    call = ToolCall(call_id, storable(name), storable(arguments))
                     self.calls.append(call)
                     events.append(self._log(call))
             ids = ()
         return events
 
     def _delta(self, part: PartKind, text: str, ids: tuple[int, ...]) -> LogEvent:
-        text = text.replace("\x00", "\ufffd")  # Postgres cannot store it, and nobody can read it
+        text = storable(text)
         delta = Delta(text, self.state.num_chars[part], part, ids)
         self.state.num_chars[part] += len(text)
         if text:
@@ -133,11 +136,17 @@ class Turn:
 
     async def _build_prompt(self) -> tuple[int, ...]:
         """Token ids of the turn's prompt; older turns are dropped where not all of them fit."""
-        limit = engine().context_tokens(self.state.request.model)
+        request = self.state.request
+        limit = engine().context_tokens(request.model)
+        if not request.may_drop_turns:
+            ids = await off_loop(self._encode, self.state.messages)
+            if len(ids) >= limit:
+                raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=limit)
+            return ids
         # A quarter of the context is kept for the answer, up to a half where more was asked for.
-        asked = self.state.request.sampling.max_tokens
+        asked = request.sampling.max_tokens
         reserve = min(asked, limit // 2) if asked else limit // 4
-        self.state.messages, ids = await asyncio.to_thread(
+        self.state.messages, ids = await off_loop(
             prompt.fit, self.state.messages, self._encode, limit - reserve
         )
         return ids

@@ -7,6 +7,7 @@ tokens inside of user text as plain text, so that nobody can forge a turn.
 import base64
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,23 +64,33 @@ class ChatTokenizer:
     ) -> tuple[int, ...]:
         """Token ids of a chat, up to where the assistant's answer begins.
 
-        Raises ModelRefused when the model's own template rejects the messages (a role that it does
-        not know, say); the text is the template's.
+        A template that knows no system role (Gemma's, say) gets the system message as the beginning
+        of the first user message. Raises ModelRefused when the template rejects that as well; the
+        text is the template's.
         """
-        try:
-            encoded = self._tokenizer.apply_chat_template(
-                messages,
-                tools=list(tools) if tools else None,
-                add_generation_prompt=True,
-                sanitize_control_tokens=True,
-                return_dict=False,
-                **template_arguments,
+
+        def render(messages: list[ChatMessage]) -> tuple[int, ...]:
+            return tuple(
+                self._tokenizer.apply_chat_template(
+                    messages,
+                    tools=list(tools) if tools else None,
+                    add_generation_prompt=True,
+                    sanitize_control_tokens=True,
+                    return_dict=False,
+                    **template_arguments,
+                )
             )
+
+        try:
+            return render(messages)
         except Exception as error:  # jinja2 errors, and whatever raise_exception() of the template
+            without_system = _system_in_first_user(messages)
+            if without_system is not None:
+                with suppress(Exception):
+                    return render(without_system)
             raise ModelRefused(
                 f"The model's chat template refuses these messages: {error}"
             ) from error
-        return tuple(encoded)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text: no control tokens, whatever it contains."""
@@ -114,6 +125,14 @@ class ChatTokenizer:
             mergeable_ranks=_read_ranks(file),
             special_tokens={},
         )
+
+
+def _system_in_first_user(messages: list[ChatMessage]) -> list[ChatMessage] | None:
+    """The chat without a system message of its own; None where it begins otherwise."""
+    match messages:
+        case [{"role": "system", "content": system}, {"role": "user", "content": text} as user, *_]:
+            return [{**user, "content": f"{system}\n\n{text}"}, *messages[2:]]
+    return None
 
 
 def _read_ranks(file: Path) -> dict[bytes, int]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 
@@ -34,7 +35,8 @@ class SocketUser:
     """Sets scope["user"] from the session cookie; the socket then works in that user's scope.
 
     Nobody is let through as AnonymousUser: the consumer accepts and closes with 4401, because a
-    browser cannot read the status of a refused handshake.
+    browser cannot read the status of a refused handshake. scope["is_signed_in"] asks again later,
+    since a socket outlives sign-out, a changed password and a suspended account.
     """
 
     def __init__(self, application: Application) -> None:
@@ -44,10 +46,18 @@ class SocketUser:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         cookies = parse_cookie("; ".join(headers(scope, b"cookie")))
         key = cookies.get(settings.SESSION_COOKIE_NAME)
-        principal = await principal_for(self.session_store(key), has_session_cookie=key is not None)
-        user = principal.user
+        user = await self._user_of(key)
+
+        async def is_signed_in() -> bool:
+            return (await self._user_of(key)).pk == user.pk
+
         with as_user(user.pk) if isinstance(user, User) else as_nobody():
-            await self.application({**scope, "user": user}, receive, send)
+            told = {**scope, "user": user, "is_signed_in": is_signed_in}
+            await self.application(told, receive, send)
+
+    async def _user_of(self, session_key: str | None) -> User | AnonymousUser:
+        store = self.session_store(session_key)
+        return (await principal_for(store, has_session_cookie=session_key is not None)).user
 
 
 def is_same_origin(scope: Any) -> bool:

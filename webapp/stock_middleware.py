@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.middleware import common, csrf
 from django.utils.deprecation import MiddlewareMixin
 
-from webapp.api_errors import is_api_path
+from webapp.api_errors import api_error, is_api_path
 
 
 class _OnTheLoop(MiddlewareMixin):
@@ -42,7 +42,15 @@ class SessionMiddleware(_OnTheLoop, sessions.SessionMiddleware):
 
 
 class CommonMiddleware(_OnTheLoop, common.CommonMiddleware):
-    pass
+    """Also gives a wrong method under /v1 and /api the shape of every other error there."""
+
+    async def finish(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.status_code == 405 and is_api_path(request.path_info):
+            allowed = response.headers["Allow"]
+            message = f"{request.method} is not possible here; {allowed} is."
+            response = api_error(405, "method_not_allowed", message)
+            response.headers["Allow"] = allowed
+        return await super().finish(request, response)
 
 
 class MessageMiddleware(_OnTheLoop, messages.MessageMiddleware):

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from chat.off_loop import off_loop
+from chat.storable import storable
+
 MAX_RESULT_CHARS = 20_000
 TIMEOUT_S = 10.0
 
@@ -37,13 +40,13 @@ async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[s
     """Answer one call: (text, whether it is an error). Never raises for what a model got wrong."""
     tool = tools.get(name)
     if tool is None:
-        return f"error: there is no tool named {name}", True
+        return storable(f"error: there is no tool named {name}"), True
     try:
         values = json.loads(arguments)
         async with asyncio.timeout(TIMEOUT_S):
-            result = await asyncio.to_thread(tool.run, values)
+            result = await off_loop(tool.run, values)
     except (ToolFailed, ValueError) as error:
-        return f"error: {error}", True
+        return storable(f"error: {error}")[:MAX_RESULT_CHARS], True
     except TimeoutError:
         return f"error: {name} took longer than {TIMEOUT_S:g} s", True
-    return result[:MAX_RESULT_CHARS].replace("\x00", "\ufffd"), False
+    return storable(result[:MAX_RESULT_CHARS]), False

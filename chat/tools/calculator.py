@@ -13,6 +13,7 @@ from chat.tools.base import Tool, ToolFailed
 MAX_CHARS = 300
 MAX_BITS = 4096  # of any number on the way: 9**9**9 must not take the machine down
 _SIGNIFICANT_DIGITS = 12
+_MAX_ROUND_DIGITS = 300
 
 Number = Fraction | float
 
@@ -27,7 +28,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Number]] = {
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": math.sqrt,
     "abs": abs,
-    "round": lambda x, digits=Fraction(0): round(Fraction(x), int(digits)),
+    "round": lambda x, digits=Fraction(0): _round(Fraction(x), int(digits)),
     "floor": math.floor,
     "ceil": math.ceil,
     "log": math.log,
@@ -102,6 +103,13 @@ def _power(base: Number, exponent: Number) -> Number:
     if isinstance(result, complex):
         raise ToolFailed("the result is no real number")
     return result
+
+
+def _round(number: Fraction, digits: int) -> Fraction:
+    # Python computes 10**digits in one go, during which nothing else of the process runs.
+    if abs(digits) > _MAX_ROUND_DIGITS:
+        raise OverflowError
+    return Fraction(round(number, digits))
 
 
 def _bounded(number: Number) -> Number:

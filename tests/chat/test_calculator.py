@@ -36,6 +36,8 @@ def test_what_people_write(expression: str, value: str) -> None:
     "expression",
     [
         "9**9**9",
+        "round(1, 999999999)",
+        "round(1, -999999999)",
         "1/0",
         "10**400 * 1.5e300 ** 9",
         "__import__('os').system('true')",

@@ -77,3 +77,33 @@ def test_a_message_that_cannot_fit_tells_both_counts() -> None:
     with pytest.raises(ContextTooLong, match="context_length_exceeded") as caught:
         fit(with_system("", [{"role": "user", "content": "x" * 900}]), _encode, 100)
     assert caught.value.max_context_tokens == 100
+
+
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=60), st.integers(300, 3000))
+def test_the_most_turns_that_fit_are_kept(sizes: list[int], limit: int) -> None:
+    turns = [{"role": "user", "content": "x" * size} for size in sizes]
+    messages = with_system("", turns)
+    try:
+        kept, ids = fit(messages, _encode, limit)
+    except ContextTooLong:
+        assert len(_encode(messages[:1] + messages[-1:])) > limit
+        return
+    dropped = len(messages) - len(kept)
+    assert kept == messages[:1] + messages[1 + dropped :]
+    assert len(ids) <= limit
+    if dropped:
+        assert len(_encode(messages[:1] + messages[dropped:])) > limit, "one more turn would fit"
+
+
+def test_a_long_chat_costs_little_more_than_what_fits() -> None:
+    encoded: list[int] = []
+
+    def encode(messages: list[dict[str, object]]) -> tuple[int, ...]:
+        encoded.append(sum(len(str(m["content"])) for m in messages))
+        return tuple(range(encoded[-1]))
+
+    turns = [{"role": "user", "content": "x" * 100} for _ in range(4000)]
+    kept, _ = fit(with_system("s", turns), encode, 1600)
+    assert len(kept) == 1 + 15
+    assert len(encoded) <= 12
+    assert sum(encoded) < 12 * 1600

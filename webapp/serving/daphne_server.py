@@ -95,6 +95,8 @@ class DaphneServer(Server):  # type: ignore[misc]
     def _adopt(self, begin: Callable[[asyncio.AbstractEventLoop], None]) -> None:
         self.listener.setblocking(False)
         self.http_factory.buildProtocol = _limited(self.http_factory.buildProtocol)
+        # Say why (1009, a message too big) before the connection goes.
+        self.ws_factory.setProtocolOptions(failByDrop=False)
         self.port = reactor.adoptStreamPort(
             self.listener.fileno(), self.listener.family, self.http_factory
         )
