@@ -9,8 +9,8 @@
 import { blockStarts } from "./markdown.js";
 
 export class BlockStream {
-  /** Where the tail begins, in UTF-16 units. */
-  #tailStart = 0;
+  /** The source that was said to be final; the tail begins behind it. */
+  #final = "";
   /** Up to where whole lines were looked at. */
   #parsedTo = 0;
 
@@ -20,21 +20,23 @@ export class BlockStream {
    * @returns {{final: string, tail: string}}
    */
   update(text) {
-    const from = this.#tailStart;
+    const from = this.#final.length;
     const wholeLines = text.lastIndexOf("\n") + 1;
     if (wholeLines > this.#parsedTo) {
       this.#parsedTo = wholeLines;
-      this.#tailStart += lastBlockOffset(text.slice(from, wholeLines));
+      this.#final = text.slice(0, from + lastBlockOffset(text.slice(from, wholeLines)));
     }
-    return { final: text.slice(from, this.#tailStart), tail: text.slice(this.#tailStart) };
+    const tailStart = this.#final.length;
+    return { final: text.slice(from, tailStart), tail: text.slice(tailStart) };
   }
 
   /**
-   * Whether `text` still begins with what was said to be final; a stop may have cut it.
+   * Whether `text` still begins with what was said to be final: a stop may have cut it, and a server
+   * that lost events may write it anew.
    * @param {string} text
    */
   holds(text) {
-    return text.length >= this.#tailStart;
+    return text.startsWith(this.#final);
   }
 }
 

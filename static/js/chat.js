@@ -6,6 +6,7 @@ import { Api } from "./api.js";
 import { chatShortcuts } from "./commands.js";
 import { ChatComposer } from "./composer.js";
 import { find, setText } from "./dom.js";
+import { Drafts } from "./drafts.js";
 import { newId } from "./ids.js";
 import { MessageList } from "./message-list.js";
 import { ModelChoice } from "./model-choice.js";
@@ -18,6 +19,7 @@ import { ChatSession } from "./session.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
+import { onSignOut } from "./sign-out.js";
 import { ChatSocket } from "./socket.js";
 import { StatusBar } from "./status-bar.js";
 import { followTheme } from "./theme.js";
@@ -42,6 +44,7 @@ const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
 const announcer = new Announcer(find(document, "#announcer"));
 const choice = new ModelChoice();
+const drafts = new Drafts(page.dataset.user);
 
 // --- what is shown -----------------------------------------------------------------------------
 
@@ -159,6 +162,12 @@ function startNew() {
   show(null);
 }
 
+/** @param {string} id */
+function deleted(id) {
+  composer.forget(id);
+  if (id === session.store.conversation?.id) startNew();
+}
+
 function opened() {
   const { conversation, liveRun } = session.store;
   choice.forget();
@@ -166,12 +175,22 @@ function opened() {
   showPath();
   showModels();
   setTitle(conversation);
+  sendAgain(conversation?.id ?? null);
   scroll.toEnd();
   if (liveRun) {
     const shown = session.store.shown(liveRun.message);
     announcer.skip(liveRun.message, textOf(shown?.parts ?? []));
   }
   if (matchMedia("(any-pointer: fine)").matches) composer.focusInput();
+}
+
+/**
+ * What was sent before a reload, and perhaps never arrived: its client id makes it one message.
+ * @param {string | null} conversation
+ */
+function sendAgain(conversation) {
+  const sent = drafts.of(conversation).sent.find(({ clientId }) => !session.isSending(clientId));
+  if (sent) session.send({ ...sent, model: currentModel()?.name ?? null });
 }
 
 // --- news of the session -----------------------------------------------------------------------
@@ -190,9 +209,9 @@ session.on("accepted", ({ clientId, conversation, isNew }) => {
   setTitle(conversation);
   sidebar.setCurrent(conversation.id);
 });
-session.on("rejected", ({ text, error, isShown }) => {
+session.on("rejected", ({ error, ...rejected }) => {
   toasts.show(error.message);
-  if (isShown) composer.rejected(text);
+  composer.rejected(rejected);
 });
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
@@ -200,7 +219,7 @@ session.on("conversations", (conversation) => {
 });
 session.on("deleted", (id) => {
   sidebar.forget(id);
-  if (id === session.store.conversation?.id) startNew();
+  deleted(id);
 });
 session.on("reconnected", () => {
   api.conversations().then(
@@ -246,9 +265,7 @@ sidebar.addEventListener("open", (event) => {
   show(conversation.id);
 });
 sidebar.addEventListener("new", startNew);
-sidebar.addEventListener("deleted", (event) => {
-  if (/** @type {CustomEvent} */ (event).detail === session.store.conversation?.id) startNew();
-});
+sidebar.addEventListener("deleted", (event) => deleted(/** @type {CustomEvent} */ (event).detail));
 for (const name of ["problem", "done"]) {
   sidebar.addEventListener(name, (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 }
@@ -315,6 +332,8 @@ document.addEventListener("visibilitychange", () => document.hidden || socket.co
 
 session.models = choice.models = bootstrap.models;
 sidebar.api = api;
+composer.drafts = drafts;
+onSignOut(() => drafts.close());
 sidebar.show(bootstrap.conversations, bootstrap.next);
 sidebar.setCurrent(bootstrap.conversation?.id ?? null);
 session.open(bootstrap.conversation, bootstrap.messages);

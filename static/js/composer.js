@@ -1,19 +1,15 @@
 // @ts-check
 /**
  * <chat-composer>: writing and sending. Enter sends unless the reader chose otherwise, is composing
- * characters or types on glass. What is written is kept per chat until the server has it, together
- * with its client id: sent again after a reload it is still one message.
+ * characters or types on glass. What is written is kept per chat until the server has it (drafts.js).
  * Events: "send" {text, clientId}, "stop".
  */
 
 import { find, setText } from "./dom.js";
 import { newId } from "./ids.js";
-import { preference, remember } from "./preferences.js";
-
-/** @typedef {`draft.${string}`} DraftName */
+import { preference } from "./preferences.js";
 
 const SAVE_AFTER_MS = 300;
-const NO_DRAFT = { text: "", clientId: "" };
 
 export class ChatComposer extends HTMLElement {
   /** @type {HTMLTextAreaElement} */
@@ -25,11 +21,12 @@ export class ChatComposer extends HTMLElement {
   /** @type {HTMLElement} */
   hint = find(this, ".composer__hint");
 
+  /** @type {import("./drafts.js").Drafts | null} set before the first chat is opened */
+  drafts = null;
+
   #isRunning = false;
-  /** @type {DraftName | null} null until the first chat is opened */
-  #draftName = null;
-  /** What was sent from here and is not yet the server's. */
-  #sent = NO_DRAFT;
+  /** @type {string | null | undefined} the chat that is written to; undefined: none is open yet */
+  #conversation;
   #saving = 0;
   #usualHint = this.hint.textContent ?? "";
 
@@ -50,9 +47,8 @@ export class ChatComposer extends HTMLElement {
    */
   open(conversation) {
     this.#save();
-    this.#draftName = draftName(conversation);
-    this.#sent = NO_DRAFT;
-    this.input.value = readDraft(this.#draftName).text;
+    this.#conversation = conversation;
+    this.input.value = this.drafts?.of(conversation).typed ?? "";
     this.#changed();
   }
 
@@ -69,21 +65,31 @@ export class ChatComposer extends HTMLElement {
    * @param {{clientId: string, conversation: string, isHere: boolean}} accepted
    */
   accepted({ clientId, conversation, isHere }) {
-    for (const name of [draftName(null), draftName(conversation)]) {
-      if (readDraft(name).clientId === clientId) remember(name, null);
-    }
-    if (this.#sent.clientId === clientId) this.#sent = NO_DRAFT;
-    if (isHere) this.#draftName = draftName(conversation);
+    for (const place of [null, conversation]) this.drafts?.dropSent(place, clientId);
+    if (!isHere) return;
+    this.drafts?.type(null, "");
+    this.#conversation = conversation;
     this.#save();
   }
 
   /**
    * The server did not take it: the text comes back, in front of what was typed since.
-   * @param {string} text
+   * @param {{text: string, clientId: string, conversation: string | null}} rejected
    */
-  rejected(text) {
-    this.#sent = NO_DRAFT;
-    this.fill(join(text, this.input.value));
+  rejected({ text, clientId, conversation }) {
+    const wasKept = this.drafts?.dropSent(conversation, clientId);
+    const typed = this.drafts?.of(conversation).typed ?? "";
+    if (conversation === this.#conversation) this.fill(join(text, this.input.value));
+    else if (wasKept) this.drafts?.type(conversation, join(text, typed));
+  }
+
+  /**
+   * The chat is deleted, and with it what was written for it.
+   * @param {string} conversation
+   */
+  forget(conversation) {
+    if (conversation === this.#conversation) this.input.value = "";
+    this.drafts?.forget(conversation);
   }
 
   /**
@@ -104,13 +110,12 @@ export class ChatComposer extends HTMLElement {
   #send() {
     const text = this.input.value.trim();
     if (!text) return;
-    const before = readDraft(this.#draftName ?? draftName(null));
-    const clientId = before.text === text && before.clientId ? before.clientId : newId();
-    this.#sent = { text, clientId };
+    const sent = { text, clientId: newId() };
+    this.drafts?.addSent(this.#conversation ?? null, sent);
     this.input.value = "";
     this.#changed();
     this.#save();
-    this.dispatchEvent(new CustomEvent("send", { detail: { text, clientId } }));
+    this.dispatchEvent(new CustomEvent("send", { detail: sent }));
   }
 
   /** @param {KeyboardEvent} event */
@@ -137,10 +142,7 @@ export class ChatComposer extends HTMLElement {
 
   #save() {
     clearTimeout(this.#saving);
-    if (!this.#draftName) return;
-    const typed = this.input.value;
-    if (this.#sent.text && !typed.trim()) writeDraft(this.#draftName, this.#sent);
-    else writeDraft(this.#draftName, { text: join(this.#sent.text, typed), clientId: "" });
+    if (this.#conversation !== undefined) this.drafts?.type(this.#conversation, this.input.value);
   }
 
   #showState() {
@@ -158,27 +160,6 @@ export class ChatComposer extends HTMLElement {
     this.input.style.setProperty("block-size", "auto");
     this.input.style.setProperty("block-size", `${this.input.scrollHeight}px`);
   }
-}
-
-/**
- * @param {string | null} conversation
- * @returns {DraftName}
- */
-function draftName(conversation) {
-  return `draft.${conversation ?? "new"}`;
-}
-
-/** @param {DraftName} name */
-function readDraft(name) {
-  return { ...NO_DRAFT, ...JSON.parse(preference(name) ?? "{}") };
-}
-
-/**
- * @param {DraftName} name
- * @param {{text: string, clientId: string}} draft
- */
-function writeDraft(name, draft) {
-  remember(name, draft.text.trim() ? JSON.stringify(draft) : null);
 }
 
 /** @param {string[]} texts */

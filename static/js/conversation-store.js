@@ -59,13 +59,14 @@ export class ConversationStore {
 
   /**
    * Take in all messages that the server has, oldest first; the newest ends the path. What is still
-   * being sent stays in its place.
+   * being sent stays in its place, and so does what was accepted while the reading was under way.
    * @param {Message[]} messages
    */
   merge(messages) {
     for (const message of messages) this.mergeOne(message);
     const newest = messages.at(-1);
-    if (newest && !this.#sent.size) this.#leaf = newest.id;
+    const isOld = this.#leaf !== null && !messages.some(({ id }) => id === this.#leaf);
+    if (newest && !this.#sent.size && !isOld) this.#leaf = newest.id;
   }
 
   /**
@@ -203,15 +204,33 @@ export class ConversationStore {
   }
 
   /**
-   * The server lost events that were seen here; all of them come again from the first.
+   * The server lost events that were seen here; all of them come again from the first. Returns the
+   * id of the answer, null for a run that this store does not hold.
    * @param {string} run
    */
   restart(run) {
     const state = this.runs.get(run);
-    if (!state) return;
+    if (!state) return null;
     this.runs.set(run, newRun(run, state.message));
     const message = this.messages.get(state.message);
     if (message) this.messages.set(message.id, { ...message, parts: [], text: "" });
+    return state.message;
+  }
+
+  /**
+   * The server has no such run, so no event of it will say how it ended. Returns the id of the
+   * answer, null when nothing was waited for.
+   * @param {string} run
+   * @param {import("./run-state.js").RunError} error
+   */
+  fail(run, error) {
+    const before = this.runs.get(run);
+    if (!before || hasEnded(before)) return null;
+    /** @type {RunState} */
+    const state = { ...before, status: "failed", parts: this.#partsOf(before), error };
+    this.runs.set(run, state);
+    this.#settle(state);
+    return state.message;
   }
 
   /**
@@ -283,7 +302,10 @@ export class ConversationStore {
   /** @param {string} message */
   #forgetRunOf(message) {
     for (const state of this.runs.values()) {
-      if (state.message === message && !hasEnded(state)) this.runs.delete(state.run);
+      if (state.message !== message || hasEnded(state)) continue;
+      this.runs.delete(state.run);
+      this.phases.delete(state.run);
+      this.stopping.delete(state.run);
     }
   }
 }

@@ -2,7 +2,7 @@
 /** What this browser remembers. Storage may be full or forbidden: then it remembers nothing. */
 
 /**
- * @typedef {"theme" | "sidebar" | "send-key" | "model"} Preference
+ * @typedef {"theme" | "sidebar" | "send-key" | "model" | "signed-out"} Preference
  * @param {Preference | `draft.${string}`} name
  * @returns {string | null}
  */
@@ -24,5 +24,18 @@ export function remember(name, value) {
     else localStorage.setItem(`vitrine.${name}`, value);
   } catch {
     return; // nothing depends on it
+  }
+}
+
+/**
+ * @param {`draft.${string}`} prefix of the names that are forgotten
+ */
+export function forgetAll(prefix) {
+  try {
+    for (const key of Object.keys(localStorage)) {
+      if (key.startsWith(`vitrine.${prefix}`)) localStorage.removeItem(key);
+    }
+  } catch {
+    return; // what was never kept need not be forgotten
   }
 }

@@ -29,7 +29,8 @@ export class Prose {
    */
   update(text, isComplete) {
     if (text === this.#text && isComplete === this.#isComplete) return;
-    if (!this.#stream.holds(text)) this.#startOver();
+    const isReopened = this.#isComplete && !isComplete; // what was rendered whole has no blocks
+    if (isReopened || !this.#stream.holds(text)) this.#startOver();
     this.#text = text;
     this.#isComplete = isComplete;
     this.#render();

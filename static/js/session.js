@@ -6,7 +6,7 @@
  *   "message" id    the text or state of one message changed
  *   "opened"        another conversation is shown
  *   "accepted"      {clientId, conversation, isNew: the shown chat has just got its address}
- *   "rejected"      {text, error, isShown}
+ *   "rejected"      {text, error, clientId, conversation: its id, null for a new chat}
  *   "conversations" a summary changed; "deleted" id
  *   "models"        model states
  *   "reconnected"   what other tabs did meanwhile may have been missed
@@ -50,7 +50,7 @@ export class ChatSession extends Emitter {
     socket.on("message.accepted", (frame) => this.#accepted(frame));
     socket.on("run.event", (frame) => this.#event(frame));
     socket.on("run.phase", (frame) => this.#phase(frame));
-    socket.on("run.reset", ({ run }) => this.store.restart(run));
+    socket.on("run.reset", ({ run }) => this.#reset(run));
     socket.on("run.ended", (frame) => this.#endedLongAgo(frame));
     socket.on("conversation.changed", (frame) => this.#changed(frame));
     socket.on("conversation.deleted", ({ id }) => this.emit("deleted", id));
@@ -65,7 +65,7 @@ export class ChatSession extends Emitter {
    * @param {Message[]} [messages]
    */
   open(conversation, messages = []) {
-    for (const { run } of this.store.liveRuns) this.socket.unfollow(run);
+    for (const { run } of this.store.liveRuns) this.#leave(run);
     const waiting = [...this.#sentFrom.values()].find(
       (store) => conversation !== null && store.conversation?.id === conversation.id,
     );
@@ -84,6 +84,14 @@ export class ChatSession extends Emitter {
     this.#sentFrom.set(frame.client_id, this.store);
     this.socket.send(frame);
     this.emit("path");
+  }
+
+  /**
+   * Whether a message of this tab waits for the server.
+   * @param {string} clientId
+   */
+  isSending(clientId) {
+    return this.#sentFrom.has(clientId);
   }
 
   /**
@@ -130,14 +138,15 @@ export class ChatSession extends Emitter {
 
   /** @param {any} frame */
   #accepted(frame) {
-    const store = this.#sentFrom.get(frame.client_id);
-    this.#sentFrom.delete(frame.client_id);
-    const isNew = store !== undefined && store.conversation === null;
-    if (!store?.accept(frame)) return;
     const { conversation, client_id: clientId, run } = frame;
+    const store = this.#sentFrom.get(clientId);
+    this.#sentFrom.delete(clientId);
+    const isNew = store !== undefined && store.conversation === null;
+    const wasSent = store?.accept(frame) ?? false;
+    this.socket.keep(run, () => this.#seqOf(run)); // the server lets every sender follow
+    this.#followLiveRuns();
+    if (!store || !wasSent) return;
     const isShown = store === this.store;
-    if (isShown) this.#keepUp(run);
-    else this.socket.send({ type: "run.unfollow", run });
     if (this.#stopEarly.delete(clientId)) this.#stopRun(store, run, 0);
     this.emit("accepted", { clientId, conversation, isNew: isNew && isShown });
     this.emit("conversations", conversation);
@@ -147,6 +156,7 @@ export class ChatSession extends Emitter {
   /** @param {{run: string, message: string, seq: number, event: any}} frame */
   #event({ run, message, seq, event }) {
     const outcome = this.store.apply(run, seq, event);
+    if (outcome === "unknown") this.#leave(run);
     if (outcome === "gap") this.#catchUp(run);
     if (outcome === "unknown" || outcome === "gap") return;
     this.#catchingUp.delete(run);
@@ -163,6 +173,13 @@ export class ChatSession extends Emitter {
     if (!state || hasEnded(state)) return;
     this.store.phases.set(run, phase);
     this.emit("message", state.message);
+  }
+
+  /** @param {string} run */
+  #reset(run) {
+    this.#catchingUp.delete(run);
+    const message = this.store.restart(run);
+    if (message) this.emit("message", message);
   }
 
   /**
@@ -184,18 +201,51 @@ export class ChatSession extends Emitter {
     this.#refresh();
   }
 
-  /** @param {{code: string, message: string, client_id?: string}} error */
+  /** @param {{code: string, message: string, client_id?: string, run?: string}} error */
   #error(error) {
-    const store = error.client_id ? this.#sentFrom.get(error.client_id) : undefined;
-    if (!store || !error.client_id) {
-      this.emit("error", error);
-      return;
-    }
-    this.#sentFrom.delete(error.client_id);
-    this.#stopEarly.delete(error.client_id);
-    const text = store.reject(error.client_id);
-    this.emit("rejected", { text, error, isShown: store === this.store });
+    const { code, client_id: clientId = "", run } = error;
+    const store = this.#sentFrom.get(clientId);
+    if (store) this.#rejected(store, clientId, error);
+    else if (run && code === "not_found") this.#lost(run, error);
+    else if (code === "bad_frame" && !run && this.#sentFrom.size) this.#notUnderstood(error);
+    else this.emit("error", error);
+  }
+
+  /**
+   * The server could not even read whose frame it was. Of all frames only messages carry what people
+   * wrote (too much of it, half a character): they come back, or they would be sent for ever.
+   * @param {{code: string, message: string}} error
+   */
+  #notUnderstood(error) {
+    for (const [clientId, store] of [...this.#sentFrom]) this.#rejected(store, clientId, error);
+  }
+
+  /**
+   * @param {ConversationStore} store
+   * @param {string} clientId
+   * @param {{code: string, message: string}} error
+   */
+  #rejected(store, clientId, error) {
+    this.#sentFrom.delete(clientId);
+    this.#stopEarly.delete(clientId);
+    const text = store.reject(clientId);
+    const conversation = store.conversation?.id ?? null;
+    this.emit("rejected", { text, error, clientId, conversation });
     this.emit("path");
+  }
+
+  /**
+   * The server has no such run: nothing more of it will come. What became of its answer is read.
+   * @param {string} run
+   * @param {{code: string, message: string}} error
+   */
+  #lost(run, error) {
+    this.socket.forget(run);
+    this.#catchingUp.delete(run);
+    const message = this.store.fail(run, error);
+    if (!message) return;
+    this.emit("message", message);
+    this.#refresh();
   }
 
   // --- keeping up --------------------------------------------------------------------------
@@ -232,15 +282,22 @@ export class ChatSession extends Emitter {
     this.emit("path");
   }
 
+  /** Those that the shown conversation waits for, and no others: reading it may have ended one. */
   #followLiveRuns() {
-    for (const { run } of this.store.liveRuns) {
+    const live = this.store.liveRuns.map(({ run }) => run);
+    for (const run of this.socket.followed) if (!live.includes(run)) this.#leave(run);
+    for (const run of live) {
       if (!this.socket.follows(run)) this.socket.follow(run, () => this.#seqOf(run));
     }
   }
 
-  /** @param {string} run */
-  #keepUp(run) {
-    if (this.store.runs.has(run)) this.socket.keep(run, () => this.#seqOf(run));
+  /**
+   * Nobody here waits for the run any more: events without an owner are never acknowledged.
+   * @param {string} run
+   */
+  #leave(run) {
+    this.#catchingUp.delete(run);
+    this.socket.unfollow(run);
   }
 
   /** @param {string} run */

@@ -2,6 +2,7 @@
 /** The settings page: what this browser remembers, saved at once. */
 
 import { preference, remember } from "./preferences.js";
+import "./sign-out.js";
 import { followTheme, setTheme, theme } from "./theme.js";
 
 /**

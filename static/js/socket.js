@@ -32,6 +32,8 @@ export class ChatSocket extends Emitter {
 
   /** @type {Map<string, () => number>} run → its last seq */
   #followed = new Map();
+  /** @type {Set<string>} runs that this line was told not to bring; some events are on their way */
+  #unfollowed = new Set();
   /** @type {Map<string, number>} run → seq to acknowledge */
   #unacknowledged = new Map();
   /** @type {WebSocket | null} */
@@ -82,7 +84,7 @@ export class ChatSocket extends Emitter {
    * @param {() => number} lastSeq
    */
   follow(run, lastSeq) {
-    this.#followed.set(run, lastSeq);
+    this.keep(run, lastSeq);
     this.send({ type: "run.follow", run, after: lastSeq() });
   }
 
@@ -91,12 +93,19 @@ export class ChatSocket extends Emitter {
     return this.#followed.has(run);
   }
 
+  /** Runs that are followed now and after every reconnect. */
+  get followed() {
+    return [...this.#followed.keys()];
+  }
+
   /**
-   * The reader left: no more events of it.
+   * The reader left: no more events of it. It is said once, however many are still on their way.
    * @param {string} run
    */
   unfollow(run) {
-    if (this.#followed.delete(run)) this.send({ type: "run.unfollow", run });
+    this.forget(run);
+    if (this.#unfollowed.has(run)) return;
+    if (this.send({ type: "run.unfollow", run })) this.#unfollowed.add(run);
   }
 
   /**
@@ -105,6 +114,7 @@ export class ChatSocket extends Emitter {
    * @param {() => number} lastSeq
    */
   keep(run, lastSeq) {
+    this.#unfollowed.delete(run);
     this.#followed.set(run, lastSeq);
   }
 
@@ -134,6 +144,7 @@ export class ChatSocket extends Emitter {
 
   #opened() {
     this.#attempts = 0;
+    this.#unfollowed.clear();
     this.#expectWord();
     this.#enter("open");
     for (const [run, lastSeq] of this.#followed) {

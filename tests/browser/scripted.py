@@ -183,6 +183,11 @@ class ScriptedChat:
         for seq in range(1, len(self._logs[run]) + 1):
             self._say_event(run, seq)
 
+    def reset(self, run: str) -> None:
+        """The log is lost, as after a crash of the database; what is written now counts from 1."""
+        self._logs[run] = []
+        self.say({"type": "run.reset", "run": run})
+
     def _say_event(self, run: str, seq: int) -> None:
         frame = {"type": "run.event", "run": run, "message": run.replace("r", "a"), "seq": seq}
         self.say({**frame, "event": self._logs[run][seq - 1]})

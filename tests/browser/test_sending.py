@@ -1,9 +1,18 @@
 """Sending: seen at once, sent once, never lost."""
 
-from playwright.sync_api import BrowserContext, Page, expect
+import re
+
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from tests.browser.pages import INPUT, answer_text, ask, last_answer
 from tests.browser.scripted import ScriptedChat
+
+
+def refuse(chat: ScriptedChat) -> None:
+    """Do not take the last message."""
+    client_id = chat.heard_of("message.send")[-1]["client_id"]
+    words = "The queue is full. Try again in 5 s."
+    chat.say({"type": "error", "code": "overloaded", "message": words, "client_id": client_id})
 
 
 def test_the_message_and_a_phase_are_seen_before_the_server_says_anything(
@@ -58,12 +67,41 @@ def test_nothing_but_space_is_not_sent(chat: ScriptedChat, page: Page) -> None:
 def test_a_refused_message_comes_back_into_the_box(chat: ScriptedChat, page: Page) -> None:
     chat.auto_accept = False
     ask(page, "Too much")
-    client_id = chat.heard_of("message.send")[0]["client_id"]
-    words = "The queue is full. Try again in 5 s."
-    chat.say({"type": "error", "code": "overloaded", "message": words, "client_id": client_id})
+    refuse(chat)
     expect(page.locator(INPUT)).to_have_value("Too much")
     expect(page.locator(".message")).to_have_count(0)
     expect(page.locator(".toast")).to_contain_text("The queue is full")
+    page.reload()
+    expect(page.locator(INPUT)).to_have_value("Too much")
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_a_refused_message_stands_in_front_of_what_was_typed_since(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "Too much")
+    page.fill(INPUT, "and more")
+    refuse(chat)
+    expect(page.locator(INPUT)).to_have_value("Too much\n\nand more")
+
+
+def test_a_message_that_is_refused_while_another_chat_is_shown_waits_in_its_own(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Hello")
+    chat.finish("r1")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    chat.auto_accept = False
+    ask(page, "Again")
+    page.locator(".sidebar__new a").click()
+    page.fill(INPUT, "something else")
+    refuse(chat)
+    expect(page.locator(".toast")).to_contain_text("The queue is full")
+    expect(page.locator(INPUT)).to_have_value("something else")
+    page.go_back()
+    expect(page.locator(INPUT)).to_have_value("Again")
+    expect(page.locator(".message--user")).to_have_count(1)
 
 
 def test_what_could_not_be_sent_survives_a_reload_and_is_still_one_message(
@@ -71,12 +109,58 @@ def test_what_could_not_be_sent_survives_a_reload_and_is_still_one_message(
 ) -> None:
     chat.auto_accept = False
     ask(page, "Keep me")
+    chat.auto_accept = True
     page.reload()
-    expect(page.locator(INPUT)).to_have_value("Keep me")
-    page.press(INPUT, "Enter")
+    page.wait_for_url("**/c/*")
     expect(page.locator(".message--user")).to_have_count(1)
+    expect(page.locator(".message--user")).to_contain_text("Keep me")
+    expect(page.locator(INPUT)).to_have_value("")
     first, second = chat.heard_of("message.send")
-    assert first["client_id"] == second["client_id"]
+    assert first == second
+    page.goto("/")
+    page.wait_for_timeout(100)
+    assert len(chat.heard_of("message.send")) == 2, "what is accepted is not sent again"
+
+
+def test_what_is_typed_before_a_message_is_accepted_stays_apart_from_it(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "First")
+    page.fill(INPUT, "and then")
+    page.reload()
+    expect(page.locator(INPUT)).to_have_value("and then")
+    expect(page.locator(".message--user .message__text")).to_have_text(["First"])
+    first, second = chat.heard_of("message.send")
+    assert first == second
+    chat.accept(second)
+    page.wait_for_url("**/c/*")
+    expect(page.locator(INPUT)).to_have_value("and then")
+    page.locator(".sidebar__new a").click()
+    expect(page.locator(INPUT)).to_have_value("")
+    expect(page.locator(".message")).to_have_count(0)
+    page.go_back()
+    expect(page.locator(INPUT)).to_have_value("and then")
+    assert len(chat.heard_of("message.send")) == 2
+
+
+def test_a_new_chat_does_not_send_what_the_last_one_waits_for(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "Still on its way")
+    page.locator(".sidebar__new a").click()
+    expect(page.locator(".message")).to_have_count(0)
+    expect(page.locator(INPUT)).to_have_value("")
+    page.fill(INPUT, "for another chat")
+    chat.accept(chat.heard_of("message.send")[0])
+    expect(page.locator(".chat-link", has_text="Still on its way")).to_have_count(1)
+    expect(page.locator(INPUT)).to_have_value("for another chat")
+    expect(page).to_have_url("/")
+    page.reload()
+    expect(page.locator(INPUT)).to_have_value("for another chat")
+    page.wait_for_timeout(100)
+    assert len(chat.heard_of("message.send")) == 1
 
 
 def test_each_chat_keeps_its_draft(chat: ScriptedChat, page: Page) -> None:
@@ -135,3 +219,54 @@ def test_the_real_engine_answers(reader: BrowserContext, page: Page) -> None:
     page.reload()
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
     assert answer_text(page) == text
+
+
+def test_a_message_that_is_too_large_comes_back(reader: BrowserContext, page: Page) -> None:
+    text = "語" * 90_000  # 264 KiB
+    page.goto("/")
+    page.locator("status-bar:defined").wait_for(state="attached")
+    page.fill(INPUT, text)
+    page.press(INPUT, "Enter")
+    expect(page.locator(".toast")).to_contain_text("at most 256 KiB")
+    expect(page.locator(INPUT)).to_have_value(text)
+    page.reload()
+    expect(page.locator(INPUT)).to_have_value(text)
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_a_reload_between_saving_and_accepting_makes_one_message(
+    reader: BrowserContext, page: Page
+) -> None:
+    is_deaf = True
+
+    def connect(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def hear(data: str | bytes) -> None:
+            if not is_deaf or "message.accepted" not in str(data):
+                socket.send(data)
+
+        server.on_message(hear)
+
+    page.route_web_socket(re.compile(r"/ws/chat/"), connect)
+    page.goto("/")
+    ask(page, "Saved and not accepted")
+    saved = page.locator(".chat-link", has_text="Saved and not accepted")
+    expect(saved).to_have_count(1)
+    is_deaf = False
+    page.reload()
+    page.wait_for_url("**/c/*")
+    expect(saved).to_have_count(1)
+    expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=90_000)
+
+    is_deaf = True
+    # The news of it come although its acceptance does not.
+    with page.expect_response("**/api/conversations/*"):
+        ask(page, "And again")
+    is_deaf = False
+    page.reload()
+    texts = ["Saved and not accepted", "And again"]
+    expect(page.locator(".message--user .message__text")).to_have_text(texts)
+    expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=90_000)
+    expect(page.locator(".message--user .message__text")).to_have_text(texts)
+    expect(page.get_by_role("button", name="Send")).to_be_visible()

@@ -84,6 +84,71 @@ def test_a_lost_line_is_taken_up_where_it_broke(chat: ScriptedChat, page: Page) 
     assert answer_text(page) == "one two"
 
 
+def test_an_answer_that_the_server_lost_is_written_anew_without_a_trace(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "# Old\n\nThe first words.\n\nMore of them.\n\nAnd")
+    expect(last_answer(page)).to_contain_text("More of them.")
+    chat.reset("r1")
+    anew = "# New\n\nOther words, and more of them than before.\n\n- one\n- two\n\nThe end"
+    chat.write("r1", anew)
+    expect(last_answer(page)).to_contain_text("The end")
+    assert answer_text(page) == (
+        "New\n\nOther words, and more of them than before.\n\none\ntwo\n\nThe end"
+    )
+    page.keyboard.press("Escape")
+    assert chat.heard_of("run.stop") == [{"type": "run.stop", "run": "r1", "chars": len(anew)}]
+
+
+def test_an_answer_that_the_server_lost_leaves_the_screen_at_once(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "Lost words.\n\nAll of them")
+    expect(last_answer(page)).to_contain_text("All of them")
+    chat.reset("r1")
+    expect(last_answer(page).locator(".prose")).to_have_count(0)
+    page.keyboard.press("Escape")
+    assert chat.heard_of("run.stop")[0]["chars"] == 0
+
+
+def test_an_answer_whose_end_is_read_first_is_followed_no_more(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "one ")
+    expect(last_answer(page)).to_contain_text("one")
+    assert chat.conversation is not None
+    parts = [{"type": "text", "text": "one two"}]
+    chat.messages[1].update(status="complete", run=None, text="one two", parts=parts)
+    chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    chat.write("r1", "two", offset=4)
+    chat.finish("r1")
+    page.wait_for_timeout(100)
+    assert answer_text(page) == "one two"
+    assert chat.heard_of("run.unfollow") == [{"type": "run.unfollow", "run": "r1"}]
+    chat.go_away()
+    chat.come_back()
+    expect(page.locator("status-bar .status")).to_have_count(0)
+    page.wait_for_timeout(100)
+    assert chat.heard_of("run.follow") == []
+
+
+def test_an_answer_that_the_server_does_not_know_frees_the_composer(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "one ")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    error = {"type": "error", "code": "not_found", "message": "There is no such run."}
+    chat.say({**error, "run": "r1"})
+    expect(last_answer(page)).to_contain_text("There is no such run. What was written is kept.")
+    expect(page.get_by_role("button", name="Send")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+
+
 def test_the_question_stands_at_the_top_and_the_answer_fills_downward(
     chat: ScriptedChat, page: Page
 ) -> None:

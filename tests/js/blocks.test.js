@@ -85,6 +85,13 @@ test("notices when a stop cut what was final", () => {
   assert.equal(stream.holds("One.\n\nTwo.\n\nThr"), true);
 });
 
+test("notices when an answer is written anew, however long it is", () => {
+  const stream = new BlockStream();
+  stream.update("One.\n\nTwo.\n\nThree.\n");
+  assert.equal(stream.holds("Uno.\n\nDos.\n\nTres.\n\nCuatro.\n"), false);
+  assert.equal(stream.holds("One.\n\nTwo.\n\nDrei.\n"), true, "the tail is rendered anew anyhow");
+});
+
 test("highlighting keeps the text", async () => {
   await loadHighlighter();
   const html = toHtml("```python\nreturn 1 < 2 # &\n```\n");

@@ -137,3 +137,58 @@ test("of several branches the newest is shown", () => {
   ]);
   assert.deepEqual(texts(store), ["second try", "yes"]);
 });
+
+test("a read that began before a message was accepted does not hide it", () => {
+  const before = [message("u0", null, "user", "one"), message("a0", "u0", "assistant", "1")];
+  const store = new ConversationStore(conversation("c1"), before);
+  store.addSent({ clientId: "x", text: "hi", model: null });
+  store.accept(accepted("x", { message: message("u1", "a0", "user", "hi") }));
+  store.merge(before);
+  assert.deepEqual(texts(store), ["one", "1", "hi", ""]);
+  assert.equal(store.isBusy, true);
+});
+
+test("a new branch that was just accepted is not left for the old one", () => {
+  const before = [message("u0", null, "user", "hi"), message("a0", "u0", "assistant", "no")];
+  const store = new ConversationStore(conversation("c1"), before);
+  store.addSent({ clientId: "x", text: "hi", model: null, parent: null });
+  store.accept(accepted("x"));
+  store.merge(before);
+  assert.deepEqual(store.path().map((shown) => shown.id), ["u1", "a1"]);
+});
+
+test("a run that ended unseen leaves no phase and no stop behind", () => {
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "hi"),
+    message("a1", "u1", "assistant", "par", { status: "running", run: "r1" }),
+  ]);
+  store.phases.set("r1", { phase: "decode" });
+  store.stop("r1", 2);
+  store.merge([message("u1", null, "user", "hi"), message("a1", "u1", "assistant", "pa")]);
+  assert.equal(store.phases.size + store.stopping.size + store.runs.size, 0);
+});
+
+test("a run that the server does not know fails, with what was seen of it", () => {
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "hi"),
+    message("a1", "u1", "assistant", "Hello wor", { status: "running", run: "r1" }),
+  ]);
+  store.apply("r1", 1, delta("Hello ", 0));
+  assert.equal(store.fail("r1", { code: "not_found", message: "There is no such run." }), "a1");
+  assert.equal(store.isBusy, false);
+  assert.deepEqual(texts(store), ["hi", "Hello wor"]);
+  assert.equal(store.path()[1].status, "failed");
+  assert.equal(store.fail("r1", { code: "not_found", message: "" }), null);
+});
+
+test("after a reset, stop counts what has come again", () => {
+  const store = new ConversationStore(null);
+  store.addSent({ clientId: "x", text: "hi", model: null });
+  store.accept(accepted("x"));
+  store.apply("r1", 1, delta("a long text that the server lost", 0));
+  assert.equal(store.restart("r1"), "a1");
+  assert.deepEqual(texts(store), ["hi", ""]);
+  store.apply("r1", 1, delta("short 👩‍🚀", 0));
+  assert.equal(store.stop("r1", 32), 9);
+  assert.equal(texts(store)[1], "short 👩‍🚀");
+});

@@ -64,6 +64,19 @@ export function fakeNetwork() {
   return { sockets, WebSocket: FakeWebSocket, get last() { return sockets.at(-1); } };
 }
 
+/** localStorage: what is kept are its own keys, the methods are not. */
+export class FakeStorage {
+  getItem(key) {
+    return Object.hasOwn(this, key) ? this[key] : null;
+  }
+  setItem(key, value) {
+    this[key] = String(value);
+  }
+  removeItem(key) {
+    delete this[key];
+  }
+}
+
 export function message(id, parent, role, text, more = {}) {
   return {
     id, parent, role, text, status: "complete", model: "", run: null,

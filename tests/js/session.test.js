@@ -170,6 +170,17 @@ test("a server that lost events starts the answer over", () => {
   assert.equal(answer(session), "kept");
 });
 
+test("a reset is drawn before the first event comes again", () => {
+  const { network, session } = start();
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  network.last.says(event(1, delta("lost", 0)));
+  const drawn = [];
+  session.on("message", (id) => drawn.push([id, answer(session)]));
+  network.last.says({ type: "run.reset", run: "r1" });
+  assert.deepEqual(drawn, [["a1", ""]]);
+});
+
 test("leaving a conversation does not stop its answer, only the following", () => {
   const { network, session } = start();
   session.send({ text: "hi", model: null, clientId: "x" });
@@ -191,4 +202,154 @@ test("retry asks the same again beside the failed answer", () => {
   assert.equal(frame.parent, null);
   assert.equal(frame.conversation, "c1");
   assert.equal(session.store.path().length, 2);
+});
+
+/** A page on c1 whose run r1 is being written, with a line that broke and came back. */
+async function reconnected(ended) {
+  const asked = [
+    message("u1", null, "user", "one"),
+    message("a1", "u1", "assistant", "", { status: "running", run: "r1", parts: [] }),
+  ];
+  const page = start({ value: { conversation: conversation("c1"), messages: [asked[0], ended] } });
+  page.session.open(conversation("c1"), asked);
+  page.network.last.says(event(1, delta("o", 0)));
+  page.network.last.drops();
+  page.clock.pass(500);
+  page.network.last.opens();
+  await settled();
+  return page;
+}
+
+test("a run whose end is read before its events is followed no more", async () => {
+  const whole = message("a1", "u1", "assistant", "one two");
+  const { clock, network, session } = await reconnected(whole);
+  assert.deepEqual(network.last.heard("run.unfollow"), [{ type: "run.unfollow", run: "r1" }]);
+  for (let seq = 2; seq < 50; seq += 1) network.last.says(event(seq, delta("x", seq)));
+  assert.equal(network.last.heard("run.unfollow").length, 1, "said once");
+  assert.equal(answer(session), "one two");
+  network.last.drops();
+  clock.pass(500);
+  network.last.opens();
+  assert.equal(network.last.heard("run.follow").length, 0);
+});
+
+test("events that nobody waits for are refused, so that the server does not wait for acks", () => {
+  const { clock, network, session } = start();
+  session.open(conversation("c1"));
+  network.last.says({ ...event(1, delta("x", 0)), run: "stray" });
+  network.last.says({ ...event(2, delta("x", 1)), run: "stray" });
+  assert.deepEqual(network.last.heard("run.unfollow"), [{ type: "run.unfollow", run: "stray" }]);
+  network.last.drops();
+  clock.pass(500);
+  network.last.opens();
+  network.last.says({ ...event(1, delta("x", 0)), run: "stray" });
+  assert.equal(network.last.heard("run.unfollow").length, 1, "a new line has to hear it again");
+});
+
+test("an accepted message whose answer has ended is not followed", () => {
+  const { network, session } = start();
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says({ ...accept("x"), answer: message("a1", "u1", "assistant", "done") });
+  assert.equal(network.last.heard("run.unfollow").length, 1);
+  assert.equal(session.store.isBusy, false);
+});
+
+test("a run that was left can be followed and left again", () => {
+  const { network, session } = start();
+  const messages = [
+    message("u1", null, "user", "one"),
+    message("a1", "u1", "assistant", "", { status: "running", run: "r1", parts: [] }),
+  ];
+  for (const shown of [messages, [], messages, []]) session.open(conversation("c1"), shown);
+  const said = network.last.sent.filter(({ run }) => run === "r1").map(({ type }) => type);
+  assert.deepEqual(said, ["run.follow", "run.unfollow", "run.follow", "run.unfollow"]);
+});
+
+test("a run that the server does not know is given up, and its answer is read", async () => {
+  const { clock, network, session, saved } = start();
+  const errors = [];
+  session.on("error", (error) => errors.push(error));
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  network.last.says(event(1, delta("part", 0)));
+  const answered = message("a1", "u1", "assistant", "part and rest");
+  saved.value = {
+    conversation: conversation("c1"), messages: [message("u1", null, "user", "hi"), answered],
+  };
+  const words = "There is no such run.";
+  network.last.says({ type: "error", code: "not_found", message: words, run: "r1" });
+  assert.equal(session.store.isBusy, false);
+  assert.equal(answer(session), "part");
+  await settled();
+  assert.equal(answer(session), "part and rest");
+  assert.deepEqual(errors, []);
+  network.last.drops();
+  clock.pass(500);
+  network.last.opens();
+  assert.equal(network.last.heard("run.follow").length, 0);
+});
+
+test("another trouble with a run is told and gives nothing up", () => {
+  const { network, session } = start();
+  const errors = [];
+  session.on("error", (error) => errors.push(error.code));
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  network.last.says({ type: "error", code: "chat_error", message: "Try again.", run: "r1" });
+  assert.deepEqual(errors, ["chat_error"]);
+  assert.equal(session.store.liveRun.run, "r1");
+});
+
+test("a read under way while a message is sent does not hide it", async () => {
+  const { network, session, api } = start();
+  session.open(conversation("c1"), []);
+  const answers = [];
+  api.conversation = () => new Promise((resolve) => answers.push(resolve));
+  network.last.says({
+    type: "conversation.changed", conversation: conversation("c1"), running: [],
+  });
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  const old = [message("u0", null, "user", "older"), message("a0", "u0", "assistant", "0")];
+  answers[0]({ conversation: conversation("c1"), messages: old });
+  await settled();
+  assert.deepEqual(session.store.path().map(({ id }) => id), ["u1", "a1"]);
+  assert.equal(session.store.liveRun.run, "r1");
+});
+
+test("knows which messages wait for the server", () => {
+  const { network, session } = start();
+  session.send({ text: "hi", model: null, clientId: "x" });
+  assert.equal(session.isSending("x"), true);
+  session.open(null);
+  assert.equal(session.isSending("x"), true, "also from another chat");
+  network.last.says(accept("x"));
+  assert.equal(session.isSending("x"), false);
+});
+
+test("a message that the server cannot read comes back, and is not sent again", () => {
+  const { clock, network, session } = start();
+  const rejected = [];
+  session.on("rejected", ({ text }) => rejected.push(text));
+  session.send({ text: "far too much", model: null, clientId: "x" });
+  network.last.says({ type: "error", code: "bad_frame", message: "At most 256 KiB." });
+  assert.deepEqual(rejected, ["far too much"]);
+  assert.equal(session.store.isBusy, false);
+  network.last.drops();
+  clock.pass(500);
+  network.last.opens();
+  assert.equal(network.last.heard("message.send").length, 0);
+});
+
+test("a refused message names its chat, also when another is shown", () => {
+  const { network, session } = start();
+  const rejected = [];
+  session.on("rejected", ({ text, clientId, conversation: of }) => {
+    rejected.push([text, clientId, of]);
+  });
+  session.open(conversation("c1"));
+  session.send({ text: "hi", model: null, clientId: "x" });
+  session.open(null);
+  network.last.says({ type: "error", code: "busy", message: "Full.", client_id: "x" });
+  assert.deepEqual(rejected, [["hi", "x", "c1"]]);
 });
