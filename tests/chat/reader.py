@@ -25,12 +25,16 @@ class Reader:
         self.client = client
         self.frames: list[Frame] = []
         self.socket: ClientConnection | None = None
+        self.email = ""
         self._stack = ExitStack()
 
     @classmethod
     def signed_up(cls, site: Site, name: str) -> Self:
         """A new user; the name is made unique, since sites are shared by tests."""
-        return cls(site, site.sign_up(f"{name}{next(_numbers)}"))
+        name = f"{name}{next(_numbers)}"
+        reader = cls(site, site.sign_up(name))
+        reader.email = email_of(name)
+        return reader
 
     def another_tab(self) -> "Reader":
         return Reader(self.site, self.client)
@@ -125,6 +129,14 @@ class Reader:
         return text_of(self.events(run))
 
     # --- REST -----------------------------------------------------------------------------------
+
+    def change(self, method: str, path: str, **values: Any) -> httpx2.Response:
+        """A request that changes something, with the token that a page would send."""
+        headers = {
+            "X-CSRFToken": self.client.cookies.get("vitrine_csrf") or "",
+            "Content-Type": "application/json",
+        }
+        return self.client.request(method, path, content=json.dumps(values), headers=headers)
 
     def conversation(self, conversation_id: str) -> Frame:
         response = self.client.get(f"/api/conversations/{conversation_id}")

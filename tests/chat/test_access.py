@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.chat.reader import Frame, Reader
-from tests.sites import Site
+from tests.sites import Site, post_form
 
 CANARY = "the canary 7f3a sings"
 
@@ -140,6 +140,41 @@ def test_a_socket_without_a_session_is_closed(chat_site: Site) -> None:
     with connect(url, origin=chat_site.url) as socket, pytest.raises(ConnectionClosed):  # type: ignore[arg-type]
         socket.recv(timeout=10)
     assert socket.close_code == 4401
+
+
+def test_a_socket_ends_with_its_session(chat_site: Site) -> None:
+    reader = Reader.signed_up(chat_site, "dora")
+    with closing(reader.client), reader:
+        reader.say({"type": "ping"})
+        reader.hear_until(type="pong")
+        assert post_form(reader.client, "/accounts/logout/", {}).status_code == 302
+        reader.say({"type": "message.send", "client_id": "late", "text": "still here?"})
+        with pytest.raises(ConnectionClosed) as caught:
+            reader.hear_until(type="message.accepted")
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 4401
+
+
+def test_a_socket_that_only_listens_ends_with_its_session_too(chat_site: Site) -> None:
+    reader = Reader.signed_up(chat_site, "dora")
+    with closing(reader.client), reader:
+        reader.hear_until(type="hello")
+        assert post_form(reader.client, "/accounts/logout/", {}).status_code == 302
+        with pytest.raises(ConnectionClosed) as caught:
+            reader.hear_until(type="never", timeout_s=40)
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 4401
+
+
+def test_a_suspended_user_writes_nothing_more(chat_site: Site) -> None:
+    reader = Reader.signed_up(chat_site, "eve")
+    with closing(reader.client), reader:
+        suspend = f"User.objects.filter(email={reader.email!r}).update(is_active=False)"
+        done = chat_site.manage("shell", "-c", f"from webapp.models import User; {suspend}")
+        assert done.returncode == 0, done.stderr
+        reader.say({"type": "message.send", "client_id": "late", "text": "still here?"})
+        with pytest.raises(ConnectionClosed):
+            reader.hear_until(type="message.accepted")
 
 
 def test_row_level_security_hides_rows_from_any_query(alices: Frame, chat_site: Site) -> None:

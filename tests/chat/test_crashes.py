@@ -1,15 +1,18 @@
 """What dies comes back, and the answer with it: nothing lost, nothing twice, nothing else."""
 
+import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 
+import openai
 import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from tests.chat.conftest import chat_environment
 from tests.chat.reader import Frame, Reader, assert_gapless
-from tests.sites import Site, SiteMaker, wait_until
+from tests.sites import ADMIN_EMAIL, Site, SiteMaker, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +143,33 @@ def test_a_stop_during_the_restart_is_honoured(reader: Reader, breakable_site: S
     end = reader.hear_end(run)
     assert end["kind"] == "stopped"
     assert reader.saved(accepted)["text"] == reader.text(run)
+
+
+def test_a_process_that_was_frozen_goes_on_with_what_it_wrote(
+    reader: Reader, breakable_site: Site
+) -> None:
+    """A laptop that slept: the lease has run out, and nobody but its owner is there to take it."""
+    accepted, run = _begin(reader)
+    web = breakable_site.child("web")
+    web.suspend()
+    time.sleep(8)
+    web.resume()
+    _assert_whole(reader, accepted, run)
+
+
+def test_a_stream_of_v1_is_drained_as_well(make_site: SiteMaker, small_models: str) -> None:
+    with make_site(DRAIN_TIMEOUT_S="30", **chat_environment(small_models)) as site:
+        site.set_up().close()
+        key = site.create_api_key(ADMIN_EMAIL)
+        with openai.OpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0) as client:
+            stream = client.chat.completions.create(
+                model="endless",
+                messages=[{"role": "user", "content": "Hello"}],
+                max_tokens=200,
+                stream=True,
+            )
+            next(stream)
+            site.process.send_signal(signal.SIGTERM)
+            reasons = [c.choices[0].finish_reason for c in stream if c.choices]
+        assert reasons[-1] == "length"
+        assert site.wait_end() == 0

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
 from tests.chat.reader import Reader, assert_gapless
 
@@ -188,6 +189,24 @@ def test_a_frame_that_is_not_understood_leaves_the_socket_open(
     assert error["code"] in ("bad_frame", "not_found")
     alices_tab.say({"type": "ping"})
     alices_tab.hear_until(type="pong")
+
+
+def test_a_message_beyond_a_mebibyte_is_closed_with_its_reason(alices_tab: Reader) -> None:
+    alices_tab.say("x" * (2**20 + 1))
+    with pytest.raises(ConnectionClosed) as caught:
+        alices_tab.hear_until(type="error")
+    assert caught.value.rcvd is not None
+    assert caught.value.rcvd.code == 1009
+
+
+@pytest.mark.parametrize("title", ["a\x00b", "a\ud800b", "", " ", "x" * 201])
+def test_a_title_that_cannot_be_kept_is_refused(alices_tab: Reader, title: str) -> None:
+    accepted = alices_tab.send("Hello", model="short")
+    alices_tab.hear_end(accepted["run"])
+    path = f"/api/conversations/{accepted['conversation']['id']}"
+    response = alices_tab.change("PATCH", path, title=title)
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["message"]
 
 
 def test_a_binary_frame_leaves_the_socket_open(alices_tab: Reader) -> None:
