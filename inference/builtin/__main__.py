@@ -22,6 +22,7 @@ def main() -> None:
     commands.add_parser("tokenizer", help="learn the tokenizer and write its files")
     train = commands.add_parser("train", help="run or resume the recipe")
     train.add_argument("--folder", type=Path, default=Path("var/builtin/run"))
+    train.add_argument("--start", type=Path, help="begin with the weights of this exported model")
     train.add_argument("--threads", type=int, default=2)
     train.add_argument("--no-compile", action="store_true", help="skip torch.compile (slower)")
     train.add_argument("--publish", action="store_true", help="at the end, overwrite the model")
@@ -67,7 +68,8 @@ def _train(arguments: argparse.Namespace) -> None:
     from inference.builtin.train import publish, train
 
     torch.set_num_threads(arguments.threads)
-    train(STAGES, arguments.folder, SHAPE, is_compiled=not arguments.no_compile)
+    is_compiled = not arguments.no_compile
+    train(STAGES, arguments.folder, SHAPE, is_compiled=is_compiled, start=arguments.start)
     if arguments.publish:
         publish(arguments.folder)
 

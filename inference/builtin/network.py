@@ -173,6 +173,26 @@ def to_hub(shape: Shape, weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: weight.contiguous() for name, weight in made.items()}
 
 
+def from_hub(shape: Shape, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The inverse of `to_hub`: weights of the training network, in float32."""
+    made = {"embedding": tensors["model.embed_tokens.weight"], "norm": tensors["model.norm.weight"]}
+    for layer in range(shape.num_hidden_layers):
+        of, to = f"model.layers.{layer}.", f"blocks.{layer}."
+        attention = [tensors[f"{of}self_attn.{name}_proj.weight"] for name in "qkv"]
+        mlp = [tensors[f"{of}mlp.{name}_proj.weight"] for name in ("gate", "up")]
+        made |= {
+            f"{to}qkv": torch.cat(attention),
+            f"{to}out": tensors[f"{of}self_attn.o_proj.weight"],
+            f"{to}norm_q": tensors[f"{of}self_attn.q_norm.weight"],
+            f"{to}norm_k": tensors[f"{of}self_attn.k_norm.weight"],
+            f"{to}gate_up": torch.cat(mlp),
+            f"{to}down": tensors[f"{of}mlp.down_proj.weight"],
+            f"{to}norm_attention": tensors[f"{of}input_layernorm.weight"],
+            f"{to}norm_mlp": tensors[f"{of}post_attention_layernorm.weight"],
+        }
+    return {name: weight.float() for name, weight in made.items()}
+
+
 def hub_config(shape: Shape, *, eos_id: int, pad_id: int) -> dict[str, Any]:
     """config.json for `AutoModelForCausalLM`."""
     sizes = asdict(shape)

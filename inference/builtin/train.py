@@ -19,7 +19,7 @@ from torch import Tensor
 
 from inference.builtin import MODEL_DIR
 from inference.builtin.mixture import training_dialogs
-from inference.builtin.network import Network, Shape, hub_config, initialise, to_hub
+from inference.builtin.network import Network, Shape, from_hub, hub_config, initialise, to_hub
 from inference.builtin.optim import Optimiser
 from inference.builtin.packing import Batch, batches, copying_batch
 from inference.builtin.template import END_OF_TEXT, IM_END
@@ -48,9 +48,9 @@ class Stage:
     """Share of the batches that are random tokens to copy."""
 
 
-ADAM_SHARE = 0.15
+ADAM_SHARE = 0.3
 BATCH_TOKENS = 2048  # small, so that a step mixes dialogs of several lengths
-CHECKPOINT_EVERY_S = 300
+CHECKPOINT_EVERY_S = 120
 
 
 class Trainer:
@@ -108,11 +108,19 @@ class Trainer:
         progress: dict[str, int] = json.loads((folder / "progress.json").read_text())
         tensors = load_file(folder / "checkpoint.safetensors")
         self.optimiser.load_state(tensors, progress["steps"])
-        with torch.no_grad():
-            for name, master in self.masters.items():
-                master.copy_(tensors[f"master.{name}"])
-                self.weights[name].copy_(master)
+        _set_masters(self, {n: tensors[f"master.{n}"] for n in self.masters})
         return progress
+
+    def start_from(self, folder: Path) -> None:
+        """Begin with the weights of an exported model, with fresh moments."""
+        _set_masters(self, from_hub(self.shape, load_file(folder / "model.safetensors")))
+
+
+def _set_masters(trainer: Trainer, weights: dict[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, master in trainer.masters.items():
+            master.copy_(weights[name])
+            trainer.weights[name].copy_(master)
 
 
 def tensors_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
@@ -128,13 +136,25 @@ def tensors_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     return ids, torch.tensor(places), torch.tensor(targets)
 
 
-def train(stages: list[Stage], folder: Path, shape: Shape, *, is_compiled: bool = True) -> None:
-    """Run the stages that are not done yet; the checkpoint in `folder` says which."""
+def train(
+    stages: list[Stage],
+    folder: Path,
+    shape: Shape,
+    *,
+    is_compiled: bool = True,
+    start: Path | None = None,
+) -> None:
+    """Run the stages that are not done yet; the checkpoint in `folder` says which.
+
+    Without a checkpoint the weights are random, or those of the exported model in `start`.
+    """
     trainer = Trainer(shape, is_compiled=is_compiled)
     progress = {"stage": 0, "tokens": 0, "batches": 0}
     if (folder / "progress.json").exists():
         progress = trainer.load(folder)
         logger.info("resuming at stage %(stage)d after %(tokens)d tokens", progress)
+    elif start is not None:
+        trainer.start_from(start)
     for number in range(progress["stage"], len(stages)):
         if number != progress["stage"]:
             progress = {"stage": number, "tokens": 0, "batches": 0}

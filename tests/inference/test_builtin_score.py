@@ -20,7 +20,7 @@ from inference.builtin.packing import Batch, Row
 from inference.builtin.score import BY_HAND, Decoder, Score, is_right, score_skill
 from inference.builtin.template import prompt_text
 from inference.builtin.tokenizer import load
-from inference.builtin.train import Stage, tensors_of, train
+from inference.builtin.train import Stage, Trainer, tensors_of, train
 
 NUM_ITEMS = 40
 MAX_WEIGHTS_BYTES = 16 * 1024 * 1024
@@ -120,6 +120,18 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert after["stage"] == 2
     assert after["steps"] > before["steps"]
     assert (tmp_path / "export" / "model.safetensors").exists()
+
+
+def test_a_training_can_start_from_an_exported_model(tmp_path: Path) -> None:
+    shape = Shape(hidden_size=32, intermediate_size=64, num_hidden_layers=2, head_dim=16)
+    stages = [Stage("one", 2000, 256, 1000, 0.01, 0.01, 1)]
+    train(stages, tmp_path / "a", shape, is_compiled=False)
+    trainer = Trainer(shape, is_compiled=False)
+    trainer.start_from(tmp_path / "a" / "export")
+    exported = load_file(tmp_path / "a" / "export" / "model.safetensors")
+    assert exported.keys() == to_hub(shape, trainer.masters).keys()
+    for name, weight in to_hub(shape, trainer.masters).items():
+        assert torch.equal(weight.bfloat16(), exported[name]), name
 
 
 def test_an_answer_is_judged_by_its_text_or_its_parsed_call() -> None:
