@@ -16,7 +16,7 @@ import redis
 
 from tests.sites import ROOT
 from tests.webapp.conftest import query
-from webapp.servers import identity, launcher
+from webapp.servers import identity, launcher, process
 from webapp.servers.identity import Identity
 from webapp.servers.postgres import Postgres
 from webapp.servers.sockets import (
@@ -44,6 +44,22 @@ def below_a_closed_folder(data_dir: Path) -> Iterator[Path]:
 
 def modes_above(path: Path) -> list[tuple[str, int, int]]:
     return [(str(p), p.stat().st_mode, p.stat().st_uid) for p in path.parents]
+
+
+@root_only
+def test_an_account_may_run_programs_below_a_closed_folder(tmp_path: Path) -> None:
+    """Postgres asks access(2) whether it may run its own programs before it does."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    program = closed / "program"
+    program.write_text("#!/bin/sh\nid -u\n")
+    program.chmod(0o755)
+    account = f"account:{launcher.NOBODY}:{launcher.NOBODY}"
+    done = process.run(["/bin/sh", "-c", f"test -x {program} && {program}"], identity=account)
+    assert (done.returncode, done.stdout.strip()) == (0, str(launcher.NOBODY))
+    assert identity.can_become(account, [program, closed])
+    program.chmod(0o600)
+    assert not identity.can_become(account, [program])
 
 
 @root_only

@@ -24,7 +24,8 @@ NOBODY = 65534
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
-_PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
 _CAP_DAC_OVERRIDE = 1
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -65,7 +66,9 @@ def enter_user_namespace() -> None:
 
 
 def become_account(uid: int, gid: int) -> None:
-    _check(_libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0))
+    # Capabilities outlive the change of user, and access(2) counts them: Postgres asks it whether it
+    # may run its own programs, which lie below /root where root installs.
+    _check(_libc.prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP, 0, 0, 0))
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
@@ -77,12 +80,12 @@ def become_account(uid: int, gid: int) -> None:
 
 
 def can_enter(path: str) -> bool:
-    """Tried, because access(2) leaves out the capability that an account is given."""
+    """Whether a directory can be entered, or a file read and run."""
     try:
         os.stat(os.path.join(path, ".") if os.path.isdir(path) else path)
     except OSError:
         return False
-    return True
+    return os.access(path, os.R_OK | os.X_OK)
 
 
 def die_with_parent(parent_pid: int, death_signal: int) -> None:
