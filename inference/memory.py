@@ -19,4 +19,15 @@ def _control_group_free_bytes(root: Path) -> int | None:
         used = int((root / "memory.current").read_text())
     except (OSError, ValueError):
         return None
-    return None if limit == "max" else max(0, int(limit) - used)
+    if limit == "max":
+        return None
+    return max(0, int(limit) - max(0, used - _reclaimable_bytes(root)))
+
+
+def _reclaimable_bytes(root: Path) -> int:
+    """What the kernel drops before it refuses memory: a pulled model is in the page cache, say."""
+    try:
+        stat = dict(line.split() for line in (root / "memory.stat").read_text().splitlines())
+        return int(stat.get("inactive_file", 0)) + int(stat.get("slab_reclaimable", 0))
+    except (OSError, ValueError):
+        return 0
