@@ -1,8 +1,15 @@
-"""Pulling models from the hub: looked at before the download, resumable, with sentences for errors."""
+"""Pulling models from the hub: looked at before the download, resumable, with sentences for errors.
 
+A model's directory holds the files of one revision. What a pull fetches waits beside them, under
+names that carry its revision, until all of it has arrived.
+"""
+
+import errno
 import hashlib
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +22,12 @@ from inference.weights import check_servable, read_config
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
 UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors"]
 _BYTES_PER_BYTE = 1.15  # in memory, of what the files take: see loader.py
+_CONFIG = "config.json"
+_RECORD = ".pulled"  # the revision that a directory holds, then its files, a line each
+# The hub's own rule for names. It rules out all that a path could take for something else.
+_NAME = re.compile(r"(?!.*(--|\.\.|\.git$))\w([\w.-]{0,94}\w)?/\w([\w.-]{0,94}\w)?", flags=re.ASCII)
+
+_FULL = "The disk is full. Make room, then pull again: what has arrived is kept."
 
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all)."""
@@ -67,11 +80,13 @@ def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
         for s in info.siblings or []
         if _is_wanted(s.rfilename)
     ]
-    files.sort(key=lambda file: file.name == "config.json")
+    files.sort(key=lambda file: file.name == _CONFIG)
     plan = Pull(name, info.sha or "main", tuple(files))
     if not plan.weights_bytes:
         raise HubError(f"{name} has no safetensors weights; other formats are not loaded.")
-    _check_architecture(name, token)
+    for file in plan.files:
+        _target(models_dir / name, file.name)
+    _check_architecture(plan, token)
     _check_memory(name, plan.weights_bytes)
     _check_disk(plan, models_dir)
     return plan
@@ -82,7 +97,8 @@ def pull(
 ) -> Path:
     """Download a model to `models_dir`/ORG/MODEL. An interrupted pull goes on within the file.
 
-    config.json comes last, so that a half pulled directory is not taken for a model. Raises HubError.
+    A model of an older revision stays as it is until all files of the new one have arrived.
+    Raises HubError.
     """
     path = models_dir / plan.name
     done_bytes = 0
@@ -93,19 +109,34 @@ def pull(
         if progress is not None:
             progress(done_bytes, plan.size_bytes)
 
-    for file in plan.files:
-        target = path / file.name
-        if target.exists() and target.stat().st_size == file.size_bytes:
-            report(file.size_bytes)
-        else:
-            _fetch(plan, file, target, token, report)
+    with _disk_errors_explained(path):
+        _drop_partials(plan, path)
+        held_revision, _ = _read_record(path)
+        arrived = []
+        for file in plan.files:
+            target = _target(path, file.name)
+            if _is_held(file, target, is_same_revision=held_revision == plan.revision):
+                report(file.size_bytes)
+            else:
+                _fetch(plan, file, target, token, report)
+                arrived.append(target)
+        _put_in_place(plan, path, arrived)
     return path
+
+
+def _is_held(file: RemoteFile, target: Path, *, is_same_revision: bool) -> bool:
+    """Whether a file need not be fetched: it is there, and it is this revision's."""
+    if not target.exists() or target.stat().st_size != file.size_bytes:
+        return False
+    if is_same_revision:
+        return True
+    return file.name != _CONFIG and file.sha256 is not None and _is_whole(target, file)
 
 
 def _fetch(
     plan: Pull, file: RemoteFile, target: Path, token: str | None, report: Callable[[int], None]
 ) -> None:
-    """Fetch one file by way of FILE.partial, which keeps what arrived.
+    """Fetch one file to its partial, which keeps what arrived.
 
     The hub's own snapshot_download has forgotten partial files since its version 2; the function
     below it that knows byte ranges is used instead.
@@ -114,8 +145,8 @@ def _fetch(
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
-    partial = target.with_name(target.name + ".partial")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = _partial(target, plan.revision)
+    partial.parent.mkdir(parents=True, exist_ok=True)
     with partial.open("ab") as stream:
         have_bytes = stream.tell()
         report(have_bytes)
@@ -134,16 +165,68 @@ def _fetch(
     if not _is_whole(partial, file):
         partial.unlink()
         raise HubError(f"{file.name} arrived damaged and was thrown away. Pull again.")
-    partial.replace(target)
 
 
-def _is_whole(partial: Path, file: RemoteFile) -> bool:
-    if partial.stat().st_size != file.size_bytes:
+def _is_whole(path: Path, file: RemoteFile) -> bool:
+    if path.stat().st_size != file.size_bytes:
         return False
     if file.sha256 is None:
         return True
-    with partial.open("rb") as stream:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+
+
+def _put_in_place(plan: Pull, path: Path, arrived: list[Path]) -> None:
+    """Let what has arrived take the place of what was there.
+
+    A directory without config.json is no model, so the old one goes first and the new one comes last.
+    """
+    config = path / _CONFIG
+    _, held_files = _read_record(path)
+    if config in arrived:
+        config.unlink(missing_ok=True)
+    for name in held_files - {file.name for file in plan.files}:
+        _target(path, name).unlink(missing_ok=True)
+    for target in arrived:
+        if target == config:
+            _write_record(plan, path)
+        _partial(target, plan.revision).replace(target)
+
+
+def _read_record(path: Path) -> tuple[str, set[str]]:
+    """The revision that a directory holds and its files; empty where that is not known."""
+    try:
+        revision, *files = (path / _RECORD).read_text().splitlines()
+    except (OSError, ValueError):
+        return "", set()
+    return revision, set(files)
+
+
+def _write_record(plan: Pull, path: Path) -> None:
+    (path / _RECORD).write_text("\n".join([plan.revision, *(file.name for file in plan.files)]))
+
+
+def _target(path: Path, file: str) -> Path:
+    """Where a file belongs in a model's directory. Raises HubError when that is outside of it."""
+    target = path / file
+    if not file.isprintable() or not target.parent.resolve().is_relative_to(path.resolve()):
+        raise HubError(f"{path.name} has a file named {file!r}, which would leave its directory.")
+    return target
+
+
+def _partial(target: Path, revision: str) -> Path:
+    return target.with_name(target.name + _partial_suffix(revision))
+
+
+def _partial_suffix(revision: str) -> str:
+    return f".{re.sub(r'[^0-9A-Za-z]', '', revision)[:12]}.partial"
+
+
+def _drop_partials(plan: Pull, path: Path) -> None:
+    """What other revisions left unfinished is of no use any more."""
+    for partial in path.rglob("*.partial"):
+        if not partial.name.endswith(_partial_suffix(plan.revision)):
+            partial.unlink()
 
 
 def remove(name: str, models_dir: Path) -> bool:
@@ -157,8 +240,7 @@ def remove(name: str, models_dir: Path) -> bool:
 
 
 def _check_name(name: str) -> None:
-    organisation, _, model = name.partition("/")
-    if not organisation or not model or "/" in model or ".." in name or name.startswith((".", "/")):
+    if not _NAME.fullmatch(name):
         raise HubError(f"'{name}' is no model name. Write ORG/MODEL, as on the hub's page.")
 
 
@@ -168,14 +250,19 @@ def _is_wanted(file: str) -> bool:
     return any(fnmatch(file, p) for p in WANTED) and not any(fnmatch(file, p) for p in UNWANTED)
 
 
-def _check_architecture(name: str, token: str | None) -> None:
+def _check_architecture(plan: Pull, token: str | None) -> None:
     """Fetch config.json by itself: a few kilobytes decide whether gigabytes are worth fetching."""
     from tempfile import TemporaryDirectory
 
     from huggingface_hub import hf_hub_download
 
     with TemporaryDirectory(prefix="vitrine-pull-") as directory:
-        _talk(name, lambda: hf_hub_download(name, "config.json", local_dir=directory, token=token))
+        _talk(
+            plan.name,
+            lambda: hf_hub_download(
+                plan.name, _CONFIG, revision=plan.revision, local_dir=directory, token=token
+            ),
+        )
         check_servable(read_config(Path(directory)))
 
 
@@ -187,13 +274,35 @@ def _check_memory(name: str, weights_bytes: int) -> None:
 
 def _check_disk(plan: Pull, models_dir: Path) -> None:
     models_dir.mkdir(parents=True, exist_ok=True)
-    already = sum(f.stat().st_size for f in (models_dir / plan.name).rglob("*") if f.is_file())
+    already = sum(_bytes_there(plan, file, models_dir / plan.name) for file in plan.files)
     needed, free = plan.size_bytes - already, shutil.disk_usage(models_dir).free
     if needed > free:
         raise HubError(
             f"{plan.name} takes {needed / 2**30:.1f} GiB;"
             f" {free / 2**30:.1f} GiB are free in {models_dir}."
         )
+
+
+def _bytes_there(plan: Pull, file: RemoteFile, path: Path) -> int:
+    """How much of a file is probably there. Only pull() looks into files of another revision."""
+    for place in (path / file.name, _partial(path / file.name, plan.revision)):
+        if place.exists() and place.stat().st_size <= file.size_bytes:
+            return place.stat().st_size
+    return 0
+
+
+@contextmanager
+def _disk_errors_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if _is_full(error):
+            raise HubError(_FULL) from error
+        raise HubError(f"{path} cannot be written ({_cause(error)}).") from error
+
+
+def _is_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _talk(name: str, ask: Callable[[], Any]) -> Any:
@@ -211,6 +320,8 @@ def _talk(name: str, ask: Callable[[], Any]) -> Any:
         raise HubError(f"The hub has no model {name}, or it is private (set HF_TOKEN).") from None
     except errors.EntryNotFoundError as error:
         raise HubError(f"{name} is no complete model: {error}") from None
+    except errors.HFValidationError as error:
+        raise HubError(f"The hub knows no such name: {_cause(error)}") from None
     except errors.HfHubHTTPError as error:
         raise HubError(f"The hub answered with an error: {error}") from error
     except (
@@ -219,6 +330,8 @@ def _talk(name: str, ask: Callable[[], Any]) -> Any:
         TransportError,
         OSError,
     ) as error:
+        if _is_full(error):
+            raise HubError(_FULL) from error
         raise HubError(
             f"The hub cannot be reached ({_cause(error)}). Is there a network?"
         ) from error

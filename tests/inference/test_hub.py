@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub.errors import HFValidationError
 
 from inference import EngineConfig, ModelRefused, ModelTooLarge, memory
 from inference.catalog import discover
-from inference.hub import HubError, plan_pull, pull, remove
+from inference.hub import HubError, Pull, RemoteFile, _talk, plan_pull, pull, remove
 
 NAME = "org/tiny"
 SHA = "a" * 40
+NEWER = "b" * 40
 
 
 class Hub(ThreadingHTTPServer):
@@ -24,6 +26,8 @@ class Hub(ThreadingHTTPServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.folder = folder
+        self.sha = SHA
+        self.more_siblings: list[dict[str, Any]] = []
         self.problem: tuple[int, str] | None = None
         self.break_after_bytes: int | None = None
         self.sent: list[str] = []
@@ -36,7 +40,8 @@ class Hub(ThreadingHTTPServer):
     def info(self) -> dict[str, Any]:
         files = [f for f in sorted(self.folder.rglob("*")) if f.is_file()]
         siblings = [_sibling(f, str(f.relative_to(self.folder))) for f in files]
-        return {"id": NAME, "modelId": NAME, "sha": SHA, "siblings": siblings, "tags": []}
+        siblings += self.more_siblings
+        return {"id": NAME, "modelId": NAME, "sha": self.sha, "siblings": siblings, "tags": []}
 
 
 def _sibling(file: Path, name: str) -> dict[str, Any]:
@@ -63,9 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path.startswith("/api/models/"):
             self._send(200, json.dumps(self.server.info()).encode(), {}, with_body)
         else:
-            self._send_file(
-                self.path.partition(f"/resolve/{SHA}/")[2] or self.path.rpartition("/")[2]
-            )
+            self._send_file(self.path.partition(f"/resolve/{self.server.sha}/")[2])
 
     def _send_file(self, name: str) -> None:
         file = self.server.folder / name
@@ -73,7 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"", {"X-Error-Code": "EntryNotFound"}, True)
             return
         body, status = file.read_bytes(), 200
-        headers = {"X-Repo-Commit": SHA, "ETag": f'"{len(body):040x}"', "Accept-Ranges": "bytes"}
+        headers = {
+            "X-Repo-Commit": self.server.sha,
+            "ETag": f'"{len(body):040x}"',
+            "Accept-Ranges": "bytes",
+        }
         if self.command == "GET":
             self.server.sent.append(name)
             start = 0
@@ -143,6 +150,7 @@ def test_a_pulled_model_is_in_the_catalogue(hub: Hub, tmp_path: Path, tiny_model
     assert (path / weights).read_bytes() == (tiny_model / weights).read_bytes()
     assert not (path / "pytorch_model.bin").exists()
     assert hub.sent[-1] == "config.json", "it marks the model as whole"
+    assert not list(path.rglob("*.partial"))
     assert NAME in discover(EngineConfig(models_dir=models_dir))
     assert reports
     assert reports[-1][0] <= reports[-1][1] == plan.size_bytes
@@ -172,7 +180,7 @@ def test_a_damaged_file_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(HubError, match="damaged"):
         pull(plan, tmp_path)
     assert NAME not in discover(EngineConfig(models_dir=tmp_path))
-    assert not list(tmp_path.rglob("*.partial"))
+    assert not list((tmp_path / NAME).rglob("model.safetensors*"))
 
 
 @pytest.mark.parametrize(
@@ -220,7 +228,165 @@ def test_only_pickled_weights_are_not_enough(hub: Hub, tmp_path: Path) -> None:
         plan_pull(NAME, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["x", "a/b/c", "../x", "/etc/passwd", "a/..", ""])
+NO_NAMES = [
+    *("", "x", "a/b/c", "../x", "/etc/passwd", "a/..", "org/.", "org/", "/x", "./x", "org/-x"),
+    *("org/x.", "org/a..b", "org/a--b", "org/x.git", "or g/x", "org/a b", "org/ä", "org/x\n"),
+    *("org/a\x00", "org\\x/y", "~/x", "org/" + "x" * 97, "https://huggingface.co/org/x"),
+]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_a_name_that_is_none(name: str, tmp_path: Path) -> None:
+    (tmp_path / "org" / "other").mkdir(parents=True)
     with pytest.raises(HubError, match="no model name"):
         plan_pull(name, tmp_path)
+    with pytest.raises(HubError, match="no model name"):
+        remove(name, tmp_path)
+    assert (tmp_path / "org" / "other").is_dir()
+
+
+@pytest.mark.parametrize("name", ["org/x", "Qwen/Qwen2.5-0.5B_v1", "a/b", "o/" + "x" * 96])
+def test_a_name_that_is_one(name: str, tmp_path: Path) -> None:
+    assert not remove(name, tmp_path)
+
+
+def test_a_name_that_only_the_client_refuses_is_explained() -> None:
+    def ask() -> None:
+        raise HFValidationError("Repo id must be kind.")
+
+    with pytest.raises(HubError, match="knows no such name: Repo id must be kind"):
+        _talk(NAME, ask)
+
+
+@pytest.mark.parametrize(
+    "file", ["../../../escaped/evil.json", "/tmp/evil.json", "a/../../evil.json", "a\x00b.json"]
+)
+def test_a_file_that_would_leave_the_models_directory_is_refused(
+    hub: Hub, tmp_path: Path, file: str
+) -> None:
+    models_dir = tmp_path / "deep" / "models"
+    hub.more_siblings = [{"rfilename": file, "size": 5}]
+    with pytest.raises(HubError, match="would leave its directory"):
+        plan_pull(NAME, models_dir)
+    with pytest.raises(HubError, match="would leave its directory"):
+        pull(Pull(NAME, SHA, (RemoteFile(file, 5),)), models_dir)
+    assert not [f for f in tmp_path.rglob("*evil*") if hub.folder not in f.parents]
+    assert not Path("/tmp/evil.json").exists()
+
+
+def test_a_directory_on_another_disk_is_inside(hub: Hub, tmp_path: Path) -> None:
+    models_dir, elsewhere = tmp_path / "models", tmp_path / "elsewhere"
+    (models_dir / "org").mkdir(parents=True)
+    elsewhere.mkdir()
+    (models_dir / NAME).symlink_to(elsewhere)
+    pull(plan_pull(NAME, models_dir), models_dir)
+    assert (elsewhere / "config.json").exists()
+
+
+def test_a_full_disk_is_called_one(hub: Hub, tmp_path: Path) -> None:
+    plan = plan_pull(NAME, tmp_path)
+    (tmp_path / NAME).mkdir(parents=True)
+    # What the kernel has for this purpose: writing to it says that no space is left.
+    (tmp_path / NAME / f"model.safetensors.{SHA[:12]}.partial").symlink_to("/dev/full")
+    with pytest.raises(HubError, match="disk is full"):
+        pull(plan, tmp_path)
+    assert NAME not in discover(EngineConfig(models_dir=tmp_path))
+
+
+def test_a_directory_that_cannot_be_written_is_named(hub: Hub, tmp_path: Path) -> None:
+    plan = plan_pull(NAME, tmp_path)
+    (tmp_path / NAME).parent.mkdir()
+    (tmp_path / NAME).write_text("a file in the way")
+    with pytest.raises(HubError, match=r"org/tiny cannot be written \("):
+        pull(plan, tmp_path)
+
+
+# --- another revision ------------------------------------------------------------------------------
+
+
+def _commit(hub: Hub) -> dict[str, bytes]:
+    """A newer revision: weights and settings of the same size as before, one file less, one more."""
+    weights = hub.folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-400] + bytes(400))
+    settings = hub.folder / "tokenizer_config.json"
+    settings.write_bytes(settings.read_bytes()[:-1] + b" ")
+    (hub.folder / "chat_template.jinja").unlink()
+    (hub.folder / "added.json").write_text("{}")
+    hub.sha = NEWER
+    hub.sent.clear()
+    return _held(hub.folder)
+
+
+def _held(folder: Path) -> dict[str, bytes]:
+    """The files of a model by name; what is hidden or never wanted aside."""
+    files = [f for f in folder.rglob("*") if f.is_file() and f.suffix != ".bin"]
+    return {str(f.relative_to(folder)): f.read_bytes() for f in files if f.name[0] != "."}
+
+
+@pytest.fixture
+def pulled(hub: Hub, tmp_path: Path) -> Path:
+    models_dir = tmp_path / "models"
+    return pull(plan_pull(NAME, models_dir), models_dir)
+
+
+def test_a_newer_revision_replaces_the_older_one_whole(
+    hub: Hub, pulled: Path, tmp_path: Path
+) -> None:
+    newer = _commit(hub)
+    models_dir = tmp_path / "models"
+    pull(plan_pull(NAME, models_dir), models_dir)
+    assert _held(pulled) == newer
+    hub.sent.clear()
+    pull(plan_pull(NAME, models_dir), models_dir)
+    assert set(hub.sent) == {"config.json"}, "only looked at: all of it is there"
+
+
+def test_large_files_that_did_not_change_are_not_fetched_again(
+    hub: Hub, pulled: Path, tmp_path: Path
+) -> None:
+    (hub.folder / "tokenizer_config.json").write_text("{}")
+    hub.sha = NEWER
+    hub.sent.clear()
+    pull(plan_pull(NAME, tmp_path / "models"), tmp_path / "models")
+    assert _held(pulled) == _held(hub.folder)
+    assert "model.safetensors" not in hub.sent
+
+
+def test_the_older_revision_stays_until_the_newer_one_is_there(
+    hub: Hub, pulled: Path, tmp_path: Path
+) -> None:
+    models_dir = tmp_path / "models"
+    older = _held(pulled)
+    newer = _commit(hub)
+    hub.break_after_bytes = 100_000
+    with pytest.raises(HubError):
+        pull(plan_pull(NAME, models_dir), models_dir)
+    assert {name: older[name] for name in older} == {
+        name: content for name, content in _held(pulled).items() if ".partial" not in name
+    }
+    hub.break_after_bytes = None
+    hub.ranges.clear()
+    pull(plan_pull(NAME, models_dir), models_dir)
+    assert hub.ranges, "and what had arrived was not fetched twice"
+    assert _held(pulled) == newer
+
+
+def test_a_half_fetched_file_is_not_completed_from_another_revision(
+    hub: Hub, tmp_path: Path
+) -> None:
+    models_dir = tmp_path / "models"
+    hub.break_after_bytes = 100_000
+    with pytest.raises(HubError):
+        pull(plan_pull(NAME, models_dir), models_dir)
+    hub.break_after_bytes = None
+    newer = _commit(hub)
+    path = pull(plan_pull(NAME, models_dir), models_dir)
+    assert _held(path) == newer
+
+
+def test_files_of_unknown_origin_are_looked_into(hub: Hub, pulled: Path, tmp_path: Path) -> None:
+    (pulled / ".pulled").unlink()
+    weights = pulled / "model.safetensors"
+    weights.write_bytes(bytes(weights.stat().st_size))
+    pull(plan_pull(NAME, tmp_path / "models"), tmp_path / "models")
+    assert _held(pulled) == _held(hub.folder)
