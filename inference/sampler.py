@@ -36,30 +36,64 @@ def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -
 
 
 def _draw(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
-    """logits: (rows, vocab) float32 -> ids: (rows,)."""
+    """logits: (rows, vocab) float32 -> ids: (rows,).
+
+    Tokens stand in one order, by value and then by id, whether a row needs the candidates or all of
+    them: what a row draws depends on nothing else in the batch.
+    """
     temperature = torch.tensor([[max(p.temperature, 1e-5)] for p in params])
     scaled = logits / temperature
-    num_candidates = min(NUM_CANDIDATES, scaled.shape[1])
-    values, ids = scaled.topk(num_candidates, dim=-1)  # (rows, candidates), descending
-    log_total = scaled.logsumexp(-1, keepdim=True)
-    if _needs_all(values, log_total, params, scaled.shape[1]):
-        values, ids = scaled.sort(dim=-1, descending=True)
+    log_total = _log_total(scaled)
+    values, ids = _candidates(scaled, min(NUM_CANDIDATES, scaled.shape[1]))
     keep = _kept(values, log_total, params)
+    drawn = _pick(values, ids, keep, params, positions)
+    wide = _reach_behind(values, keep) if values.shape[1] < scaled.shape[1] else []
+    if wide:
+        wide_params = [params[i] for i in wide]
+        values, ids = scaled[wide].sort(dim=-1, descending=True, stable=True)
+        keep = _kept(values, log_total[wide], wide_params)
+        drawn[wide] = _pick(values, ids, keep, wide_params, [positions[i] for i in wide])
+    return drawn
+
+
+def _log_total(scaled: Tensor) -> Tensor:
+    """The logarithm of each row's sum of exp. scaled: (rows, vocab) -> (rows, 1).
+
+    torch splits a lone row among its threads, which rounds otherwise than a row of a batch; so
+    there is never a lone one.
+    """
+    rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
+    return rows.logsumexp(-1, keepdim=True)[: len(scaled)]
+
+
+def _candidates(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
+    """The `num` largest values of each row and their ids, descending; of equals the lower id first.
+
+    scaled: (rows, vocab) -> (rows, num) twice. Which of the tokens that equal the last one are in
+    is left open.
+    """
+    values, ids = scaled.topk(num, dim=-1)
+    ids, by_id = ids.sort(dim=-1)
+    values, by_value = values.gather(1, by_id).sort(dim=-1, descending=True, stable=True)
+    return values, ids.gather(1, by_value)
+
+
+def _reach_behind(values: Tensor, keep: Tensor) -> list[int]:
+    """Rows whose filters may keep more than the candidates, or keep one that equals the last."""
+    return (keep & (values == values[:, -1:])).any(-1).nonzero()[:, 0].tolist()
+
+
+def _pick(
+    values: Tensor,
+    ids: Tensor,
+    keep: Tensor,
+    params: Rows[SamplingParams],
+    positions: Rows[int],
+) -> Tensor:
+    """One id per row. values, ids, keep: (rows, candidates) -> (rows,)."""
     noise = gumbel_noise(torch.tensor([p.seed for p in params]), torch.tensor(list(positions)), ids)
     best = (values + noise).masked_fill(~keep, float("-inf")).argmax(-1, keepdim=True)
     return ids.gather(1, best).squeeze(1)
-
-
-def _needs_all(
-    values: Tensor, log_total: Tensor, params: Rows[SamplingParams], vocab_size: int
-) -> bool:
-    """Whether some row's filters may keep more tokens than the candidates."""
-    if values.shape[1] == vocab_size:
-        return False
-    mass = (values - log_total).exp().sum(-1).tolist()
-    return any(
-        not 0 < p.top_k <= values.shape[1] and mass[row] < p.top_p for row, p in enumerate(params)
-    )
 
 
 def _kept(values: Tensor, log_total: Tensor, params: Rows[SamplingParams]) -> Tensor:

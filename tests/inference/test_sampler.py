@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import SamplingParams
-from inference.sampler import NUM_CANDIDATES, gumbel_noise, sample
+from inference.sampler import NUM_CANDIDATES, _log_total, gumbel_noise, sample
 
 VOCAB = 1000
 
@@ -103,6 +103,63 @@ def test_the_candidates_and_the_whole_vocabulary_draw_the_same() -> None:
         range(201),
     )
     assert few == beside_a_wide_one[:200]
+
+
+ROUNDED = [
+    {"top_k": 20},
+    {"temperature": 0.7, "top_p": 0.8, "top_k": 20},
+    {"top_k": 256},
+    {"top_p": 0.9},
+    {"min_p": 0.02},
+    {"top_k": 1},
+    {},
+]
+
+
+@pytest.mark.parametrize("filters", ROUNDED)
+def test_rounded_logits_that_tie_are_drawn_the_same_in_any_batch(
+    filters: dict[str, float],
+) -> None:
+    """bfloat16 leaves eight bits: near 20, an eighth lies between neighbours, and many tokens tie."""
+    generator = torch.Generator().manual_seed(1)
+    logits = (torch.randn(24, 8000, generator=generator) + 20).bfloat16()
+    params = [_params(seed=i, **filters) for i in range(24)]
+    alone = [sample(logits[i : i + 1], [params[i]], [50 + i])[0] for i in range(24)]
+    for others in ROUNDED:
+        mixed = [p for own in params for p in (own, _params(seed=7, **others))]
+        drawn = sample(logits.repeat_interleave(2, 0), mixed, [50 + i // 2 for i in range(48)])
+        assert drawn[::2] == alone
+
+
+@pytest.mark.parametrize(("top_k", "allowed"), [(1, {0}), (3, {0, 1, 2}), (300, set(range(300)))])
+def test_of_equals_the_lower_ids_are_kept(top_k: int, allowed: set[int]) -> None:
+    rows = 3000
+    ids = sample(torch.zeros(rows, VOCAB), [_params(seed=4, top_k=top_k)] * rows, range(rows))
+    assert set(ids) == allowed
+
+
+def test_a_row_adds_up_alone_as_in_a_batch() -> None:
+    """torch gives a lone row's sum to several threads, where there are several."""
+    logits = torch.randn(64, 151_936, generator=torch.Generator().manual_seed(3)) * 2.5
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        together = _log_total(logits)
+        alone = torch.cat([_log_total(row[None]) for row in logits])
+    finally:
+        torch.set_num_threads(num_threads)
+    assert torch.equal(alone, together)
+
+
+def test_rows_without_numbers_leave_their_neighbours_alone() -> None:
+    """They are failed afterwards; here they must not raise."""
+    logits = _logits(3)
+    params = [_params(seed=i, top_p=0.9) for i in range(3)]
+    expected = sample(logits, params, range(3))
+    logits[1] = torch.nan
+    assert sample(logits, params, range(3))[::2] == expected[::2]
+    logits[1, 5:] = 0.0
+    assert sample(logits, params, range(3))[::2] == expected[::2]
 
 
 def test_noise_differs_by_seed_position_and_token() -> None:
