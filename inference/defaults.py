@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inference.context_window import DEFAULT_TOKENS, servable_tokens
 from inference.weights import read_config
-
-_DEFAULT_CONTEXT_TOKENS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,9 @@ def read_sampling_defaults(path: Path) -> SamplingDefaults:
 
 
 def read_context_tokens(path: Path) -> int:
-    """The longest context that a model was made for, from config.json. Raises ModelRefused."""
+    """The longest context that a model can be served with, from config.json. Raises ModelRefused."""
     config = read_config(path)
     text_config = config.get("text_config") or config
     known = (text_config.get(n) for n in ("max_position_embeddings", "n_positions", "n_ctx"))
-    return int(next((value for value in known if value), _DEFAULT_CONTEXT_TOKENS))
+    made_for = int(next((value for value in known if value), DEFAULT_TOKENS))
+    return servable_tokens(text_config, made_for)

@@ -10,11 +10,15 @@ from inference.sequence import Sequence
 
 
 class ModelRunner:
-    """Runs a loaded model over the KV cache. Knows nothing of queues, text or processes."""
+    """Runs a loaded model over the KV cache. Knows nothing of queues, text or processes.
+
+    `layers_seen` are the layers that have attended over the cache so far.
+    """
 
     def __init__(self, model: nn.Module, kv: SlabKV) -> None:
         self.model = model
         self.kv = kv
+        self.layers_seen: set[int] = set()
 
     @torch.inference_mode()
     def run(self, plan: list[tuple[Sequence, int]]) -> tuple[list[Sequence], Tensor]:
@@ -45,7 +49,7 @@ class ModelRunner:
     def _forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
-        attention.set_context(StepContext(self.kv, spans))
+        attention.set_context(StepContext(self.kv, spans, self.layers_seen))
         try:
             output = self.model(
                 input_ids=torch.tensor([ids]),

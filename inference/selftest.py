@@ -6,14 +6,16 @@ random weights, answers the same prompts twice: by transformers' plain forward, 
 and mixed over the cache. Costs a fraction of a second; found every silent fault that we know of.
 """
 
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from inference import attention
+from inference.context_window import depends_on_length, max_context_tokens, rope_parameters
 from inference.errors import ModelRefused
 from inference.kv_cache import SlabKV
 from inference.messages import GenerateRequest, SamplingParams
@@ -25,6 +27,7 @@ _VOCAB_SIZE = 320
 _PROMPT_LENGTHS = (37, 5, 26)
 _CHUNK_TOKENS = 16
 _MAX_LAYERS = 6
+_ROPE_WINDOW = 32  # shorter than a prompt, so that RoPE which changes with the length is seen
 
 _SHRUNK = {
     "hidden_size": 64,
@@ -83,10 +86,28 @@ def shrink(config: PretrainedConfig) -> PretrainedConfig:
     small.num_hidden_layers = min(small.num_hidden_layers, _layers_for_all_kinds(layer_types))
     if layer_types:
         small.layer_types = layer_types[: small.num_hidden_layers]
+    _shrink_rope(small)
     for name in ("pad_token_id", "bos_token_id", "eos_token_id"):
         if _get(small, name, None) is not None:
             setattr(small, name, 0)
     return small
+
+
+def _shrink_rope(small: PretrainedConfig) -> None:
+    """Fit RoPE's factors to the narrow heads, and its original window to the short prompts."""
+    head_dim = _get(small, "head_dim", 0) or small.hidden_size // small.num_attention_heads
+    if _get(small, "original_max_position_embeddings", 0):
+        small.original_max_position_embeddings = _ROPE_WINDOW
+    # The dicts are the config's own: what is set in them is set in it.
+    for rope in rope_parameters({"rope_parameters": getattr(small, "rope_parameters", None)}):
+        num_factors = int(head_dim * (rope.get("partial_rotary_factor") or 1)) // 2
+        for name in ("short_factor", "long_factor"):
+            if name in rope:
+                rope[name] = rope[name][:num_factors]
+        if "original_max_position_embeddings" in rope:
+            rope["original_max_position_embeddings"] = _ROPE_WINDOW
+        elif depends_on_length(rope):
+            small.max_position_embeddings = _ROPE_WINDOW
 
 
 def _get(config: PretrainedConfig, name: str, default: Any) -> Any:
@@ -103,25 +124,35 @@ def _layers_for_all_kinds(layer_types: list[str]) -> int:
 
 @torch.inference_mode()
 def packed_error(config: PretrainedConfig) -> float:
-    """The largest relative difference of any last-token logits, packed against plain."""
+    """The largest relative difference of any last-token logits, packed against plain; may be NaN.
+
+    Raises RuntimeError when a layer did not attend over the cache.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
             config, dtype=torch.float32
         ).eval()
-        prompts = [torch.randint(3, _VOCAB_SIZE, (n,)).tolist() for n in _PROMPT_LENGTHS]
+        longest = max_context_tokens(config)
+        lengths = [min(n, longest) for n in _PROMPT_LENGTHS]
+        prompts = [torch.randint(3, _VOCAB_SIZE, (n,)).tolist() for n in lengths]
     plain = [model(input_ids=torch.tensor([p]), use_cache=False).logits[0] for p in prompts]
     model.set_attn_implementation(attention.NAME)
-    return max(
-        float((logits - plain[which][position]).abs().max() / plain[which][position].abs().max())
-        for which, position, logits in _run_packed(model, prompts)
-    )
+    runner = ModelRunner(model, SlabKV(capacity_tokens=1024, max_context_tokens=256))
+    packed = _run_packed(runner, prompts)
+    if unseen := set(range(config.num_hidden_layers)) - runner.layers_seen:
+        raise RuntimeError(f"layers {sorted(unseen)} did not attend over the cache")
+    return worst_error((logits, plain[which][position]) for which, position, logits in packed)
 
 
-def _run_packed(model: nn.Module, prompts: list[list[int]]) -> list[tuple[int, int, Tensor]]:
+def worst_error(pairs: Iterable[tuple[Tensor, Tensor]]) -> float:
+    """The largest relative error of (found, expected); NaN if any is NaN, which max() would drop."""
+    errors = [(found - expected).abs().max() / expected.abs().max() for found, expected in pairs]
+    return float(torch.stack(errors).max())
+
+
+def _run_packed(runner: ModelRunner, prompts: list[list[int]]) -> list[tuple[int, int, Tensor]]:
     """Feed the prompts in mixed chunks; (prompt, position, logits) wherever a chunk ended."""
-    kv = SlabKV(capacity_tokens=1024, max_context_tokens=256)
-    runner = ModelRunner(model, kv)
     sequences = [
         Sequence(GenerateRequest(str(i), "", (), SamplingParams(max_tokens=1)))
         for i in range(len(prompts))
@@ -134,7 +165,7 @@ def _run_packed(model: nn.Module, prompts: list[list[int]]) -> list[tuple[int, i
             chunk = _next_chunk(unread[sequence.id])
             if chunk:
                 sequence.token_ids += chunk
-                kv.reserve(sequence.id, len(sequence.token_ids))
+                runner.kv.reserve(sequence.id, len(sequence.token_ids))
                 plan.append((sequence, len(chunk)))
         due, logits = runner.run(plan)
         for sequence, row in zip(due, logits, strict=True):

@@ -6,13 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from transformers import AutoConfig
 
 from inference import EngineConfig, ModelRefused, ModelTooLarge
 from inference.catalog import BUILTIN, discover
 from inference.defaults import read_context_tokens, read_sampling_defaults
 from inference.loader import load_model
-from inference.selftest import MAX_RELATIVE_ERROR, check_architecture, packed_error, shrink
+from inference.selftest import (
+    MAX_RELATIVE_ERROR,
+    check_architecture,
+    packed_error,
+    shrink,
+    worst_error,
+)
 from inference.weights import check_servable, read_config, read_weights
 
 
@@ -43,6 +50,20 @@ def test_sound_architectures_compute_the_same_over_the_cache(model_type: str) ->
 def test_architectures_that_would_be_silently_wrong_are_refused(model_type: str) -> None:
     with pytest.raises(ModelRefused, match=model_type):
         check_architecture(AutoConfig.for_model(model_type))
+
+
+@pytest.mark.parametrize("model_type", ["bloom", "gpt_neo"])
+def test_layers_that_keep_to_themselves_are_named(model_type: str) -> None:
+    with pytest.raises(ModelRefused, match=r"layers \[0, 1.*\] did not attend over the cache"):
+        check_architecture(AutoConfig.for_model(model_type))
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_no_number_is_the_worst_error(position: int) -> None:
+    pairs = [(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0 + i])) for i in range(3)]
+    assert worst_error(pairs) == 0.5
+    pairs[position][0][1] = torch.nan
+    assert not worst_error(pairs) <= MAX_RELATIVE_ERROR
 
 
 @pytest.mark.parametrize(
@@ -111,8 +132,6 @@ def test_pickled_weights_are_never_opened(tmp_path: Path) -> None:
 def test_a_model_that_does_not_fit_tells_both_numbers(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch
-
     from inference import memory
 
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)  # a smaller machine
