@@ -19,6 +19,10 @@ class EngineConfig:
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In
     bfloat16 an answer that is resumed may differ from the undisturbed one: prefill and decode round
     differently.
+
+    A worker that says nothing for `watchdog_s` while it has requests, or for `loading_watchdog_s`
+    while it loads, is replaced. A step takes seconds at most; reading a large model from a slow disk
+    takes minutes.
     """
 
     models_dir: Path
@@ -31,4 +35,5 @@ class EngineConfig:
     kv_bytes: int | None = None
     dtype: str = "auto"
     watchdog_s: float = 120.0
+    loading_watchdog_s: float = 600.0
     max_restarts_per_minute: int = 5

@@ -60,6 +60,8 @@ class EngineLoop:
         except RequestError as error:
             self._emit(request.request_id, Failed(error.code, str(error)))
             return
+        # The host numbers its requests; two of one id would take each other's room in the cache.
+        assert request.request_id not in self._detokenizers
         sequence = Sequence(request)
         detokenizer = Detokenizer(self.tokenizer, request.params.stop)
         detokenizer.feed(request.output_ids)

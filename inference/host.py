@@ -2,7 +2,8 @@
 
 A request outlives the worker. When a worker dies, the next one gets the prompt and the tokens that
 were emitted, and goes on behind them; the caller notices a pause. A request that was on board twice
-when a worker died is failed, because it may be the cause.
+when a worker died is failed, because it may be the cause. A model whose workers die while they load
+it is given up, and rests before the next request may try again.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
-from math import inf
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -42,14 +43,22 @@ from inference.messages import (
 
 logger = logging.getLogger(__name__)
 MAX_DEATHS = 2  # of workers with the same request on board
+MAX_FAILED_LOADS = 3  # workers in a row that died before they were ready
+REST_S = 60.0  # after so many: a load that the kernel kills for its memory hurts the whole machine
+_wire_numbers = count(1)
 _ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A request on its way, with all that is needed to send it again."""
+    """A request on its way, with all that is needed to send it again.
+
+    The worker knows it by `wire_id`, which is never used twice: a caller's ids may be, and the
+    worker may still be ending the request before.
+    """
 
     request: GenerateRequest
+    wire_id: str = field(init=False)
     updates: "asyncio.Queue[Update]" = field(default_factory=asyncio.Queue)
     output_ids: list[int] = field(default_factory=list)
     num_deaths: int = 0
@@ -57,10 +66,15 @@ class _Flight:
     ended: bool = False
     since_s: float = field(default_factory=monotonic)
 
+    def __post_init__(self) -> None:
+        self.wire_id = f"{self.request.request_id}#{next(_wire_numbers)}"
+
     def hear(self, update: Update) -> None:
+        if self.ended:
+            return  # a reader may take its time, and news of the worker is not for it any more
         if isinstance(update, Tokens):
             self.output_ids += update.ids
-        self.ended = self.ended or isinstance(update, Finished | Failed)
+        self.ended = isinstance(update, Finished | Failed)
         self.updates.put_nowait(update)
 
     def hear_aborted(self) -> None:
@@ -68,9 +82,10 @@ class _Flight:
         usage = Usage(len(self.request.prompt_ids), 0, len(self.output_ids))
         self.hear(Finished("abort", usage, Timings()))
 
-    def as_resumed(self) -> GenerateRequest:
+    def as_sent(self) -> GenerateRequest:
+        """What the worker is asked: to go on behind the tokens that were emitted."""
         output_ids = self.request.output_ids + tuple(self.output_ids)
-        return replace(self.request, output_ids=output_ids)
+        return replace(self.request, request_id=self.wire_id, output_ids=output_ids)
 
 
 class WorkerHost:
@@ -91,6 +106,8 @@ class WorkerHost:
         self._channel: AsyncChannel | None = None
         self._task: asyncio.Task[None] | None = None
         self._deaths_s: deque[float] = deque()
+        self._num_failed_loads = 0
+        self._rests_until_s = 0.0
         self._heard_s = monotonic()
         self._stuck = False
 
@@ -112,6 +129,8 @@ class WorkerHost:
         if self.state in ("loading", "ready"):
             return
         self._deaths_s.clear()
+        self._num_failed_loads = 0
+        self._rests_until_s = 0.0
         self._set_state("loading", "starting")
         supervise = self._supervise(previous=self._task)
         self._task = asyncio.create_task(supervise, name=f"host {self.spec.name}")
@@ -139,6 +158,11 @@ class WorkerHost:
                 return
             logger.warning("the worker of %s ended: %s", self.spec.name, reason)
             self._blame_flights(reason)
+            if self._failed_to_load_too_often():
+                self._rests_until_s = monotonic() + REST_S
+                message = f"{MAX_FAILED_LOADS} engine workers ended while they loaded the model"
+                self._give_up("worker_died", f"{message}; the last one: {reason}.")
+                return
             if self._died_too_often():
                 self._give_up("worker_died", f"The engine worker died again and again: {reason}.")
                 return
@@ -148,27 +172,21 @@ class WorkerHost:
 
     async def _run_worker(self) -> str | None:
         """One worker from its start to its end: why it died, or None if the model does not load."""
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "inference.worker", str(theirs.fileno())),
-                pass_fds=[theirs.fileno()],
-                env=_worker_environment(self.config),
-            )
+        process, ours = await _spawn(self.config)
         self.pid = process.pid
-        self._channel = await AsyncChannel.open(ours)
         self._stuck = False
+        self._heard_s = monotonic()
         watchdog = asyncio.create_task(self._watch(process))
         try:
+            self._channel = await AsyncChannel.open(ours)
             self._channel.send(WorkerSetup(self.config, self.spec.name, self.spec.path))
             return await self._pump(self._channel)
         finally:
             watchdog.cancel()
-            self._channel.close()
+            if self._channel is not None:
+                self._channel.close()
             self._channel = self.pid = None
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+            await _bury(process)
 
     async def _pump(self, channel: AsyncChannel) -> str | None:
         """Hand out what the worker says until it has nothing more to say."""
@@ -176,13 +194,13 @@ class WorkerHost:
             try:
                 value = await channel.receive()
             except EOFError:
-                return f"no step for {self.config.watchdog_s:g} s" if self._stuck else "it died"
+                return f"no sign for {self._patience_s:g} s" if self._stuck else "it died"
             self._heard_s = monotonic()
             match value:
                 case StepFrame(updates, stats):
                     self.stats = stats
-                    for request_id, update in updates:
-                        if flight := self._flights.get(request_id):
+                    for wire_id, update in updates:
+                        if flight := self._flights.get(wire_id):
                             flight.hear(update)
                 case Loading(phase, fraction):
                     self._set_state("loading", phase, fraction)
@@ -194,24 +212,45 @@ class WorkerHost:
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         """Kill a worker that is silent although it has work: alive is not the same as working."""
-        limit_s = self.config.watchdog_s
+        tick_s = min(self.config.watchdog_s, self.config.loading_watchdog_s) / 4
         while True:
-            await asyncio.sleep(limit_s / 4)
-            waiting_since_s = max((f.since_s for f in self._flights.values()), default=inf)
-            silent_since_s = max(self._heard_s, waiting_since_s)
-            if self.state == "ready" and monotonic() - silent_since_s > limit_s:
+            await asyncio.sleep(tick_s)
+            if self._silent_s() > self._patience_s:
                 self._stuck = True
                 process.kill()
+
+    @property
+    def _patience_s(self) -> float:
+        """How long a worker may be silent while it has work."""
+        is_loading = self.state == "loading"
+        return self.config.loading_watchdog_s if is_loading else self.config.watchdog_s
+
+    def _silent_s(self) -> float:
+        """For how long the worker has owed a sign; 0 while it owes none.
+
+        Any frame is one: who waits behind others hears nothing for long, and all is well.
+        """
+        if self.state == "loading":
+            return monotonic() - self._heard_s
+        waiting_since_s = [f.since_s for f in self._flights.values() if not f.ended]
+        if not waiting_since_s:
+            return 0.0
+        return monotonic() - max(self._heard_s, min(waiting_since_s))
 
     def _become_ready(self, info: ModelInfo, load_s: float, channel: AsyncChannel) -> None:
         logger.info("%s is ready after %.1f s", self.spec.name, load_s)
         self.info = info
+        self._num_failed_loads = 0
         self._set_state("ready", "", 1.0)
         for flight in self._flights.values():
             if flight.aborted and not flight.ended:
                 flight.hear_aborted()  # its abort went down with the last worker
             elif not flight.ended:
-                channel.send(Submit(flight.as_resumed()))
+                channel.send(Submit(flight.as_sent()))
+
+    def _failed_to_load_too_often(self) -> bool:
+        self._num_failed_loads += self.state == "loading"
+        return self._num_failed_loads >= MAX_FAILED_LOADS
 
     def _died_too_often(self) -> bool:
         now_s = monotonic()
@@ -221,7 +260,9 @@ class WorkerHost:
         return len(self._deaths_s) > self.config.max_restarts_per_minute
 
     def _blame_flights(self, reason: str) -> None:
-        for flight in list(self._flights.values()):
+        for flight in self._flights.values():
+            if flight.ended:
+                continue
             flight.num_deaths += self.state == "ready"
             if flight.num_deaths >= MAX_DEATHS:
                 message = f"The engine worker died {MAX_DEATHS} times on this request ({reason})."
@@ -233,8 +274,7 @@ class WorkerHost:
 
     def _fail_all(self, code: str, message: str) -> None:
         for flight in self._flights.values():
-            if not flight.ended:
-                flight.hear(Failed(code, message))
+            flight.hear(Failed(code, message))
 
     def _set_state(self, state: State, detail: str, progress: float = 0.0) -> None:
         self.state, self.detail, self.progress = state, detail, progress
@@ -250,10 +290,15 @@ class WorkerHost:
 
         Leaving the iterator early aborts the request at the worker's next step.
         """
+        rest_s = self._rests_until_s - monotonic()
+        if self.state == "failed" and rest_s > 0:
+            yield Failed("worker_died", self.detail, retry_after_s=rest_s)
+            return
         self.start()
-        flight = self._flights[request.request_id] = _Flight(request)
+        flight = _Flight(request)
+        self._flights[flight.wire_id] = flight
         if self.state == "ready" and self._channel is not None:
-            self._channel.send(Submit(request))
+            self._channel.send(Submit(flight.as_sent()))
         else:
             flight.hear(Loading(self.detail, self.progress))
         try:
@@ -263,19 +308,51 @@ class WorkerHost:
                 if isinstance(update, Finished | Failed):
                     return
         finally:
-            if not flight.ended:
-                self.abort(request.request_id)
-            del self._flights[request.request_id]
+            self._abort(flight)
+            del self._flights[flight.wire_id]
 
     def abort(self, request_id: str) -> None:
-        """Stop a request at the next step; its `Finished("abort")` still comes to who listens."""
-        flight = self._flights.get(request_id)
-        if flight is not None:
-            flight.aborted = True
+        """Stop the requests of an id at the next step; `Finished("abort")` still comes to a listener."""
+        for flight in self._flights.values():
+            if flight.request.request_id == request_id:
+                self._abort(flight)
+
+    def _abort(self, flight: _Flight) -> None:
+        if flight.ended:
+            return
+        flight.aborted = True
         if self.state == "ready" and self._channel is not None:
-            self._channel.send(Abort(request_id))
-        elif flight is not None and not flight.ended:
+            self._channel.send(Abort(flight.wire_id))
+        else:
             flight.hear_aborted()
+
+
+async def _spawn(config: EngineConfig) -> tuple[asyncio.subprocess.Process, socket.socket]:
+    """A new worker and our end of its socket; neither is left behind if its host is cancelled."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "inference.worker", str(theirs.fileno())),
+                pass_fds=[theirs.fileno()],
+                env=_worker_environment(config),
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return process, ours
+
+
+async def _bury(process: asyncio.subprocess.Process) -> None:
+    """Kill a worker and see it end, even where its host is cancelled meanwhile."""
+    if process.returncode is None:
+        process.kill()
+    ended = asyncio.create_task(process.wait())
+    try:
+        await asyncio.shield(ended)
+    except asyncio.CancelledError:
+        await ended
+        raise
 
 
 def _worker_environment(config: EngineConfig) -> dict[str, str]:
