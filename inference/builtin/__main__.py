@@ -1,4 +1,4 @@
-"""`python -m inference.builtin {generate,tokenizer,train,score,chat}`: how the model is made."""
+"""`python -m inference.builtin {generate,tokenizer,train,score,card,chat}`: how the model is made."""
 
 import argparse
 import json
@@ -32,6 +32,10 @@ def main() -> None:
     score.add_argument("--skills", nargs="*", default=[])
     score.add_argument("--json", type=Path, help="write scores and wrong turns here")
     score.add_argument("--threads", type=int, default=2)
+    card = commands.add_parser("card", help="score all skills and write the model card")
+    card.add_argument("--model", type=Path, default=MODEL_DIR)
+    card.add_argument("--count", type=int, default=200)
+    card.add_argument("--threads", type=int, default=2)
     chat = commands.add_parser("chat", help="talk to the model in the terminal")
     chat.add_argument("--model", type=Path, default=MODEL_DIR)
     chat.add_argument("--system", default="")
@@ -87,6 +91,15 @@ def _score(arguments: argparse.Namespace) -> None:
         arguments.json.write_text(text, encoding="utf-8")
 
 
+def _card(arguments: argparse.Namespace) -> None:
+    import torch
+
+    from inference.builtin import card, score
+
+    torch.set_num_threads(arguments.threads)
+    card.write(arguments.model, score.score_all(arguments.model, arguments.count))
+
+
 def _chat(arguments: argparse.Namespace) -> None:
     from inference.builtin.dialog import Message
     from inference.builtin.score import Decoder
@@ -106,6 +119,7 @@ _COMMANDS = {
     "tokenizer": _tokenizer,
     "train": _train,
     "score": _score,
+    "card": _card,
     "chat": _chat,
 }
 
