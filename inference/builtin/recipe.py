@@ -5,7 +5,8 @@ from inference.builtin.train import Stage
 
 SHAPE = Shape()
 STAGES = [
-    Stage("copying", 4_000_000, 320, 4096, 0.02, 0.02, 101, {"echo": 14, "memory": 12}, 0.4),
-    Stage("mixture", 20_000_000, 640, 8192, 0.02, 0.02, 102, copying=0.05),
-    Stage("long", 10_000_000, 1408, 12288, 0.02, 0.0, 103),
+    Stage("copying", 6_000_000, 320, 4096, 0.02, 0.02, 101, {"echo": 14, "memory": 12}, 0.4),
+    Stage("spans", 1_200_000, 128, 4096, 0.02, 0.02, 104, copying=0.9),
+    Stage("mixture", 12_000_000, 512, 4096, 0.01, 0.004, 105, {"echo": 10, "memory": 10}),
+    Stage("long", 6_000_000, 1408, 8192, 0.004, 0.0, 103),
 ]
