@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from chat.access import as_uuid, conversation_for
@@ -178,9 +177,12 @@ def rename(user: Any, conversation_id: object, title: str, version: int | None) 
 
 
 def set_found_title(conversation_id: UUID, title: str) -> bool:
-    """Set a title that a model found, unless a person has chosen one. Keeps the list's order."""
+    """Set a title that a model found, unless a person has chosen one. Keeps the list's order.
+
+    It is no new version: who is typing a title just then would be refused for it.
+    """
     rows = Conversation.objects.filter(pk=conversation_id, title_by_hand=False)
-    return bool(rows.update(title=title[:200], version=F("version") + 1))
+    return bool(rows.update(title=title[:200]))
 
 
 def delete(user: Any, conversation_id: object) -> UUID:

@@ -14,7 +14,7 @@ from chat.ids import uuid7
 
 
 class Conversation(models.Model):
-    """One chat. `version` grows with every change, so that two tabs never overwrite each other."""
+    """One chat. `version` grows with every change by a person: two tabs never overwrite each other."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     owner = models.ForeignKey(

@@ -58,7 +58,9 @@ export class Api {
    */
   async #call(method, path, body) {
     const headers = { "X-CSRFToken": this.csrf, "Content-Type": "application/json" };
-    const init = { method, headers, body: body && JSON.stringify(body) };
+    // A change outlives its page: who renames a chat and leaves at once has renamed it.
+    const keepalive = method !== "GET";
+    const init = { method, headers, keepalive, body: body && JSON.stringify(body) };
     const response = await fetch(path, init).catch(() => {
       throw new ApiError(0, "offline", "The server cannot be reached. Nothing was changed.");
     });
