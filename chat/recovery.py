@@ -28,7 +28,8 @@ async def resume(run_id: UUID) -> bool:
     That may be this very process, when it was too busy to renew its lease in time. It does so when
     it writes next, and a claim of its own would pass for that: the answer would have two writers.
     """
-    if runs.is_writing(run_id):
+    run = runs.get(run_id)
+    if run is not None and run.is_running:
         return False
     claimed = await in_db(_claim)(run_id)
     if claimed is None:

@@ -67,6 +67,11 @@ class Run:
     def has_ended(self) -> bool:
         return bool(self.events) and isinstance(self.events[-1], TERMINAL)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is on its way in this process, whatever its lease says."""
+        return self.task is not None and not self.task.done()
+
     def subscribe(self) -> asyncio.Event:
         """An asyncio event that the next news will set. Take it before you look."""
         return self._news
@@ -207,12 +212,7 @@ def get(run_id: UUID) -> Run | None:
 
 def active() -> list[Run]:
     """Runs of this process that have not ended."""
-    return [run for run in _runs.values() if run.task is not None and not run.task.done()]
-
-
-def is_writing(run_id: UUID) -> bool:
-    """Whether a run of this process is on its way, whatever its lease says."""
-    return any(run.id == run_id for run in active())
+    return [run for run in _runs.values() if run.is_running]
 
 
 def start(run: Run, request: AnswerRequest, after: Callable[[Run], Any]) -> None:
