@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from inference.builtin.dialog import Dialog
@@ -60,39 +61,44 @@ def _documents(scene: Scene) -> None:
                 smalltalk.smalltalk(scene)
 
 
+@contextmanager
+def _unscored(scene: Scene) -> Iterator[None]:
+    """What is said within is the way to what scoring checks, and no part of it."""
+    scored, scene.is_scored = scene.is_scored, False
+    yield
+    scene.is_scored = scored
+
+
+def _passing_some(scene: Scene, least: int, most: int) -> None:
+    for _ in range(scene.rng.randint(least, most)):
+        passing(scene)
+
+
 def _far_memory(scene: Scene) -> None:
     """Facts, then other matters, then a question about the facts."""
-    scored, scene.is_scored = scene.is_scored, False
-    memory.memory(scene)
-    for _ in range(scene.rng.randint(1, 4)):
-        passing(scene)
-    scene.is_scored = scored
+    with _unscored(scene):
+        memory.memory(scene)
+        _passing_some(scene, 1, 4)
     memory.told_again(scene)
 
 
 def _titled(scene: Scene) -> None:
     if scene.title is None:
-        scored, scene.is_scored = scene.is_scored, False
-        for _ in range(scene.rng.randint(1, 3)):
-            passing(scene)
-        scene.is_scored = scored
+        with _unscored(scene):
+            _passing_some(scene, 1, 3)
     title.title(scene)
 
 
 def _followed(scene: Scene) -> None:
-    scored, scene.is_scored = scene.is_scored, False
-    for _ in range(scene.rng.randint(1, 2)):
-        passing(scene)
-    scene.is_scored = scored
+    with _unscored(scene):
+        _passing_some(scene, 1, 2)
     followups.followups(scene)
 
 
 def _summed(scene: Scene) -> None:
     if scene.rng.random() < 0.4:
-        scored, scene.is_scored = scene.is_scored, False
-        for _ in range(scene.rng.randint(1, 4)):
-            passing(scene)
-        scene.is_scored = scored
+        with _unscored(scene):
+            _passing_some(scene, 1, 4)
     summary.summary(scene)
 
 
