@@ -1,8 +1,8 @@
 """Which addresses answer errors in OpenAI's shape; the shape itself is chat's."""
 
-from chat.api_errors import api_error
+from chat.api_errors import api_error, error_body
 
-__all__ = ["api_error", "is_api_path"]
+__all__ = ["api_error", "error_body", "is_api_path"]
 
 _PREFIXES = ("/v1/", "/api/")
 

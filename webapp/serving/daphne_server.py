@@ -16,6 +16,8 @@ from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import defer, reactor
 
+from webapp.api_errors import error_body
+
 logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 64 * 2**20
@@ -25,14 +27,7 @@ _POLL_S = 0.02
 _SHORTEST_PAUSE_S = 0.0005
 
 _TOO_LARGE = json.dumps(
-    {
-        "error": {
-            "message": f"The body may hold at most {MAX_BODY_BYTES} bytes.",
-            "type": "invalid_request_error",
-            "code": "content_too_large",
-            "param": None,
-        }
-    }
+    error_body(413, "content_too_large", f"The body may hold at most {MAX_BODY_BYTES} bytes.")
 ).encode()
 
 
