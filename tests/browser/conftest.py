@@ -1,14 +1,13 @@
 """Pages of a real site in Chromium, signed in, watched for what must never happen."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
 
-from tests.browser.chromium import LAUNCH
+from tests.browser.pages import cookies_of
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
 
@@ -21,13 +20,6 @@ WATCH_POLICY = """
 
 
 @pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
-    if not Path(LAUNCH["executable_path"]).exists():
-        pytest.skip("Chromium is not installed; CHROMIUM names another executable")
-    return {**browser_type_launch_args, **LAUNCH}
-
-
-@pytest.fixture(scope="session")
 def base_url(vitrine_server: Site) -> str:
     return vitrine_server.url
 
@@ -37,10 +29,7 @@ def reader_cookies(vitrine_server: Site) -> list[Any]:
     """The session of somebody who has signed up."""
     vitrine_server.set_up()
     visitor = vitrine_server.sign_up("Reader")
-    return [
-        {"name": cookie.name, "value": cookie.value, "url": vitrine_server.url}
-        for cookie in visitor.cookies.jar
-    ]
+    return cookies_of(visitor, vitrine_server.url)
 
 
 @pytest.fixture

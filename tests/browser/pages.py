@@ -1,8 +1,16 @@
 """What a person does on the chat page, in few words."""
 
+from typing import Any
+
+import httpx2
 from playwright.sync_api import Locator, Page
 
 INPUT = "#composer-input"
+
+
+def cookies_of(visitor: httpx2.Client, url: str) -> list[Any]:
+    """A visitor's session, as `BrowserContext.add_cookies` wants it."""
+    return [{"name": c.name, "value": c.value, "url": url} for c in visitor.cookies.jar]
 
 
 def ask(page: Page, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.browser.pages import INPUT, ask
+from tests.browser.pages import INPUT, ask, cookies_of
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
 
@@ -31,10 +31,8 @@ def sign_in(vitrine_server: Site, context: BrowserContext) -> SignIn:
 
     def sign_in(name: str) -> None:
         if name not in cookies:
-            jar = vitrine_server.sign_up(f"{name}{number}").cookies.jar
-            cookies[name] = [
-                {"name": c.name, "value": c.value, "url": vitrine_server.url} for c in jar
-            ]
+            visitor = vitrine_server.sign_up(f"{name}{number}")
+            cookies[name] = cookies_of(visitor, vitrine_server.url)
         context.clear_cookies()
         context.add_cookies(cookies[name])
 

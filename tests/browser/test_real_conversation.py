@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.pages import answer_text, ask, last_answer
+from tests.browser.pages import answer_text, ask, cookies_of, last_answer
 from tests.chat.conftest import chat_environment
 from tests.sites import PASSWORD, Site, SiteMaker, wait_until
 
@@ -43,11 +43,7 @@ def slow_site(make_site: SiteMaker, small_models: str) -> Iterator[Site]:
 def slow_page(slow_site: Site, context: BrowserContext) -> Page:
     """The chat page of the slow site, signed in."""
     with closing(slow_site.sign_up(f"reader{next(_numbers)}")) as visitor:
-        cookies = [
-            {"name": c.name, "value": c.value or "", "url": slow_site.url}
-            for c in visitor.cookies.jar
-        ]
-    context.add_cookies(cookies)  # type: ignore[arg-type]
+        context.add_cookies(cookies_of(visitor, slow_site.url))
     page = context.new_page()
     page.goto(slow_site.url)
     return page

@@ -250,15 +250,16 @@ def test_a_reload_between_saving_and_accepting_makes_one_message(
 
     page.route_web_socket(re.compile(r"/ws/chat/"), connect)
     page.goto("/")
-    ask(page, "Saved and not accepted")
     # By number: the model finds another title once it has answered.
-    before = page.locator(".chat-link").count()
-    page.wait_for_timeout(1500)
+    chats = page.locator(".chat-link")
+    one_more = chats.count() + 1
+    ask(page, "Saved and not accepted")
+    expect(chats).to_have_count(one_more)
     is_deaf = False
     page.reload()
     page.wait_for_url("**/c/*")
     expect(page.locator(".message--user")).to_have_count(1)
-    assert page.locator(".chat-link").count() <= before + 1
+    expect(chats).to_have_count(one_more)
     expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=90_000)
 
     is_deaf = True
