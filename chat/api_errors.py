@@ -8,7 +8,14 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from chat.errors import ChatError
-from inference import ContextTooLong, EngineError, InvalidParameter, Overloaded, UnknownModel
+from inference import (
+    ContextTooLong,
+    EngineError,
+    InvalidParameter,
+    Overloaded,
+    RequestError,
+    UnknownModel,
+)
 
 _TYPES = {
     401: "authentication_error",
@@ -50,16 +57,20 @@ class ApiError(Exception):
         self.param = param
 
 
-def status_of(error: EngineError) -> int:
-    """The HTTP status that tells a client what kind of engine error this is."""
-    match error:
-        case UnknownModel():
-            return 404
-        case ContextTooLong() | InvalidParameter():
-            return 400
-        case Overloaded():
-            return 503
-    return 500
+_STATUS_OF = {
+    RequestError.code: 400,
+    ContextTooLong.code: 400,
+    InvalidParameter.code: 400,
+    UnknownModel.code: 404,
+    Overloaded.code: 503,
+    "engine_closed": 503,
+    "worker_died": 503,
+}
+
+
+def status_of(code: str) -> int:
+    """The HTTP status of an engine's error, raised or in a `Failed` event."""
+    return _STATUS_OF.get(code, 500)
 
 
 def add_error_handlers(api: NinjaAPI) -> None:
@@ -78,7 +89,7 @@ def add_error_handlers(api: NinjaAPI) -> None:
         retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
         param = "model" if isinstance(error, UnknownModel) else getattr(error, "param", None)
         return api_error(
-            status_of(error), error.code, str(error), param=param, retry_after_s=retry_after_s
+            status_of(error.code), error.code, str(error), param=param, retry_after_s=retry_after_s
         )
 
     @api.exception_handler(HttpError)

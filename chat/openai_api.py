@@ -17,7 +17,7 @@ from ninja import NinjaAPI
 
 from chat import parts as message_parts
 from chat.answers import is_draining
-from chat.api_errors import add_error_handlers, api_error, error_body
+from chat.api_errors import add_error_handlers, api_error, error_body, status_of
 from chat.asking import AnswerRequest, Sampling
 from chat.engine import engine
 from chat.errors import ShuttingDown
@@ -46,13 +46,6 @@ api = NinjaAPI(
     openapi_url="/openapi.json",
 )
 add_error_handlers(api)
-
-_STATUS = {
-    "context_length_exceeded": 400,
-    "model_not_found": 404,
-    "overloaded": 503,
-    "engine_closed": 503,
-}
 
 
 @api.get("/models")
@@ -156,7 +149,7 @@ class _Completion:
                         if self.data.stream_options and self.data.stream_options.include_usage:
                             yield self._frame([], usage=_usage(usage))
                     case Failed(code=code, message=message) | Refused(code=code, message=message):
-                        body = error_body(_STATUS.get(code, 500), code, message)
+                        body = error_body(status_of(code), code, message)
                         yield f"data: {dumps(body)}\n\n"
         yield "data: [DONE]\n\n"
 
@@ -196,8 +189,9 @@ async def _chained(
 def _error_response(end: Failed | Refused) -> HttpResponse:
     retry_after_s = end.retry_after_s if isinstance(end, Failed) else None
     param = "messages" if end.code == "context_length_exceeded" else None
-    status = _STATUS.get(end.code, 500)
-    return api_error(status, end.code, end.message, param=param, retry_after_s=retry_after_s)
+    return api_error(
+        status_of(end.code), end.code, end.message, param=param, retry_after_s=retry_after_s
+    )
 
 
 def _chat_message(message: ChatMessageIn) -> ChatMessage:
