@@ -71,7 +71,11 @@ urlpatterns = [
     path("signup/", limited("signup")(SignupView.as_view()), name="account_signup"),
     path("logout/", views.logout, name="account_logout"),
     path("inactive/", views.account_inactive, name="account_inactive"),
-    path("password/change/", views.password_change, name="account_change_password"),
+    path(
+        "password/change/",
+        limited("password_change")(views.password_change),  # it asks for the old one
+        name="account_change_password",
+    ),
     path("password/set/", views.password_set, name="account_set_password"),
     path("reauthenticate/", limited("login")(views.reauthenticate), name="account_reauthenticate"),
 ]

@@ -24,6 +24,7 @@ def _address_and_login(group: str, request: HttpRequest) -> str:
 
 LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
     "login": [("ip", "120/m"), (_address_and_login, "10/5m")],
+    "password_change": [("user", "10/5m")],
     "signup": [("ip", "120/10m")],
     "password_reset": [("ip", "10/10m")],
     "setup": [("ip", "60/m")],

@@ -154,7 +154,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 
 # --- cookies -----------------------------------------------------------------------------------
 
-SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+SESSION_ENGINE = "webapp.sessions"
 SESSION_COOKIE_NAME = "__Host-vitrine_session" if HTTPS else "vitrine_session"
 SESSION_COOKIE_AGE = ACCOUNT_SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS

@@ -4,9 +4,11 @@ import re
 
 import pytest
 from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from tests.conftest import PASSWORD
 from webapp.models import Tier, User
+from webapp.sessions import SessionStore
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -122,6 +124,31 @@ def test_guessing_a_password_ends_in_429_with_retry_after(client: Client, alice:
     response = client.post(LOGIN, {"login": alice.email, "password": PASSWORD})
     assert response.status_code == 429
     assert 1 <= int(response.headers["Retry-After"]) <= 300
+
+
+def test_guessing_the_old_password_of_a_stolen_session_ends_as_well(
+    client: Client, alice: User
+) -> None:
+    client.force_login(alice)
+    form = {"password1": "a new horse 42", "password2": "a new horse 42"}
+    path = "/accounts/password/change/"
+    codes = [
+        client.post(path, {"oldpassword": f"guess {n}", **form}).status_code for n in range(11)
+    ]
+    assert codes == [200] * 10 + [429]
+
+
+def test_a_session_is_read_while_redis_is_away(
+    client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(alice)
+
+    def away(*_: object, **__: object) -> None:
+        raise RedisConnectionError("away")
+
+    for method in ("get", "set", "aget", "aset"):
+        monkeypatch.setattr(f"django.core.cache.backends.redis.RedisCache.{method}", away)
+    assert SessionStore(client.session.session_key).load()["_auth_user_id"] == str(alice.pk)
 
 
 def test_a_guesser_locks_nobody_else_out(client: Client, alice: User) -> None:

@@ -14,7 +14,7 @@ _NEEDED_SOON = (
     "chat.routing",
     "psycopg_pool",
     "redis.asyncio",
-    "django.contrib.sessions.backends.cached_db",
+    "webapp.sessions",
     "django.template.loader_tags",
     "webapp.templatetags.importmap",
     "autobahn.websocket.protocol",
