@@ -20,6 +20,8 @@ import { ConversationStore } from "./conversation-store.js";
 import { Emitter } from "./emitter.js";
 import { hasEnded } from "./run-state.js";
 
+const TOO_LARGE = { code: "too_large", message: "The message is too long to be sent." };
+
 export class ChatSession extends Emitter {
   /** @type {ConversationStore} */
   store = new ConversationStore(null);
@@ -55,6 +57,7 @@ export class ChatSession extends Emitter {
     socket.on("conversation.changed", (frame) => this.#changed(frame));
     socket.on("conversation.deleted", ({ id }) => this.emit("deleted", id));
     socket.on("error", (frame) => this.#error(frame));
+    socket.on("too-large", () => this.#notUnderstood(TOO_LARGE));
   }
 
   // --- actions -----------------------------------------------------------------------------

@@ -23,6 +23,7 @@ const ACK_EVERY_MS = 250;
 const PING_AFTER_MS = 20_000;
 const PONG_WITHIN_MS = 8_000;
 const CLOSED_BY_SIGN_OUT = 4401;
+const CLOSED_AS_TOO_LARGE = 1009;
 
 export class ChatSocket extends Emitter {
   /** @type {SocketState} */
@@ -143,7 +144,6 @@ export class ChatSocket extends Emitter {
   }
 
   #opened() {
-    this.#attempts = 0;
     this.#unfollowed.clear();
     this.#expectWord();
     this.#enter("open");
@@ -156,6 +156,8 @@ export class ChatSocket extends Emitter {
   #heard(data) {
     this.#expectWord();
     const frame = /** @type {Frame} */ (JSON.parse(data));
+    // Not when it opens: a server that accepts and hangs up at once is left alone for longer and longer.
+    if (frame.type === "hello") this.#attempts = 0;
     this.emit(frame.type, frame);
   }
 
@@ -183,6 +185,7 @@ export class ChatSocket extends Emitter {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#clear("ping");
+    if (code === CLOSED_AS_TOO_LARGE) this.emit("too-large");
     if (code === CLOSED_BY_SIGN_OUT) {
       this.#enter("signed-out");
       return;

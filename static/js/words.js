@@ -58,7 +58,8 @@ export function footerLine({ model, usage, timings, resumed }) {
   const words = [model];
   if (usage?.completion_tokens) words.push(count(usage.completion_tokens, "token"));
   if (timings?.ttft_ms) words.push(`${seconds(timings.ttft_ms / 1000)} to first`);
-  if (usage?.completion_tokens && timings?.decode_ms) {
+  // After an interruption the time is that of the last process only, and the tokens are all.
+  if (usage?.completion_tokens && timings?.decode_ms && !resumed) {
     words.push(`${rate(usage.completion_tokens / (timings.decode_ms / 1000))}`);
   }
   if (resumed) words.push("resumed after an interruption");

@@ -47,8 +47,13 @@ export function fakeNetwork() {
     close() {
       this.closed = true;
     }
-    opens() {
+    /** The line is there, and the server has not said a word yet. */
+    connects() {
       this.onopen();
+    }
+    opens() {
+      this.connects();
+      this.says({ type: "hello", models: [] });
     }
     says(frame) {
       this.onmessage({ data: JSON.stringify(frame) });

@@ -341,6 +341,19 @@ test("a message that the server cannot read comes back, and is not sent again", 
   assert.equal(network.last.heard("message.send").length, 0);
 });
 
+test("a message that the line itself does not carry comes back, and is not sent again", () => {
+  const { clock, network, session } = start();
+  const rejected = [];
+  session.on("rejected", ({ text, error }) => rejected.push([text, error.code]));
+  session.send({ text: "a whole library", model: null, clientId: "x" });
+  network.last.drops(1009);
+  assert.deepEqual(rejected, [["a whole library", "too_large"]]);
+  assert.equal(session.store.isBusy, false);
+  clock.pass(500);
+  network.last.opens();
+  assert.equal(network.last.heard("message.send").length, 0);
+});
+
 test("a refused message names its chat, also when another is shown", () => {
   const { network, session } = start();
   const rejected = [];

@@ -28,10 +28,14 @@ test("waits twice as long after each failure, up to half a minute", () => {
   assert.equal(network.sockets.length, 10);
 });
 
-test("a connection that opened starts the waits over", () => {
+test("a server that greets starts the waits over, one that hangs up at once does not", () => {
   const { clock, network, socket } = start();
   network.last.drops();
   clock.pass(500);
+  network.last.connects();
+  network.last.drops(4429);
+  assert.equal(socket.retryAt - clock.now, 1000);
+  clock.pass(1000);
   network.last.opens();
   network.last.drops();
   assert.equal(socket.retryAt - clock.now, 500);
