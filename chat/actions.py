@@ -189,5 +189,9 @@ def delete(user: Any, conversation_id: object) -> UUID:
     """Delete a conversation with its messages and runs. Raises NotFound."""
     conversation = conversation_for(user, as_uuid(conversation_id))
     deleted_id = conversation.pk
-    conversation.delete()
+    with transaction.atomic():
+        # Their writers wait, and find nothing to write to. An event that came in between the
+        # deletion of the events and that of its run would make the whole deletion fail.
+        list(conversation.generations.select_for_update().values_list("pk"))
+        conversation.delete()
     return deleted_id

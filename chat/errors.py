@@ -4,6 +4,7 @@ ChatError
 ├── NotFound            no such row, or somebody else's: the same answer
 ├── Conflict            somebody else was faster
 ├── BadFrame            a socket frame that is not understood
+├── BadCursor           a place in a list that is none
 ├── SignedOut           the session or the account has ended since
 ├── TooManyRuns         the tier's concurrent answers are used up
 └── ShuttingDown        no new answers while the server drains
@@ -33,6 +34,13 @@ class Conflict(ChatError):
 
 class BadFrame(ChatError):
     code = "bad_frame"
+
+
+class BadCursor(ChatError):
+    code = "bad_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("The cursor is none that a list has given.")
 
 
 class SignedOut(ChatError):

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 
 from chat import access, prompt
+from chat.errors import BadCursor
 from chat.models import Conversation, Message, MessageStatus, Role
 from inference import ChatMessage
 
@@ -24,17 +26,31 @@ class ConversationPage:
 
 
 def conversation_page(user: Any, cursor: str = "") -> ConversationPage:
-    """The page behind a cursor, from the newest on without one. Raises NotFound."""
+    """The page behind a cursor, from the newest on without one. Raises BadCursor."""
     rows = access.conversations_of(user)
     if cursor:
-        last = access.conversation_for(user, cursor)
+        updated_at, last_id = _read_cursor(cursor)
         # The id decides between conversations that were changed in the same moment.
-        rows = rows.filter(
-            Q(updated_at__lt=last.updated_at) | Q(updated_at=last.updated_at, id__lt=last.pk)
-        )
+        rows = rows.filter(Q(updated_at__lt=updated_at) | Q(updated_at=updated_at, id__lt=last_id))
     page = list(rows[: PAGE_SIZE + 1])
     is_last = len(page) <= PAGE_SIZE
-    return ConversationPage(page[:PAGE_SIZE], None if is_last else str(page[PAGE_SIZE - 1].pk))
+    return ConversationPage(page[:PAGE_SIZE], None if is_last else _cursor(page[PAGE_SIZE - 1]))
+
+
+def _cursor(last: Conversation) -> str:
+    """A place between two conversations, which may be changed or deleted meanwhile."""
+    return f"{last.updated_at.isoformat()}~{last.pk}"
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        updated_at, last_id = cursor.split("~")
+        place = datetime.fromisoformat(updated_at), UUID(last_id)
+    except ValueError:
+        raise BadCursor from None
+    if place[0].tzinfo is None:
+        raise BadCursor
+    return place
 
 
 def all_messages(conversation: Conversation) -> list[Message]:
