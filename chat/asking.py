@@ -14,7 +14,7 @@ from inference import ChatMessage, Priority
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """What a caller asked for; None is the model's own default."""
+    """What a caller asked for; None is the model's own default. See `SamplingParams`."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -23,6 +23,14 @@ class Sampling:
     min_p: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    ignore_eos: bool = False
+    min_tokens: int = 0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float | None = None
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    num_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ socket and the REST API frame them. A `Phase` is a status for the eye: it is nev
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from inference import TokenLogprob
+
 PartKind = Literal["text", "reasoning"]
 PhaseKind = Literal["loading", "queued", "prefill", "decode", "tool"]
 
@@ -52,12 +54,14 @@ class Delta:
     """New text of one part, beginning `offset` characters into all the text of that part kind.
 
     `ids` are the tokens behind it. The text may be empty while markup of a tool call is written.
+    `logprobs` are theirs, for a caller who asked; the durable log keeps none.
     """
 
     text: str
     offset: int
     part: PartKind = "text"
     ids: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
     kind: Literal["delta"] = "delta"
 
 
@@ -146,6 +150,7 @@ class Failed:
     code: str
     message: str
     retry_after_s: float | None = None
+    param: str | None = None
     kind: Literal["failed"] = "failed"
 
 
@@ -166,12 +171,13 @@ _CLASSES: dict[str, type[LogEvent]] = {
     "failed": Failed,
 }
 _NESTED = {"usage": RunUsage, "timings": RunTimings}
-_SERVER_ONLY = ("prompt_ids", "ids")
+_NOT_LOGGED = ("prompt_ids", "logprobs")
+_SERVER_ONLY = (*_NOT_LOGGED, "ids")
 
 
 def to_payload(event: LogEvent) -> dict[str, Any]:
     """The event as JSON for the durable log: with token ids, without the prompt's."""
-    return _shallow(event, leave_out=("prompt_ids",))
+    return _shallow(event, leave_out=_NOT_LOGGED)
 
 
 def from_payload(payload: dict[str, Any]) -> LogEvent:

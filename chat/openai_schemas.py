@@ -6,31 +6,48 @@ from ninja import Schema
 from pydantic import ConfigDict, Field, model_validator
 
 Text = Annotated[str, Field(max_length=1_000_000)]
+TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
+Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
 
 
-class TextPart(Schema):
+class _Strict(Schema):
+    """What is understood is listed; a field that would change the answer and is not yet understood
+    is refused, never ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TextPart(_Strict):
     type: Literal["text"]
     text: Text
 
 
-class FunctionCall(Schema):
+class FunctionCall(_Strict):
     name: str
     arguments: str
 
 
-class ToolCallIn(Schema):
+class ToolCallIn(_Strict):
     id: str
+    index: int | None = None
     type: Literal["function"] = "function"
     function: FunctionCall
 
 
-class ChatMessageIn(Schema):
+class ChatMessageIn(_Strict):
     """One message. Content is a text or a list of text parts."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | list[TextPart] | None = None
     tool_calls: list[ToolCallIn] | None = None
     tool_call_id: str | None = None
+    name: str | None = Field(None, max_length=256)
+    # What an answer of ours or of OpenAI's carries, and clients send back as they got it:
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    function_call: None = None
+    audio: None = None
+    annotations: list[Any] | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> "ChatMessageIn":
@@ -47,29 +64,27 @@ class ChatMessageIn(Schema):
         return self.content or ""
 
 
-class StreamOptions(Schema):
+class StreamOptions(_Strict):
     include_usage: bool = False
 
 
 class FunctionIn(Schema):
     model_config = ConfigDict(extra="allow")
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    strict: Literal[False] | None = None
 
 
-class ToolIn(Schema):
+class ToolIn(_Strict):
     type: Literal["function"]
     function: FunctionIn
 
 
-class ResponseFormat(Schema):
+class ResponseFormat(_Strict):
     type: str = "text"
 
 
-class ChatCompletionIn(Schema):
-    """What is understood is listed here; a field that would change the answer and is not yet
-    understood is refused, never ignored."""
-
-    model_config = ConfigDict(extra="forbid")
+class ChatCompletionIn(_Strict):
+    """The whole body."""
 
     model: str
     messages: list[ChatMessageIn] = Field(min_length=1, max_length=10_000)
@@ -86,13 +101,18 @@ class ChatCompletionIn(Schema):
     tools: list[ToolIn] | None = Field(None, max_length=128)
     tool_choice: Literal["auto", "none"] | None = None
     user: str | None = None
+    n: int | None = Field(None, ge=1, le=16)
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(None, ge=0, le=20)
+    presence_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
+    frequency_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
+    logit_bias: dict[TokenId, Bias] | None = Field(None, max_length=1024)
+    # Of vLLM's and llama.cpp's dialect:
+    repetition_penalty: float | None = Field(None, ge=0.01, le=100, allow_inf_nan=False)
+    min_tokens: int | None = Field(None, ge=0, le=1_000_000)
+    stop_token_ids: list[int] | None = Field(None, max_length=64)
+    ignore_eos: bool | None = None
     # Understood only as far as they change nothing:
-    n: Literal[1] | None = None
-    logprobs: Literal[False] | None = None
-    top_logprobs: Literal[0] | None = None
-    presence_penalty: float | None = Field(None, ge=0, le=0)
-    frequency_penalty: float | None = Field(None, ge=0, le=0)
-    logit_bias: dict[str, float] | None = Field(None, max_length=0)
     response_format: ResponseFormat | None = None
     parallel_tool_calls: Literal[True] | None = None
     modalities: list[Literal["text"]] | None = Field(None, max_length=1)
@@ -111,7 +131,13 @@ class ChatCompletionIn(Schema):
             not s or len(s) > 500 for s in self.stop_strings
         ):
             raise ValueError("stop: at most 4 strings of 1 to 500 characters")
+        if self.top_logprobs and not self.logprobs:
+            raise ValueError("top_logprobs: needs logprobs to be true")
         return self
+
+    @property
+    def biases(self) -> tuple[tuple[int, float], ...]:
+        return tuple((int(token), bias) for token, bias in (self.logit_bias or {}).items())
 
     @property
     def stop_strings(self) -> list[str]:

@@ -17,8 +17,8 @@ from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.engine import engine
 from chat.events import Delta, Event, Failed, LogEvent, Phase, Started, ToolCall, ToolResult
 from chat.tools import Tool, run_tool
-from chat.turn import Turn
-from inference import EngineError, Overloaded
+from chat.turn import MAX_TURNS, Turn
+from inference import EngineError, InvalidParameter, Overloaded
 
 _num_active = 0
 
@@ -38,7 +38,8 @@ async def answer(
                 yield event
     except EngineError as error:
         retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
-        yield Failed(error.code, str(error), retry_after_s)
+        param = error.param if isinstance(error, InvalidParameter) else None
+        yield Failed(error.code, str(error), retry_after_s, param)
     finally:
         _num_active -= 1
 
@@ -66,8 +67,9 @@ async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Eve
                 yield state.stopped()
                 return
             calls = turn.calls
-            if not calls or not tools:
-                yield state.finished("tool_calls" if calls else turn.end.reason)
+            # In the last turn no tools were offered; a model that calls all the same is not heard.
+            if not calls or not tools or state.turn_index >= MAX_TURNS - 1:
+                yield state.finished("tool_calls" if calls and not tools else turn.end.reason)
                 return
             _remember(state, turn.logged)
         async with aclosing(_run_tools(state, control, tools, calls)) as events:

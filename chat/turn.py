@@ -21,12 +21,14 @@ from inference import (
     GenerateRequest,
     Loading,
     Prefill,
+    PromptLogprobs,
     Queued,
     Reasoning,
     SamplingParams,
     Segment,
     Text,
     Timings,
+    TokenLogprob,
     Tokens,
     Update,
     Usage,
@@ -68,7 +70,7 @@ class Turn:
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids
-            parser.feed(self.tokenizer.replay(output_ids, params.stop))
+            parser.feed(self.tokenizer.replay(output_ids, params.stop, params.min_tokens))
         else:
             yield self._log(self._started(params, prompt_ids))
         if self.control.is_stopped:
@@ -89,40 +91,52 @@ class Turn:
                 return [Phase("queued", position=position, wait_s=wait_s)]
             case Prefill(done, total, cached):
                 return [Phase("prefill", done=done, total=total, cached=cached)]
-            case Tokens(text, ids, num_output, tokens_per_s):
+            case PromptLogprobs():
+                return []
+            case Tokens(text, ids, num_output, tokens_per_s, logprobs):
                 decode = Phase("decode", tokens=num_output, tokens_per_s=tokens_per_s)
-                return [*self._show(parser.feed(text), ids), decode]
+                return [*self._show(parser.feed(text), ids, logprobs), decode]
             case EngineFinished():
                 self.end = update
                 return [*self._show(parser.finish(), ())]
-            case EngineFailed(code, message, retry_after_s):
-                return [Failed(code, message, retry_after_s)]
+            case EngineFailed(code, message, retry_after_s, param):
+                return [Failed(code, message, retry_after_s, param)]
 
     # --- what the model writes ------------------------------------------------------------------
 
-    def _show(self, segments: list[Segment], ids: tuple[int, ...]) -> list[LogEvent]:
+    def _show(
+        self,
+        segments: list[Segment],
+        ids: tuple[int, ...],
+        logprobs: tuple[TokenLogprob, ...] = (),
+    ) -> list[LogEvent]:
         """Segments as events. The first delta carries the ids, if need be with an empty text."""
         events: list[LogEvent] = []
         if ids and not (segments and isinstance(segments[0], Text | Reasoning)):
-            events.append(self._delta("text", "", ids))
-            ids = ()
+            segments = [Text(""), *segments]
         for segment in segments:
             match segment:
                 case Text(text):
-                    events.append(self._delta("text", text, ids))
+                    events.append(self._delta("text", text, ids, logprobs))
                 case Reasoning(text):
-                    events.append(self._delta("reasoning", text, ids))
+                    events.append(self._delta("reasoning", text, ids, logprobs))
                 case Call(name, arguments):
                     call_id = f"call_{secrets.token_hex(8)}"
                     call = ToolCall(call_id, storable(name), storable(arguments))
                     self.calls.append(call)
                     events.append(self._log(call))
-            ids = ()
+            ids, logprobs = (), ()
         return events
 
-    def _delta(self, part: PartKind, text: str, ids: tuple[int, ...]) -> LogEvent:
+    def _delta(
+        self,
+        part: PartKind,
+        text: str,
+        ids: tuple[int, ...],
+        logprobs: tuple[TokenLogprob, ...],
+    ) -> LogEvent:
         text = storable(text)
-        delta = Delta(text, self.state.num_chars[part], part, ids)
+        delta = Delta(text, self.state.num_chars[part], part, ids, logprobs)
         self.state.num_chars[part] += len(text)
         if text:
             self.state.wrote_text()
@@ -147,7 +161,11 @@ class Turn:
         asked = request.sampling.max_tokens
         reserve = min(asked, limit // 2) if asked else limit // 4
         self.state.messages, ids = await off_loop(
-            prompt.fit, self.state.messages, self._encode, limit - reserve
+            prompt.fit,
+            self.state.messages,
+            self._encode,
+            limit - reserve,
+            max_context_tokens=limit,
         )
         return ids
 
@@ -175,8 +193,16 @@ class Turn:
             temperature=default.temperature if asked.temperature is None else asked.temperature,
             top_p=default.top_p if asked.top_p is None else asked.top_p,
             top_k=default.top_k if asked.top_k is None else asked.top_k,
-            min_p=asked.min_p or 0.0,
+            min_p=default.min_p if asked.min_p is None else asked.min_p,
             stop=asked.stop,
+            stop_token_ids=asked.stop_token_ids,
+            ignore_eos=asked.ignore_eos,
+            min_tokens=asked.min_tokens,
+            presence_penalty=asked.presence_penalty,
+            frequency_penalty=asked.frequency_penalty,
+            repetition_penalty=asked.repetition_penalty or default.repetition_penalty,
+            logit_bias=asked.logit_bias,
+            num_logprobs=asked.num_logprobs,
         )
 
     def _started(self, params: SamplingParams, prompt_ids: tuple[int, ...]) -> Started:

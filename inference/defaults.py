@@ -16,6 +16,8 @@ class SamplingDefaults:
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
 
 
 def read_sampling_defaults(path: Path) -> SamplingDefaults:
@@ -25,12 +27,18 @@ def read_sampling_defaults(path: Path) -> SamplingDefaults:
     except (OSError, ValueError):
         return SamplingDefaults()
     if values.get("do_sample") is False:
-        return SamplingDefaults(temperature=0.0)
+        return SamplingDefaults(temperature=0.0, repetition_penalty=_repetition_penalty(values))
     return SamplingDefaults(
         temperature=float(values.get("temperature") or 1.0),
         top_p=float(values.get("top_p") or 1.0),
         top_k=int(values.get("top_k") or 0),
+        min_p=float(values.get("min_p") or 0.0),
+        repetition_penalty=_repetition_penalty(values),
     )
+
+
+def _repetition_penalty(values: dict[str, Any]) -> float:
+    return float(values.get("repetition_penalty") or 1.0)
 
 
 def read_context_tokens(path: Path) -> int:

@@ -7,15 +7,18 @@ from tokenizers.decoders import DecodeStream
 
 
 class Detokenizer:
-    """The text of one answer.
+    """The text of one answer. A stop string has no effect within the first `min_tokens`.
 
     Resuming an answer means feeding all its old ids into a new Detokenizer and dropping the text:
     priming DecodeStream with ids instead gives other text when the cut lies inside a character
     (measured: 25 of 59 cuts wrong).
     """
 
-    def __init__(self, tokenizer: Tokenizer, stop: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), *, min_tokens: int = 0
+    ) -> None:
         self._tokenizer = tokenizer
+        self._num_unstoppable = min_tokens
         self._stream = DecodeStream(skip_special_tokens=False)
         self._stop = StopStrings(stop)
 
@@ -26,8 +29,12 @@ class Detokenizer:
 
     def feed(self, ids: Iterable[int]) -> str:
         """The text that these ids add and that may be shown."""
-        text = "".join(self._step(token_id) for token_id in ids)
-        return self._stop.feed(text)
+        shown = ""
+        for token_id in ids:
+            text = self._step(token_id)
+            self._num_unstoppable -= 1
+            shown += text if self._num_unstoppable >= 0 else self._stop.feed(text)
+        return shown
 
     def finish(self) -> str:
         """What was held back. An unfinished character at the very end is dropped."""

@@ -7,9 +7,12 @@ from time import monotonic
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from inference.checks import check_request
 from inference.detokenizer import Detokenizer
-from inference.errors import ContextTooLong, Overloaded, RequestError
+from inference.errors import InvalidParameter, Overloaded, RequestError
 from inference.kv_cache import SlabKV
+from inference.logits import shaped
+from inference.logprobs import logprobs_of
 from inference.messages import (
     EngineStats,
     Failed,
@@ -17,11 +20,13 @@ from inference.messages import (
     FinishReason,
     GenerateRequest,
     Prefill,
+    PromptLogprobs,
     StepFrame,
+    TokenLogprob,
     Tokens,
     Update,
 )
-from inference.model_runner import ModelRunner
+from inference.model_runner import ModelRunner, StepResult
 from inference.sampler import sample
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
@@ -56,14 +61,21 @@ class EngineLoop:
     def submit(self, request: GenerateRequest) -> None:
         """Queue a request, or answer at once why not."""
         try:
-            self._check(request)
+            check_request(
+                request,
+                max_context_tokens=self.kv.max_context_tokens,
+                vocab_size=self.vocab_size,
+            )
         except RequestError as error:
-            self._emit(request.request_id, Failed(error.code, str(error)))
+            param = error.param if isinstance(error, InvalidParameter) else None
+            self._emit(request.request_id, Failed(error.code, str(error), param=param))
             return
         # The host numbers its requests; two of one id would take each other's room in the cache.
         assert request.request_id not in self._detokenizers
         sequence = Sequence(request)
-        detokenizer = Detokenizer(self.tokenizer, request.params.stop)
+        detokenizer = Detokenizer(
+            self.tokenizer, request.params.stop, min_tokens=request.params.min_tokens
+        )
         detokenizer.feed(request.output_ids)
         if detokenizer.matched_stop is not None or self._is_full(sequence):
             self._emit_end(sequence, detokenizer)  # resumed behind its last token
@@ -78,20 +90,6 @@ class EngineLoop:
         sequence = self.scheduler.find(request_id)
         if sequence is not None:
             self._end(sequence, "abort")
-
-    def _check(self, request: GenerateRequest) -> None:
-        num_tokens = len(request.prompt_ids) + len(request.output_ids)
-        if not request.prompt_ids:
-            raise RequestError("The prompt is empty.")
-        if len(request.prompt_ids) >= self.kv.max_context_tokens:
-            raise ContextTooLong(
-                num_prompt_tokens=len(request.prompt_ids),
-                max_context_tokens=self.kv.max_context_tokens,
-            )
-        if not all(0 <= i < self.vocab_size for i in request.prompt_ids + request.output_ids):
-            raise RequestError("The prompt holds token ids that the model does not know.")
-        if num_tokens > self.kv.max_context_tokens:
-            raise RequestError("The resumed answer is longer than the context.")
 
     # --- the step -----------------------------------------------------------------------------
 
@@ -121,7 +119,7 @@ class EngineLoop:
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]
         try:
-            due, logits = self.runner.run(plan)
+            result = self.runner.run(plan)
         except Exception:
             logger.exception("a step of %d sequences failed", len(plan))
             self._run_one_by_one(plan)
@@ -129,7 +127,7 @@ class EngineLoop:
         for sequence in was_prefilling:
             done = min(sequence.num_computed, sequence.num_to_prefill)
             self._emit(sequence.id, Prefill(done, sequence.num_to_prefill, sequence.num_cached))
-        self._advance(due, logits)
+        self._advance(result)
 
     def _run_one_by_one(self, plan: list[tuple[Sequence, int]]) -> None:
         """Find the culprit of a failed step: it fails alone, and its neighbours go on.
@@ -138,25 +136,52 @@ class EngineLoop:
         """
         for sequence, num_tokens in plan:
             try:
-                due, logits = self.runner.run([(sequence, num_tokens)])
+                result = self.runner.run([(sequence, num_tokens)])
             except Exception as error:
                 logger.exception("request %s fails by itself", sequence.id)
                 self._fail(sequence, f"The engine could not run this request: {error}")
             else:
-                self._advance(due, logits)
+                self._advance(result)
 
-    def _advance(self, due: list[Sequence], logits: Tensor) -> None:
+    def _advance(self, result: StepResult) -> None:
+        """Rate prompts, draw a token for every sequence that is due, and act on it."""
+        for sequence, logits in result.prompts:
+            self._rate_prompt(sequence, logits)
+        due, logits = result.due, result.logits
         if not due:
             return
         broken = logits.isnan().any(-1).tolist()
-        ids = sample(logits, [s.request.params for s in due], [len(s.token_ids) for s in due])
+        drawn_from = shaped(logits, due, self.eos_ids)
+        ids = sample(drawn_from, [s.request.params for s in due], [len(s.token_ids) for s in due])
+        rated = self._rated(due, ids, logits)
         for sequence, token_id, is_broken in zip(due, ids, broken, strict=True):
             if is_broken:
                 self._fail(sequence, "The model produced no numbers (NaN) for this prompt.")
             else:
-                self._take(sequence, token_id)
+                self._take(sequence, token_id, rated.get(sequence.id, ()))
 
-    def _take(self, sequence: Sequence, token_id: int) -> None:
+    def _rate_prompt(self, sequence: Sequence, logits: Tensor) -> None:
+        """logits: (tokens, vocab), in front of the next tokens that are not rated yet."""
+        num_top = sequence.request.params.num_prompt_logprobs
+        start = sequence.num_prompt_rated
+        ids = sequence.token_ids[start : start + len(logits)]
+        sequence.num_prompt_rated += len(ids)
+        rated = logprobs_of(logits, ids, num_top or 0)
+        self._emit(sequence.id, PromptLogprobs(start, rated))
+
+    @staticmethod
+    def _rated(
+        due: list[Sequence], ids: list[int], logits: Tensor
+    ) -> dict[str, tuple[TokenLogprob, ...]]:
+        """Log probabilities of the drawn tokens, for those who asked. logits: (due, vocab)."""
+        rated = {}
+        for row, (sequence, token_id) in enumerate(zip(due, ids, strict=True)):
+            num_top = sequence.request.params.num_logprobs
+            if num_top is not None:
+                rated[sequence.id] = logprobs_of(logits[row : row + 1], [token_id], num_top)
+        return rated
+
+    def _take(self, sequence: Sequence, token_id: int, logprobs: tuple[TokenLogprob, ...]) -> None:
         """A sequence has drawn a token: text goes out, and it may be the last one."""
         params = sequence.request.params
         if token_id in params.stop_token_ids or (
@@ -171,7 +196,7 @@ class EngineLoop:
         text = detokenizer.feed([token_id])
         self._emit(
             sequence.id,
-            Tokens(text, (token_id,), sequence.num_output, sequence.tokens_per_s()),
+            Tokens(text, (token_id,), sequence.num_output, sequence.tokens_per_s(), logprobs),
         )
         if detokenizer.matched_stop is not None:
             self._end(sequence, "stop")

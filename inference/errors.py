@@ -66,11 +66,14 @@ class ContextTooLong(RequestError):
 
     code = "context_length_exceeded"
 
-    def __init__(self, *, num_prompt_tokens: int, max_context_tokens: int) -> None:
+    def __init__(
+        self, *, num_prompt_tokens: int, max_context_tokens: int, num_reserved: int = 0
+    ) -> None:
         # langchain recognises an overflow by the words "context_length_exceeded" alone.
+        kept = f", {num_reserved} of them kept for the answer" if num_reserved else ""
         super().__init__(
             f"context_length_exceeded: your messages take {num_prompt_tokens} tokens;"
-            f" the model's context holds {max_context_tokens}."
+            f" the model's context holds {max_context_tokens}{kept}."
         )
         self.num_prompt_tokens = num_prompt_tokens
         self.max_context_tokens = max_context_tokens

@@ -19,7 +19,12 @@ class SamplingParams:
     """How to draw tokens. `seed` is always resolved by the caller, so that a replay draws the same.
 
     `temperature` 0 is greedy. `top_k` 0, `top_p` 1 and `min_p` 0 switch each filter off.
-    `stop` strings end the text in front of them; `stop_token_ids` end it at the id.
+    `stop` strings end the text in front of them; `stop_token_ids` end it at the id; neither does
+    before `min_tokens` are there, and no end of turn is drawn before.
+    `presence_penalty` and `frequency_penalty` count the output, `repetition_penalty` (1: none) the
+    prompt as well. `logit_bias` adds to the logits of single ids.
+    `num_logprobs` asks for the log probability of every drawn token and of so many likely ones,
+    `num_prompt_logprobs` for those of the prompt's tokens; None asks for neither.
     """
 
     max_tokens: int
@@ -31,6 +36,13 @@ class SamplingParams:
     stop: tuple[str, ...] = ()
     stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False
+    min_tokens: int = 0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    num_logprobs: int | None = None
+    num_prompt_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,7 @@ class GenerateRequest:
 
     `output_ids` are tokens of this answer that were emitted before (by a worker that died, or
     before a restart of the web process): generation goes on behind them and emits only what is new.
+    So does the rating of the prompt, behind its first `num_prompt_rated` tokens.
     `user` is the fair-share key, opaque to the engine.
     """
 
@@ -47,6 +60,7 @@ class GenerateRequest:
     prompt_ids: tuple[int, ...]
     params: SamplingParams
     output_ids: tuple[int, ...] = ()
+    num_prompt_rated: int = 1
     user: str = ""
     priority: Priority = "interactive"
 
@@ -69,13 +83,37 @@ class Prefill:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """The natural logarithm of a token's probability, and the likeliest tokens in its place.
+
+    Of the model as it is: before bias, penalties, temperature and filters. `top` descends.
+    """
+
+    token_id: int
+    logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
-    """New tokens. `text` may be empty while a character or a stop string is still open."""
+    """New tokens. `text` may be empty while a character or a stop string is still open.
+
+    `logprobs` has one entry for each of `ids` where they were asked for, else none.
+    """
 
     text: str
     ids: tuple[int, ...]
     num_output: int
     tokens_per_s: float = 0.0
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLogprobs:
+    """How likely the prompt's tokens from `start` on were. The first token of all has none."""
+
+    start: int
+    logprobs: tuple[TokenLogprob, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +147,15 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The last update of a request that could not go on; `code` is an EngineError's."""
+    """The last update of a request that could not go on; `code` is an EngineError's.
+
+    `param` names the parameter that is wrong, where one is.
+    """
 
     code: str
     message: str
     retry_after_s: float | None = None
+    param: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +166,7 @@ class Loading:
     fraction: float
 
 
-Update = Loading | Queued | Prefill | Tokens | Finished | Failed
+Update = Loading | Queued | Prefill | PromptLogprobs | Tokens | Finished | Failed
 """What a request can hear; exactly one `Finished` or `Failed` comes last."""
 
 

@@ -1,5 +1,7 @@
 """One step of the model: a plan of sequences becomes packed tensors and comes back as logits."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
@@ -7,6 +9,20 @@ from inference import attention
 from inference.attention import Span, StepContext
 from inference.kv_cache import SlabKV
 from inference.sequence import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step computed.
+
+    `due` are the sequences that now need a token, `logits` theirs: (sequences, vocab). A sequence
+    in the middle of its prompt gets none. `prompts` are for those who asked how likely their prompt
+    was: logits (tokens, vocab) in front of the next tokens that are not rated yet.
+    """
+
+    due: list[Sequence]
+    logits: Tensor
+    prompts: list[tuple[Sequence, Tensor]]
 
 
 class ModelRunner:
@@ -21,19 +37,20 @@ class ModelRunner:
         self.layers_seen: set[int] = set()
 
     @torch.inference_mode()
-    def run(self, plan: list[tuple[Sequence, int]]) -> tuple[list[Sequence], Tensor]:
-        """Compute the planned tokens and advance `num_computed`.
-
-        Returns the sequences that now need a token, and their logits: (sequences, vocab).
-        A sequence in the middle of its prompt gets none.
-        """
+    def run(self, plan: list[tuple[Sequence, int]]) -> StepResult:
+        """Compute the planned tokens and advance `num_computed`."""
         ids: list[int] = []
         positions: list[int] = []
         spans: list[Span] = []
         last_rows: list[int] = []
+        prompt_rows: list[int] = []
+        prompts: list[tuple[Sequence, range]] = []
         due: list[Sequence] = []
         for sequence, num_tokens in plan:
             start, end = sequence.num_computed, sequence.num_computed + num_tokens
+            if unrated := sequence.unrated_between(start, end):
+                prompts.append((sequence, unrated))
+                prompt_rows += [len(ids) + position - start for position in unrated]
             ids += sequence.token_ids[start:end]
             positions += range(start, end)
             spans.append(Span(sequence.id, start, num_tokens))
@@ -41,10 +58,18 @@ class ModelRunner:
                 due.append(sequence)
                 last_rows.append(len(ids) - 1)
         # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
-        logits = self._forward(ids, positions, spans, last_rows or [len(ids) - 1])
+        rows = last_rows + prompt_rows
+        logits = self._forward(ids, positions, spans, rows or [len(ids) - 1])
         for sequence, num_tokens in plan:
             sequence.num_computed += num_tokens
-        return due, logits[: len(due)]
+        of_prompts = torch.split(
+            logits[len(due) : len(rows)], [len(unrated) for _, unrated in prompts]
+        )
+        return StepResult(
+            due,
+            logits[: len(due)],
+            [(s, own) for (s, _), own in zip(prompts, of_prompts, strict=True)],
+        )
 
     def _forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]

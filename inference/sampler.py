@@ -43,20 +43,20 @@ def _draw(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) ->
     """
     temperature = torch.tensor([[max(p.temperature, 1e-5)] for p in params])
     scaled = logits / temperature
-    log_total = _log_total(scaled)
-    values, ids = _candidates(scaled, min(NUM_CANDIDATES, scaled.shape[1]))
-    keep = _kept(values, log_total, params)
+    totals = log_total(scaled)
+    values, ids = largest(scaled, min(NUM_CANDIDATES, scaled.shape[1]))
+    keep = _kept(values, totals, params)
     drawn = _pick(values, ids, keep, params, positions)
     wide = _reach_behind(values, keep) if values.shape[1] < scaled.shape[1] else []
     if wide:
         wide_params = [params[i] for i in wide]
         values, ids = scaled[wide].sort(dim=-1, descending=True, stable=True)
-        keep = _kept(values, log_total[wide], wide_params)
+        keep = _kept(values, totals[wide], wide_params)
         drawn[wide] = _pick(values, ids, keep, wide_params, [positions[i] for i in wide])
     return drawn
 
 
-def _log_total(scaled: Tensor) -> Tensor:
+def log_total(scaled: Tensor) -> Tensor:
     """The logarithm of each row's sum of exp. scaled: (rows, vocab) -> (rows, 1).
 
     torch splits a lone row among its threads, which rounds otherwise than a row of a batch; so
@@ -66,7 +66,7 @@ def _log_total(scaled: Tensor) -> Tensor:
     return rows.logsumexp(-1, keepdim=True)[: len(scaled)]
 
 
-def _candidates(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
+def largest(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
     """The `num` largest values of each row and their ids, descending; of equals the lower id first.
 
     scaled: (rows, vocab) -> (rows, num) twice. Which of the tokens that equal the last one are in
@@ -96,9 +96,9 @@ def _pick(
     return ids.gather(1, best).squeeze(1)
 
 
-def _kept(values: Tensor, log_total: Tensor, params: Rows[SamplingParams]) -> Tensor:
+def _kept(values: Tensor, totals: Tensor, params: Rows[SamplingParams]) -> Tensor:
     """Which candidates survive top_k, top_p and min_p. values: (rows, candidates) descending."""
-    probs = (values - log_total).exp()
+    probs = (values - totals).exp()
     mass_before = probs.cumsum(-1) - probs
     rank = torch.arange(values.shape[1])
     top_k = torch.tensor([[p.top_k if p.top_k > 0 else values.shape[1]] for p in params])

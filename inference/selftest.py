@@ -167,8 +167,8 @@ def _run_packed(runner: ModelRunner, prompts: list[list[int]]) -> list[tuple[int
                 sequence.token_ids += chunk
                 runner.kv.reserve(sequence.id, len(sequence.token_ids))
                 plan.append((sequence, len(chunk)))
-        due, logits = runner.run(plan)
-        for sequence, row in zip(due, logits, strict=True):
+        result = runner.run(plan)
+        for sequence, row in zip(result.due, result.logits, strict=True):
             checked.append((int(sequence.id), sequence.num_computed - 1, row))
     return checked
 

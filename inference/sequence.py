@@ -1,5 +1,6 @@
 """One sequence in the engine: its tokens, and how far they are computed."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -26,11 +27,14 @@ class Sequence:
     first_token_s: float | None = None
     last_token_s: float | None = None
     reported_position: int = 0
-    aborted: bool = False
+    num_prompt_rated: int = field(init=False)
+    _output_counts: Counter[int] | None = None
+    _prompt_vocabulary: list[int] | None = None
 
     def __post_init__(self) -> None:
         self.token_ids = [*self.request.prompt_ids, *self.request.output_ids]
         self.num_to_prefill = len(self.token_ids)
+        self.num_prompt_rated = self.request.num_prompt_rated
 
     @property
     def id(self) -> str:
@@ -63,6 +67,30 @@ class Sequence:
             self.first_token_s = now_s
         self.last_token_s = now_s
         self.token_ids.append(token_id)
+        if self._output_counts is not None:
+            self._output_counts[token_id] += 1
+
+    def unrated_between(self, start: int, end: int) -> range:
+        """Computed positions whose next token belongs to the prompt and is to be rated still."""
+        if self.request.params.num_prompt_logprobs is None:
+            return range(0)
+        return range(max(start, self.num_prompt_rated - 1), min(end, self.num_prompt - 1))
+
+    # Penalties ask for these at every step; what asks for no penalty never pays for them.
+
+    @property
+    def output_counts(self) -> Counter[int]:
+        """How often each token is in the output, earlier workers' part included."""
+        if self._output_counts is None:
+            self._output_counts = Counter(self.token_ids[self.num_prompt :])
+        return self._output_counts
+
+    @property
+    def prompt_vocabulary(self) -> list[int]:
+        """The ids that the prompt uses, each once."""
+        if self._prompt_vocabulary is None:
+            self._prompt_vocabulary = sorted(set(self.request.prompt_ids))
+        return self._prompt_vocabulary
 
     def tokens_per_s(self) -> float:
         """Decode speed since the first token of this worker; 0 before the second."""

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inference.detokenizer import Detokenizer
-from inference.errors import ModelRefused
+from inference.errors import InvalidParameter, ModelRefused
+from inference.token_bytes import token_bytes
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -65,8 +66,8 @@ class ChatTokenizer:
         """Token ids of a chat, up to where the assistant's answer begins.
 
         A template that knows no system role (Gemma's, say) gets the system message as the beginning
-        of the first user message. Raises ModelRefused when the template rejects that as well; the
-        text is the template's.
+        of the first user message. Raises InvalidParameter, in the template's words, when it rejects
+        that as well; ModelRefused when it fails.
         """
 
         def render(messages: list[ChatMessage]) -> tuple[int, ...]:
@@ -88,9 +89,12 @@ class ChatTokenizer:
             if without_system is not None:
                 with suppress(Exception):
                     return render(without_system)
-            raise ModelRefused(
-                f"The model's chat template refuses these messages: {error}"
-            ) from error
+            # raise_exception() in a template raises just this class: it was meant for the caller.
+            # All else is the template's own fault, one that tries to break out of its sandbox as well.
+            if type(error).__name__ == "TemplateError":
+                problem = f"the model's chat template refuses them: {error}"
+                raise InvalidParameter("messages", problem) from error
+            raise ModelRefused(f"The model's chat template fails: {error}") from error
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text: no control tokens, whatever it contains."""
@@ -107,9 +111,14 @@ class ChatTokenizer:
     def decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids))
 
-    def replay(self, ids: tuple[int, ...], stop: tuple[str, ...] = ()) -> str:
+    def token_bytes(self, token_id: int) -> bytes:
+        """What one token stands for; it may be a part of a character."""
+        return token_bytes(self._tokenizer, token_id)
+
+    def replay(self, ids: tuple[int, ...], stop: tuple[str, ...] = (), min_tokens: int = 0) -> str:
         """The text that a worker has emitted for the ids of an answer, held back text left out."""
-        return Detokenizer(self._tokenizer.backend_tokenizer, stop).feed(ids)
+        detokenizer = Detokenizer(self._tokenizer.backend_tokenizer, stop, min_tokens=min_tokens)
+        return detokenizer.feed(ids)
 
     @cached_property
     def _tiktoken(self) -> "Encoding | None":

@@ -27,6 +27,7 @@ from inference.builtin.template import (
     JINJA,
     segments,
 )
+from inference.token_bytes import byte_alphabet
 
 VOCAB_SIZE = 4096
 """All tokens, the added ones included."""
@@ -85,14 +86,6 @@ def build(tokens: list[str]) -> Tokenizer:
     )
     tokenizer.add_tokens([AddedToken(t, special=False, normalized=False) for t in ADDED_TOKENS])
     return tokenizer
-
-
-def byte_alphabet() -> dict[str, int]:
-    """The character of the byte-level alphabet to its byte. Source: GPT-2's encoder.py."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    shifted = {chr(256 + number): byte for number, byte in enumerate(others)}
-    return {chr(byte): byte for byte in printable} | shifted
 
 
 def rank_lines(tokens: list[str]) -> str:

@@ -3,28 +3,19 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import openai
 import pytest
 
-from tests.sites import Site, email_of, wait_until
+from tests.sites import Site, wait_until
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
-
-
-@pytest.fixture(scope="module")
-def key(chat_site: Site) -> str:
-    chat_site.sign_up("developer").close()
-    return chat_site.create_api_key(email_of("developer"), "--name", "tests")
-
-
-@pytest.fixture
-def client(chat_site: Site, key: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{chat_site.url}/v1", api_key=key, max_retries=0) as client:
-        yield client
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
+}
 
 
 def test_models(client: openai.OpenAI) -> None:
@@ -121,8 +112,26 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ({"max_tokens": 0}, 400, "invalid_value", "max_tokens"),
         ({"max_tokens": 10**12}, 400, "invalid_value", "max_tokens"),
         ({"n": 10**6}, 400, "invalid_value", "n"),
+        ({"n": 0}, 400, "invalid_value", "n"),
         ({"stop": [""]}, 400, "invalid_value", None),
-        ({"logprobs": True}, 400, "invalid_value", "logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, 400, "invalid_value", "top_logprobs"),
+        ({"top_logprobs": 2}, 400, "invalid_value", None),
+        ({"presence_penalty": 2.1}, 400, "invalid_value", "presence_penalty"),
+        ({"repetition_penalty": 0}, 400, "invalid_value", "repetition_penalty"),
+        ({"logit_bias": {"x": 1}}, 400, "invalid_value", None),
+        ({"logit_bias": {"1": 101}}, 400, "invalid_value", None),
+        ({"logit_bias": {str(i): 1 for i in range(2000)}}, 400, "invalid_value", "logit_bias"),
+        ({"logit_bias": {"999999": 1}}, 400, "invalid_parameter", "logit_bias"),
+        ({"stop_token_ids": [-1]}, 400, "invalid_parameter", "stop_token_ids"),
+        ({"min_tokens": 5, "max_tokens": 3}, 400, "invalid_parameter", "min_tokens"),
+        ({"messages": [{**HELLO[0], "weight": 1}]}, 400, "invalid_value", "messages.0.weight"),
+        ({"tools": [{**TOOL, "strict": True}]}, 400, "invalid_value", None),
+        (
+            {"tools": [{**TOOL, "function": {**TOOL["function"], "strict": True}}]},
+            400,
+            "invalid_value",
+            "tools.0.function.strict",
+        ),
         ({"seed": 2**70}, 400, "invalid_value", "seed"),
         ({"functions": []}, 400, "invalid_value", "functions"),
         ({"reasoning_effort": "high"}, 400, "invalid_value", "reasoning_effort"),
@@ -171,6 +180,13 @@ def test_no_json_is_a_400(chat_site: Site, key: str, body: str) -> None:
     assert response.json()["error"]["type"] == "invalid_request_error"
 
 
+def test_an_answer_sent_back_as_it_came_is_understood(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(model="short", messages=HELLO, max_tokens=5)
+    said = answer.choices[0].message.model_dump()
+    again: list[Any] = [{**HELLO[0], "name": "Eve"}, said, *HELLO]
+    client.chat.completions.create(model="short", messages=again, max_tokens=5)
+
+
 def test_a_wrong_key_is_a_401(chat_site: Site) -> None:
     response = _post(chat_site, "vt_wrong", "{}")
     assert response.status_code == 401
@@ -179,10 +195,6 @@ def test_a_wrong_key_is_a_401(chat_site: Site) -> None:
 
 def test_tools_of_the_caller_are_shown_to_the_model(client: openai.OpenAI) -> None:
     """A random model calls nothing; the template has to take schemas, calls and results."""
-    tool: Any = {
-        "type": "function",
-        "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
-    }
     messages: list[Any] = [
         *HELLO,
         {
@@ -195,7 +207,10 @@ def test_tools_of_the_caller_are_shown_to_the_model(client: openai.OpenAI) -> No
         {"role": "tool", "tool_call_id": "1", "content": "rain"},
     ]
     completion = client.chat.completions.create(
-        model="endless", messages=messages, tools=[tool], max_tokens=3
+        model="endless",
+        messages=messages,
+        tools=[TOOL],  # type: ignore[list-item]
+        max_tokens=3,
     )
     assert completion.choices[0].message.tool_calls is None
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from inference import (
     GenerateRequest,
     Loading,
     Prefill,
+    PromptLogprobs,
     Queued,
     SamplingParams,
+    TokenLogprob,
     Tokens,
     UnknownModel,
     Update,
@@ -110,6 +113,61 @@ async def test_a_stop_string_ends_the_text_in_front_of_it(engine: Engine) -> Non
     updates = await _run(engine, _request("cut", PROMPTS[2], stop=(stop,), **params))
     assert _text(updates) == whole[: whole.index(stop)]
     assert (_end(updates).reason, _end(updates).stop) == ("stop", stop)
+
+
+async def test_a_model_pulled_meanwhile_is_there(tiny_model: Path, tmp_path: Path) -> None:
+    engine = Engine(replace(engine_config(tiny_model), models_dir=tmp_path))
+    before = [state.spec.name for state in engine.models()]
+    shutil.copytree(tiny_model, tmp_path / "org" / "late")
+    assert [state.spec.name for state in engine.models()] == [*before, "org/late"]
+    await engine.close()
+
+
+async def test_prompt_log_probabilities_come_whole_over_chunks(engine: Engine) -> None:
+    """Each prompt token but the first is rated once, as one plain forward would rate it."""
+    rated: list[TokenLogprob] = []
+    request = _request("r", PROMPTS[3], num_prompt_logprobs=2, num_logprobs=0, max_tokens=3)
+    updates = await _run(engine, request)
+    for update in updates:
+        if isinstance(update, PromptLogprobs):
+            assert update.start == 1 + len(rated)
+            rated += update.logprobs
+    assert [r.token_id for r in rated] == list(PROMPTS[3][1:])
+    assert {len(r.top) for r in rated} == {2}
+    # Asked as an answer, the same tokens are as likely: the model is one.
+    tail = PROMPTS[3][-1]
+    bias = ((tail, 100.0),)
+    again = _request("s", PROMPTS[3][:-1], num_logprobs=0, logit_bias=bias, max_tokens=1)
+    (drawn,) = [r for u in await _run(engine, again) if isinstance(u, Tokens) for r in u.logprobs]
+    assert drawn.token_id == tail
+    assert drawn.logprob == pytest.approx(rated[-1].logprob, abs=1e-4)
+
+
+async def test_penalties_go_on_after_a_death(engine: Engine) -> None:
+    """Counts, least length and ratings follow from what was emitted, so the next worker has them."""
+    params = {
+        "frequency_penalty": 1.5,
+        "min_tokens": 30,
+        "num_logprobs": 1,
+        "num_prompt_logprobs": 0,
+        "max_tokens": 40,
+    }
+    calm = await _run(engine, _request("calm", PROMPTS[1], **params))
+    updates: list[Update] = []
+    async for update in engine.generate(_request("shaken", PROMPTS[1], **params)):
+        updates.append(update)
+        if len(_ids(updates)) == 12 and isinstance(update, Tokens):
+            pid = engine.worker_pid("tiny")
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+    assert _ids(updates) == _ids(calm)
+    for kind in (Tokens, PromptLogprobs):
+        first, second = (
+            [r.token_id for u in story if isinstance(u, kind) for r in u.logprobs]
+            for story in (calm, updates)
+        )
+        assert first == second
+    assert _end(updates).timings.decode_ms > 0
 
 
 async def test_leaving_the_iterator_frees_the_engine(engine: Engine) -> None:

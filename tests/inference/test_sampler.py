@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import SamplingParams
-from inference.sampler import NUM_CANDIDATES, _log_total, gumbel_noise, sample
+from inference.sampler import NUM_CANDIDATES, gumbel_noise, log_total, sample
 
 VOCAB = 1000
 
@@ -144,8 +144,8 @@ def test_a_row_adds_up_alone_as_in_a_batch() -> None:
     num_threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        together = _log_total(logits)
-        alone = torch.cat([_log_total(row[None]) for row in logits])
+        together = log_total(logits)
+        alone = torch.cat([log_total(row[None]) for row in logits])
     finally:
         torch.set_num_threads(num_threads)
     assert torch.equal(alone, together)
