@@ -27,9 +27,12 @@ class Engine:
 
     def refresh(self) -> None:
         """Look for models again: one may have been pulled since."""
-        for name, spec in discover(self.config).items():
-            if name not in self._hosts:
-                self._hosts[name] = WorkerHost(spec, self.config, self._announce)
+        found = discover(self.config)
+        added = [name for name in found if name not in self._hosts]
+        for name in added:
+            self._hosts[name] = WorkerHost(found[name], self.config, self._announce)
+        if added:
+            self._announce()
 
     @property
     def default_model(self) -> str:
@@ -37,7 +40,8 @@ class Engine:
         return self.config.default_model or next(iter(self._hosts))
 
     def models(self) -> list[ModelState]:
-        """Every model of the catalogue and how it stands."""
+        """Every model of the catalogue and how it stands, those pulled a moment ago included."""
+        self.refresh()
         return [
             host.as_state(is_default=name == self.default_model)
             for name, host in self._hosts.items()

@@ -8,14 +8,10 @@ it is given up, and rests before the next request may try again.
 
 import asyncio
 import logging
-import os
-import socket
-import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from time import monotonic
 
 from inference.catalog import ModelSpec, ModelState, State
@@ -30,6 +26,7 @@ from inference.messages import (
     LoadFailed,
     Loading,
     ModelInfo,
+    PromptLogprobs,
     Ready,
     Shutdown,
     StepFrame,
@@ -40,13 +37,13 @@ from inference.messages import (
     Usage,
     WorkerSetup,
 )
+from inference.worker_process import bury, log_words_of, spawn
 
 logger = logging.getLogger(__name__)
 MAX_DEATHS = 2  # of workers with the same request on board
 MAX_FAILED_LOADS = 3  # workers in a row that died before they were ready
 REST_S = 60.0  # after so many: a load that the kernel kills for its memory hurts the whole machine
 _wire_numbers = count(1)
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,10 +58,12 @@ class _Flight:
     wire_id: str = field(init=False)
     updates: "asyncio.Queue[Update]" = field(default_factory=asyncio.Queue)
     output_ids: list[int] = field(default_factory=list)
+    num_prompt_rated: int = 1
     num_deaths: int = 0
     aborted: bool = False
     ended: bool = False
     since_s: float = field(default_factory=monotonic)
+    first_token_s: float | None = None
 
     def __post_init__(self) -> None:
         self.wire_id = f"{self.request.request_id}#{next(_wire_numbers)}"
@@ -74,8 +73,25 @@ class _Flight:
             return  # a reader may take its time, and news of the worker is not for it any more
         if isinstance(update, Tokens):
             self.output_ids += update.ids
+            self.first_token_s = self.first_token_s or monotonic()
+        elif isinstance(update, PromptLogprobs):
+            self.num_prompt_rated = update.start + len(update.logprobs)
+        elif isinstance(update, Finished) and self.num_deaths:
+            update = replace(update, timings=self._timings(update.timings))
         self.ended = isinstance(update, Finished | Failed)
         self.updates.put_nowait(update)
+
+    def _timings(self, of_last_worker: Timings) -> Timings:
+        """Over all workers: the last one knows its own part only, and the usage counts all."""
+        now_s = monotonic()
+        first_s = self.first_token_s if self.first_token_s is not None else now_s
+        ttft_ms = (first_s - self.since_s) * 1e3
+        return replace(
+            of_last_worker,
+            prefill_ms=max(0.0, ttft_ms - of_last_worker.queued_ms),
+            ttft_ms=ttft_ms,
+            decode_ms=(now_s - first_s) * 1e3,
+        )
 
     def hear_aborted(self) -> None:
         """Answer an abort in the worker's place, while there is none."""
@@ -85,7 +101,12 @@ class _Flight:
     def as_sent(self) -> GenerateRequest:
         """What the worker is asked: to go on behind the tokens that were emitted."""
         output_ids = self.request.output_ids + tuple(self.output_ids)
-        return replace(self.request, request_id=self.wire_id, output_ids=output_ids)
+        return replace(
+            self.request,
+            request_id=self.wire_id,
+            output_ids=output_ids,
+            num_prompt_rated=max(self.request.num_prompt_rated, self.num_prompt_rated),
+        )
 
 
 class WorkerHost:
@@ -172,11 +193,12 @@ class WorkerHost:
 
     async def _run_worker(self) -> str | None:
         """One worker from its start to its end: why it died, or None if the model does not load."""
-        process, ours = await _spawn(self.config)
+        process, ours = await spawn(self.config)
         self.pid = process.pid
         self._stuck = False
         self._heard_s = monotonic()
         watchdog = asyncio.create_task(self._watch(process))
+        reader = asyncio.create_task(log_words_of(process, self.spec.name))
         try:
             self._channel = await AsyncChannel.open(ours)
             self._channel.send(WorkerSetup(self.config, self.spec.name, self.spec.path))
@@ -186,7 +208,9 @@ class WorkerHost:
             if self._channel is not None:
                 self._channel.close()
             self._channel = self.pid = None
-            await _bury(process)
+            await bury(process)
+            await asyncio.wait({reader}, timeout=1.0)  # its last words
+            reader.cancel()
 
     async def _pump(self, channel: AsyncChannel) -> str | None:
         """Hand out what the worker says until it has nothing more to say."""
@@ -325,46 +349,3 @@ class WorkerHost:
             self._channel.send(Abort(flight.wire_id))
         else:
             flight.hear_aborted()
-
-
-async def _spawn(config: EngineConfig) -> tuple[asyncio.subprocess.Process, socket.socket]:
-    """A new worker and our end of its socket; neither is left behind if its host is cancelled."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "inference.worker", str(theirs.fileno())),
-                pass_fds=[theirs.fileno()],
-                env=_worker_environment(config),
-            )
-        except BaseException:
-            ours.close()
-            raise
-    return process, ours
-
-
-async def _bury(process: asyncio.subprocess.Process) -> None:
-    """Kill a worker and see it end, even where its host is cancelled meanwhile."""
-    if process.returncode is None:
-        process.kill()
-    ended = asyncio.create_task(process.wait())
-    try:
-        await asyncio.shield(ended)
-    except asyncio.CancelledError:
-        await ended
-        raise
-
-
-def _worker_environment(config: EngineConfig) -> dict[str, str]:
-    threads = str(config.num_threads)
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        # Spinning threads collapse when the web process needs a core: 49 against 104 tok/s measured.
-        "GOMP_SPINCOUNT": "0",
-        "TOKENIZERS_PARALLELISM": "false",
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_VERBOSITY": "error",
-        "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
-    }
