@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_SIGN_IN = 4401
 CLOSE_TOO_MANY = 4429
+CLOSE_TRY_AGAIN = 1012  # "service restart": the page comes back and follows from where it was
 MAX_FOLLOWED = 16  # runs per socket
 MAX_SOCKETS = 64  # per user and process; a tab has one
 CHECK_SESSION_S = 15.0
@@ -52,6 +53,16 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     # --- life -----------------------------------------------------------------------------------
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Also what ends by an exception or is cancelled must leave nothing behind.
+
+        Channels calls `disconnect` only for a socket that says so itself.
+        """
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._leave()
+
     async def connect(self) -> None:
         await self.accept()
         if not getattr(self.scope.get("user"), "is_authenticated", False):
@@ -70,6 +81,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         ]
 
     async def disconnect(self, code: int) -> None:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        """Twice does no harm."""
         for task in [*self.tasks, *self.followers.values()]:
             task.cancel()
         if self.is_counted:
@@ -89,8 +104,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 if not await self.scope["is_signed_in"]():
                     await self.close(CLOSE_SIGN_IN)
                     return
-            except DatabaseError:
-                logger.warning("a session could not be checked, trying again")
+            except Exception:  # Postgres or Redis is away; a watch that ended would never close
+                logger.warning("a session could not be checked, trying again", exc_info=True)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         client_id: str | None = None
@@ -154,7 +169,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _follow(self, run_id: UUID, after: int) -> None:
         run = runs.get(run_id)
         if run is None:
-            message_id = (await in_db(access.generation_for)(self.user, run_id)).message_id
+            try:
+                message_id = (await in_db(access.generation_for)(self.user, run_id)).message_id
+            except DatabaseError:
+                # The page believes that it follows: let it come back and ask again.
+                logger.warning("a run could not be looked up", exc_info=True)
+                await self.close(CLOSE_TRY_AGAIN)
+                return
         elif run.user_id == self.user.pk:
             message_id = run.message_id
         else:
@@ -187,6 +208,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             async with aclosing(follow(self.user, run_id, after)) as news:
                 async for piece in news:
                     await self._relay_piece(run_id, message_id, window, piece)
+        except DatabaseError:
+            logger.warning("run %s cannot be read on", run_id, exc_info=True)
+            await self.close(CLOSE_TRY_AGAIN)
         except ChatError as error:
             await self._tell_error(error, None, run_id)
         except TimeoutError:
@@ -257,6 +281,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             summary = await in_db(_summary)(self.user, notice["id"])
         except NotFound:
             return  # deleted since
+        except DatabaseError:
+            logger.warning("a tab misses a notice", exc_info=True)
+            return
         await self._tell(
             {
                 "type": "conversation.changed",

@@ -49,11 +49,14 @@ def fit(
     messages: list[ChatMessage],
     encode: Callable[[list[ChatMessage]], tuple[int, ...]],
     max_prompt_tokens: int,
+    *,
+    max_context_tokens: int,
 ) -> tuple[list[ChatMessage], tuple[int, ...]]:
     """The newest turns that fit, and their token ids.
 
     The system message and the last user message are always kept; whole turns are dropped from the
-    oldest on. Raises ContextTooLong when not even those fit. Encodes about log2(turns) times, and
+    oldest on. Raises ContextTooLong when not even those fit; what of the context is no room for the
+    prompt is kept for the answer. Encodes about log2(turns) times, and
     never much more text than fits.
     """
     if _num_chars(messages) <= max_prompt_tokens * _LIKELY_CHARS_PER_TOKEN:
@@ -74,7 +77,11 @@ def fit(
         if len(ids) <= max_prompt_tokens:
             low, fitting = num_turns, (num_turns, ids)
         elif num_turns == 1:
-            raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=max_prompt_tokens)
+            raise ContextTooLong(
+                num_prompt_tokens=len(ids),
+                max_context_tokens=max_context_tokens,
+                num_reserved=max_context_tokens - max_prompt_tokens,
+            )
         else:
             high = num_turns
     assert fitting is not None

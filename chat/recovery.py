@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from chat import answers, run_log, runs
+from chat import answers, notices, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
 from chat.events import Failed, LogEvent, Resumed, Stopped
@@ -45,6 +45,9 @@ async def resume(run_id: UUID) -> bool:
         logger.info("run %s goes on after %d events", run_id, len(events))
     else:
         await in_db(run_log.finish)(run_id, runs.PROCESS_ID, len(events) + 1, last, events + last)
+        await notices.conversation_changed(
+            generation.conversation.owner_id, generation.conversation_id
+        )
     return True
 
 

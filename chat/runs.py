@@ -167,7 +167,7 @@ class Run:
         self._urgent.clear()
         if not any(not isinstance(event, Delta) for event in self._pending):
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(FLUSH_S, FLUSH_S_PER_RUN * len(_runs))):
+                async with asyncio.timeout(max(FLUSH_S, FLUSH_S_PER_RUN * len(active()))):
                     await self._urgent.wait()
 
     async def _flush(self) -> None:

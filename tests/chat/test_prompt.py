@@ -38,10 +38,11 @@ def test_what_fits_is_the_system_message_and_the_newest_turns(sizes: list[int], 
             chat.append({"role": "assistant", "content": "a" * size})
     messages = with_system("", chat)
     try:
-        kept, ids = fit(messages, _encode, limit)
+        kept, ids = fit(messages, _encode, limit, max_context_tokens=limit + 50)
     except ContextTooLong as error:
         assert len(_encode([messages[0], messages[-1]])) > limit
-        assert error.num_prompt_tokens > error.max_context_tokens == limit
+        assert error.num_prompt_tokens > limit
+        assert error.max_context_tokens == limit + 50
         return
     assert len(ids) <= limit
     assert kept[0] == messages[0]
@@ -75,8 +76,14 @@ def test_an_empty_answer_is_not_shown() -> None:
 
 def test_a_message_that_cannot_fit_tells_both_counts() -> None:
     with pytest.raises(ContextTooLong, match="context_length_exceeded") as caught:
-        fit(with_system("", [{"role": "user", "content": "x" * 900}]), _encode, 100)
-    assert caught.value.max_context_tokens == 100
+        fit(
+            with_system("", [{"role": "user", "content": "x" * 900}]),
+            _encode,
+            100,
+            max_context_tokens=150,
+        )
+    assert caught.value.max_context_tokens == 150
+    assert "holds 150, 50 of them kept" in str(caught.value)
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=60), st.integers(300, 3000))
@@ -84,7 +91,7 @@ def test_the_most_turns_that_fit_are_kept(sizes: list[int], limit: int) -> None:
     turns = [{"role": "user", "content": "x" * size} for size in sizes]
     messages = with_system("", turns)
     try:
-        kept, ids = fit(messages, _encode, limit)
+        kept, ids = fit(messages, _encode, limit, max_context_tokens=limit + 50)
     except ContextTooLong:
         assert len(_encode(messages[:1] + messages[-1:])) > limit
         return
@@ -103,7 +110,7 @@ def test_a_long_chat_costs_little_more_than_what_fits() -> None:
         return tuple(range(encoded[-1]))
 
     turns = [{"role": "user", "content": "x" * 100} for _ in range(4000)]
-    kept, _ = fit(with_system("s", turns), encode, 1600)
+    kept, _ = fit(with_system("s", turns), encode, 1600, max_context_tokens=2000)
     assert len(kept) == 1 + 15
     assert len(encoded) <= 12
     assert sum(encoded) < 12 * 1600

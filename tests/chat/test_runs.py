@@ -223,3 +223,19 @@ def test_the_events_come_over_sse_as_well(alices_tab: Reader) -> None:
         assert response.headers["content-type"] == "text/event-stream"
         ids = [int(line[4:]) for line in response.iter_lines() if line.startswith("id: ")]
     assert ids == [seq for seq, _ in alices_tab.numbered(run) if seq > 2]
+
+
+def test_a_chat_is_deleted_while_its_answer_is_written(alices_tab: Reader) -> None:
+    for _ in range(3):
+        accepted = alices_tab.send("Delete me meanwhile")
+        alices_tab.hear_events(accepted["run"], 5)
+        path = f"/api/conversations/{accepted['conversation']['id']}"
+        response = alices_tab.change("DELETE", path)
+        assert response.status_code == 204, response.text
+        assert alices_tab.client.get(path).status_code == 404
+
+
+def test_a_made_up_cursor_is_a_400(alices_tab: Reader) -> None:
+    response = alices_tab.client.get("/api/conversations?cursor=made-up")
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "bad_cursor"

@@ -1,0 +1,122 @@
+"""answer() over several engine turns: call, result, words; its end; and taken up in between.
+
+The engine's place is taken by a script, so that a test can have the model write what it needs.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chat.asking import AnswerRequest
+from chat.events import Delta, Event, Finished, LogEvent, Started, ToolCall, ToolResult
+from chat.orchestrator import answer
+from chat.tools import BUILT_IN
+from chat.turn import MAX_TURNS
+from inference import BUILTIN, ChatTokenizer, GenerateRequest, Timings, Tokens, Update, Usage
+from inference import Finished as EngineFinished
+from inference.builtin import MODEL_DIR
+from inference.defaults import SamplingDefaults
+
+CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "6 * 7"}}\n</tool_call>'
+
+
+class ScriptedEngine:
+    """Writes the given texts, one for each turn; the last one for ever."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = list(texts)
+        self.prompts: list[str] = []
+        self._tokenizer = ChatTokenizer.load(MODEL_DIR)
+
+    async def tokenizer(self, model: str) -> ChatTokenizer:
+        return self._tokenizer
+
+    def context_tokens(self, model: str) -> int:
+        return 100_000
+
+    def sampling_defaults(self, model: str) -> SamplingDefaults:
+        return SamplingDefaults()
+
+    def state(self, model: str) -> Any:
+        return SimpleNamespace(revision="r1")
+
+    def abort(self, model: str, request_id: str) -> None:
+        raise AssertionError("nobody stops here")
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
+        self.prompts.append(self._tokenizer.decode(list(request.prompt_ids)))
+        text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
+        yield Tokens(text, tuple(self._tokenizer.encode(text)), 1)
+        yield EngineFinished("stop", Usage(10, 0, 5), Timings())
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    def use(*texts: str) -> ScriptedEngine:
+        scripted = ScriptedEngine(*texts)
+        for module in ("chat.turn", "chat.orchestrator", "chat.asking"):
+            monkeypatch.setattr(f"{module}.engine", lambda: scripted)
+        return scripted
+
+    return use
+
+
+def _request(events: tuple[LogEvent, ...] = ()) -> AnswerRequest:
+    return AnswerRequest(
+        run_id="r",
+        model=BUILTIN,
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "What is 6 * 7?"},
+        ],
+        user="alice",
+        tools=tuple(BUILT_IN.values()),
+        events=events,
+    )
+
+
+async def _events(request: AnswerRequest) -> list[Event]:
+    return [event async for event in answer(request)]
+
+
+def _kinds(events: list[Event]) -> list[type]:
+    kept = [e for e in events if not isinstance(e, Delta) or e.text]
+    return [type(e) for e in kept if isinstance(e, LogEvent)]
+
+
+async def test_a_call_its_result_and_words(script: Any) -> None:
+    engine = script(CALL, "It is 42.")
+    events = await _events(_request())
+    assert _kinds(events) == [Started, ToolCall, ToolResult, Started, Delta, Finished]
+    (result,) = [e for e in events if isinstance(e, ToolResult)]
+    assert (result.content, result.is_error) == ("42", False)
+    assert "42" in engine.prompts[1].rsplit("tool_response", 2)[1]
+    end = events[-1]
+    assert isinstance(end, Finished)
+    assert (end.reason, end.usage.completion_tokens) == ("stop", 10)
+
+
+async def test_a_model_that_always_calls_comes_to_an_end(script: Any) -> None:
+    engine = script(CALL)
+    events = await _events(_request())
+    assert len(engine.prompts) == MAX_TURNS
+    assert "calculator" in engine.prompts[0]
+    assert '"name": "calculator", "description"' not in engine.prompts[-1], "offered no more"
+    assert isinstance(events[-1], Finished)
+    assert _kinds(events).count(ToolResult) == MAX_TURNS - 1
+
+
+@pytest.mark.parametrize("num_kept", range(1, 4))
+async def test_taken_up_anywhere_it_ends_as_it_would_have(script: Any, num_kept: int) -> None:
+    """Killed after the start, after the call, after the result: no call runs without an answer."""
+    script(CALL, "It is 42.")
+    whole = [e for e in await _events(_request()) if isinstance(e, LogEvent)]
+    logged = [e for e in whole if not isinstance(e, Delta)][:num_kept]
+    script(*([CALL] if num_kept == 1 else []), "It is 42.")
+    rest = await _events(_request(tuple(logged)))
+    kinds = [type(e) for e in logged] + _kinds(rest)
+    # A turn of which nothing is known but its start begins again.
+    kinds = kinds[1:] if kinds[:2] == [Started, Started] else kinds
+    assert kinds == [Started, ToolCall, ToolResult, Started, Delta, Finished]
