@@ -84,6 +84,9 @@ def test_from_the_set_up_link_to_two_streamed_answers(browser: Browser, new_site
         expect(last_answer(page)).to_contain_text("Your name is Ada.")
         assert page.url == url
         expect(page.locator(".chat-link")).to_have_count(2)
+        # The model finds titles for both, in place of their first words.
+        untitled = page.locator(".chat-link a", has_text=re.compile("What is"))
+        expect(untitled).to_have_count(0, timeout=ANSWER_TIMEOUT_MS)
 
 
 def test_a_reload_in_the_middle_ends_with_what_was_saved(slow_page: Page) -> None:
