@@ -221,5 +221,6 @@ class Turn:
             params=params,
             output_ids=output_ids,
             user=request.user,
+            cache_salt=request.user,
             priority=request.priority,
         )

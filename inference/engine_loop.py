@@ -106,8 +106,12 @@ class EngineLoop:
         """Run one step; a frame before it for what was just admitted, and one after it."""
         plan = self.scheduler.plan()
         for sequence, num_tokens in plan:
-            if sequence.num_computed == 0 and num_tokens < sequence.num_pending:
-                self._emit(sequence.id, Prefill(0, sequence.num_to_prefill))
+            is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
+            if is_new and num_tokens < sequence.num_pending:
+                progress = Prefill(
+                    sequence.num_computed, sequence.num_to_prefill, sequence.num_cached
+                )
+                self._emit(sequence.id, progress)
         if frame := self.announce():
             yield frame
         started_s = monotonic()
@@ -125,6 +129,9 @@ class EngineLoop:
             self._run_one_by_one(plan)
             return
         for sequence in was_prefilling:
+            if sequence.num_computed >= sequence.num_to_prefill:
+                computed = sequence.token_ids[: sequence.num_computed]
+                self.kv.share(sequence.id, computed, sequence.request.cache_salt)
             done = min(sequence.num_computed, sequence.num_to_prefill)
             self._emit(sequence.id, Prefill(done, sequence.num_to_prefill, sequence.num_cached))
         self._advance(result)
@@ -226,7 +233,7 @@ class EngineLoop:
         self._emit(sequence.id, Finished(reason, sequence.usage(), timings, stop))
 
     def _fail(self, sequence: Sequence, message: str) -> None:
-        self.scheduler.remove(sequence)
+        self.scheduler.remove(sequence, is_reusable=False)
         del self._detokenizers[sequence.id]
         self._emit(sequence.id, Failed("generation_failed", message))
 
@@ -245,6 +252,7 @@ class EngineLoop:
                 num_running=len(self.scheduler.running),
                 num_waiting=len(self.scheduler.waiting),
                 kv_tokens_used=self.kv.used_tokens,
+                kv_tokens_cached=self.kv.cached_tokens,
                 kv_tokens_total=self.kv.capacity_tokens,
                 step_ms=step_ms,
             ),

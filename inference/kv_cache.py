@@ -1,31 +1,59 @@
-"""The KV cache on CPU: one contiguous slab per sequence and layer.
+"""The KV cache on CPU: one contiguous slab per sequence and layer, and prefixes used again.
 
 Contiguous slabs beat pages on CPU: attention reads a slab as a plain view, while gathering pages
 costs as much again for keys and for values. Torch maps memory lazily, so a slab costs what has
-been written to it. `reserve` and `release` count tokens and are all that the scheduler needs.
+been written to it. The slab of a sequence that has ended stays as long as there is room; the next
+one that begins alike takes it over, or a copy of its beginning.
+
+Every token is free, used by a running sequence, or cached: `check()` proves it.
 """
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from inference.prefix_index import PrefixIndex
+
 GRANULE_TOKENS = 64  # the smallest slab; slabs double from here, so growing copies O(1) per token
 
 
+@dataclass(slots=True, eq=False)
+class Slab:
+    """Room for the tokens of one sequence; `token_ids` are those whose keys and values are right.
+
+    `layers` holds keys (kv_heads, tokens, head_dim) and values (kv_heads, tokens, value_dim).
+    """
+
+    salt: str = ""
+    num_tokens: int = 0
+    token_ids: Sequence[int] = ()
+    layers: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+
 class SlabKV:
-    """Keys and values of all sequences, within `capacity_tokens` over all of them."""
+    """Keys and values of all sequences, running and ended, within `capacity_tokens` over all."""
 
     def __init__(self, capacity_tokens: int, max_context_tokens: int) -> None:
         self.capacity_tokens = capacity_tokens
         self.max_context_tokens = max_context_tokens
         self.used_tokens = 0
-        self._reserved: dict[str, int] = {}
-        self._slabs: dict[str, dict[int, tuple[Tensor, Tensor]]] = {}
+        self.cached_tokens = 0
+        self._running: dict[str, Slab] = {}
+        self._cached: OrderedDict[Slab, None] = OrderedDict()  # the least recently used first
+        self._index: PrefixIndex[Slab] = PrefixIndex()
 
     # --- accounting: integers only ------------------------------------------------------------
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool:
-        """Make room for `num_tokens` of a sequence in all. False: there is none, nothing changed."""
-        have = self._reserved.get(sequence_id, 0)
+        """Make room for `num_tokens` of a sequence in all, if need be in place of cached ones.
+
+        False: there is none, and the sequence has what it had.
+        """
+        slab = self._running.get(sequence_id)
+        have = slab.num_tokens if slab else 0
         if num_tokens <= have:
             return True
         want = self._slab_tokens(num_tokens)
@@ -33,20 +61,87 @@ class SlabKV:
             want = num_tokens  # a tight fit is better than none
             if self.used_tokens + want - have > self.capacity_tokens:
                 return False
+        while self.used_tokens + self.cached_tokens + want - have > self.capacity_tokens:
+            self._drop(next(iter(self._cached)))
+        if slab is None:
+            slab = self._running[sequence_id] = Slab()
+        slab.num_tokens = want
         self.used_tokens += want - have
-        self._reserved[sequence_id] = want
         return True
 
-    def release(self, sequence_id: str) -> None:
-        """Give a sequence's tokens back; unknown ids are fine, so that every end may call it."""
-        self.used_tokens -= self._reserved.pop(sequence_id, 0)
-        self._slabs.pop(sequence_id, None)
+    def attach(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> int:
+        """Give a new sequence what is cached of its beginning; returns how many tokens that is.
+
+        At least one token is left to compute, or there would be no logits. A slab that is mostly
+        common is taken over; of one that holds much more, the beginning is copied.
+        """
+        assert sequence_id not in self._running
+        slab, num_common = self._index.find(token_ids[: len(token_ids) - 1], salt)
+        if slab is None:
+            return 0
+        if slab in self._cached and 2 * num_common >= len(slab.token_ids):
+            self._uncache(slab)
+            self._running[sequence_id] = slab
+            self.used_tokens += slab.num_tokens
+            slab.token_ids = ()
+            return num_common
+        if slab in self._cached:
+            self._cached.move_to_end(slab)
+        source = slab.layers  # also if the slab itself has to make room now
+        if not self.reserve(sequence_id, len(token_ids) + 1):
+            return 0
+        own = self._running[sequence_id]
+        own.layers = {
+            layer: self._grown(pair, own.num_tokens, num_common, *pair)
+            for layer, pair in source.items()
+        }
+        return num_common
+
+    def share(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> None:
+        """Let others copy from a running sequence what is computed of it, its prompt usually."""
+        slab = self._running[sequence_id]
+        if not slab.token_ids:
+            slab.salt, slab.token_ids = salt, tuple(token_ids)
+            self._index.add(slab)
+
+    def release(self, sequence_id: str, token_ids: Sequence[int] = (), salt: str = "") -> None:
+        """End a sequence; its slab stays for others if it says which tokens it has computed.
+
+        Unknown ids are fine, so that every end may call it.
+        """
+        slab = self._running.pop(sequence_id, None)
+        if slab is None:
+            return
+        self.used_tokens -= slab.num_tokens
+        if slab.token_ids:
+            self._index.remove(slab)
+        if not token_ids or not slab.layers:
+            return
+        slab.salt, slab.token_ids = salt, tuple(token_ids)
+        self.cached_tokens += slab.num_tokens
+        self._cached[slab] = None
+        self._index.add(slab)
 
     def check(self) -> None:
         """Prove that the books are right. Raises AssertionError; called whenever the engine idles."""
-        assert self.used_tokens == sum(self._reserved.values())
-        assert 0 <= self.used_tokens <= self.capacity_tokens
-        assert self._slabs.keys() <= self._reserved.keys()
+        assert self.used_tokens == sum(slab.num_tokens for slab in self._running.values())
+        assert self.cached_tokens == sum(slab.num_tokens for slab in self._cached)
+        assert 0 <= self.used_tokens + self.cached_tokens <= self.capacity_tokens
+        slabs = {*self._running.values(), *self._cached}
+        assert len(slabs) == len(self._running) + len(self._cached), "a slab with two owners"
+        assert self._index.holders() <= slabs, "a beginning of a slab that is gone"
+        for slab in slabs:
+            assert len(slab.token_ids) <= slab.num_tokens
+            assert all(len(pair[0][0]) <= slab.num_tokens for pair in slab.layers.values())
+
+    def _uncache(self, slab: Slab) -> None:
+        del self._cached[slab]
+        self.cached_tokens -= slab.num_tokens
+        self._index.remove(slab)
+
+    def _drop(self, slab: Slab) -> None:
+        self._uncache(slab)
+        slab.layers = {}
 
     def _slab_tokens(self, num_tokens: int) -> int:
         slab = GRANULE_TOKENS
@@ -65,14 +160,14 @@ class SlabKV:
         the views are (kv_heads, start + new_tokens, dim). Needs an earlier `reserve`.
         """
         end = start + keys.shape[1]
-        slabs = self._slabs.setdefault(sequence_id, {})
-        slab = slabs.get(layer)
-        if slab is None or slab[0].shape[1] < end:
-            slab = self._grown(slab, self._reserved[sequence_id], start, keys, values)
-            slabs[layer] = slab
-        slab[0][:, start:end] = keys
-        slab[1][:, start:end] = values
-        return slab[0][:, :end], slab[1][:, :end]
+        slab = self._running[sequence_id]
+        pair = slab.layers.get(layer)
+        if pair is None or pair[0].shape[1] < end:
+            pair = self._grown(pair, slab.num_tokens, start, keys, values)
+            slab.layers[layer] = pair
+        pair[0][:, start:end] = keys
+        pair[1][:, start:end] = values
+        return pair[0][:, :end], pair[1][:, :end]
 
     @staticmethod
     def _grown(
@@ -82,6 +177,7 @@ class SlabKV:
         keys: Tensor,
         values: Tensor,
     ) -> tuple[Tensor, Tensor]:
+        """New tensors for `num_tokens`, like the given ones, with the first `filled` of the old."""
         new = (
             torch.empty((keys.shape[0], num_tokens, keys.shape[2]), dtype=keys.dtype),
             torch.empty((values.shape[0], num_tokens, values.shape[2]), dtype=values.dtype),

@@ -52,7 +52,8 @@ class GenerateRequest:
     `output_ids` are tokens of this answer that were emitted before (by a worker that died, or
     before a restart of the web process): generation goes on behind them and emits only what is new.
     So does the rating of the prompt, behind its first `num_prompt_rated` tokens.
-    `user` is the fair-share key, opaque to the engine.
+    `user` is the fair-share key, opaque to the engine. Cached beginnings are shared by requests of one
+    `cache_salt` only: whose prompt is computed fast tells what others have asked.
     """
 
     request_id: str
@@ -62,6 +63,7 @@ class GenerateRequest:
     output_ids: tuple[int, ...] = ()
     num_prompt_rated: int = 1
     user: str = ""
+    cache_salt: str = ""
     priority: Priority = "interactive"
 
 
@@ -241,6 +243,7 @@ class EngineStats:
     num_running: int = 0
     num_waiting: int = 0
     kv_tokens_used: int = 0
+    kv_tokens_cached: int = 0
     kv_tokens_total: int = 0
     step_ms: float = 0.0
 

@@ -8,11 +8,15 @@ prefill phase or decode phase"), Sarathi-Serve (Agrawal et al. 2024) for the chu
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from collections.abc import Sequence as TokenIds
 from time import monotonic
 from typing import Protocol
 
 from inference.messages import Priority, Queued
 from inference.sequence import Sequence
+
+Tokens = TokenIds[int]
+_LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
 
 _RANK: dict[Priority, int] = {"interactive": 0, "api": 1, "background": 2}
 
@@ -23,7 +27,8 @@ class KVBooks(Protocol):
     capacity_tokens: int
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool: ...
-    def release(self, sequence_id: str) -> None: ...
+    def attach(self, sequence_id: str, token_ids: Tokens, salt: str) -> int: ...
+    def release(self, sequence_id: str, token_ids: Tokens = (), salt: str = "") -> None: ...
 
 
 class Scheduler:
@@ -58,13 +63,17 @@ class Scheduler:
             return self.running[sequence_id]
         return next((s for s in self.waiting if s.id == sequence_id), None)
 
-    def remove(self, sequence: Sequence) -> None:
-        """Forget a sequence that has ended, wherever it is, and free its KV."""
+    def remove(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
+        """Forget a sequence that has ended, wherever it is; what it has computed may be used again."""
         if self.running.pop(sequence.id, None) is None:
             self.waiting.remove(sequence)
         elif sequence.admitted_s is not None:
             self._learn_service_time(monotonic() - sequence.admitted_s)
-        self.kv.release(sequence.id)
+        self._release(sequence, is_reusable=is_reusable)
+
+    def _release(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
+        computed = sequence.token_ids[: sequence.num_computed] if is_reusable else ()
+        self.kv.release(sequence.id, computed, sequence.request.cache_salt)
 
     @property
     def is_idle(self) -> bool:
@@ -95,16 +104,48 @@ class Scheduler:
         return budget
 
     def _admit(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
-        while self.waiting and budget and len(self.running) < self.max_num_sequences:
-            sequence = self.waiting[0]
-            if not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):
+        for sequence in list(self.waiting):
+            if not budget or len(self.running) >= self.max_num_sequences:
+                return
+            if self._has_sibling_in_prefill(sequence):
+                continue  # a moment later most of its prompt is there to be copied
+            if not self._take_in(sequence):
                 return  # first come, first served: nobody overtakes the one that does not fit
-            self.waiting.pop(0)
-            self.running[sequence.id] = sequence
-            sequence.admitted_s = sequence.admitted_s or monotonic()
             num_tokens = min(budget, sequence.num_pending)
             plan.append((sequence, num_tokens))
             budget -= num_tokens
+
+    def _take_in(self, sequence: Sequence) -> bool:
+        """Make a waiting sequence a running one, behind what is cached of it. False: no room."""
+        num_cached = 0
+        if sequence.request.params.num_prompt_logprobs is None:  # those need the prompt's logits
+            salt = sequence.request.cache_salt
+            num_cached = self.kv.attach(sequence.id, sequence.token_ids, salt)
+        sequence.num_computed = num_cached
+        if not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):
+            self._release(sequence)
+            sequence.num_computed = 0
+            return False
+        self.waiting.remove(sequence)
+        self.running[sequence.id] = sequence
+        if sequence.admitted_s is None:
+            sequence.num_cached = num_cached
+            sequence.admitted_s = monotonic()
+        return True
+
+    def _has_sibling_in_prefill(self, sequence: Sequence) -> bool:
+        """Whether a running sequence is just computing at least half of this one's prompt."""
+        request = sequence.request
+        num_shared = max(_LEAST_SHARED_TOKENS, len(request.prompt_ids) // 2)
+        beginning = request.prompt_ids[:num_shared]
+        if len(beginning) < num_shared or request.params.num_prompt_logprobs is not None:
+            return False
+        return any(
+            other.num_computed < num_shared
+            and other.request.cache_salt == request.cache_salt
+            and other.request.prompt_ids[:num_shared] == beginning
+            for other in self.running.values()
+        )
 
     def _make_room(self, sequence: Sequence, keep: list[tuple[Sequence, int]]) -> bool:
         """Reserve KV for one more token; preempts the newest sequences if there is none."""
@@ -124,7 +165,9 @@ class Scheduler:
         Recomputing beats swapping for the sizes at hand (engines.md: swap was .91 of recompute).
         """
         del self.running[victim.id]
-        self.kv.release(victim.id)
+        self._release(
+            victim
+        )  # a cached beginning makes its return cheap, unless others need the room
         victim.forget_computed()
         self.waiting.insert(0, victim)
 

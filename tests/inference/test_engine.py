@@ -170,6 +170,33 @@ async def test_penalties_go_on_after_a_death(engine: Engine) -> None:
     assert _end(updates).timings.decode_ms > 0
 
 
+async def test_a_chat_that_goes_on_computes_only_what_is_new(engine: Engine) -> None:
+    """The prefix cache changes how long it takes, and nothing of what is said."""
+    first = await _run(engine, _request("one", PROMPTS[3], temperature=1.0, seed=1))
+    assert _end(first).usage.cached_tokens == 0
+    again = await _run(engine, _request("again", PROMPTS[3], temperature=1.0, seed=1))
+    assert _ids(again) == _ids(first)
+    assert _end(again).usage.cached_tokens == len(PROMPTS[3]) - 1
+    longer = (*PROMPTS[3], *_ids(first), 9, 8, 7)
+    salted = [
+        replace(_request(f"turn {salt}", longer), cache_salt=salt) for salt in ("", "somebody else")
+    ]
+    warm, cold = [await _run(engine, request) for request in salted]
+    assert _ids(warm) == _ids(cold)
+    assert _end(warm).usage.cached_tokens == len(PROMPTS[3]) + len(_ids(first)) - 1
+    assert _end(cold).usage.cached_tokens == 0
+    assert [u.num_cached for u in warm if isinstance(u, Prefill)][-1] > 100
+
+
+async def test_siblings_share_one_prefill(engine: Engine) -> None:
+    requests = [_request(f"s{i}", PROMPTS[3], temperature=1.0, seed=i) for i in range(4)]
+    alone = [_ids(await _run(engine, replace(r, cache_salt=r.request_id))) for r in requests]
+    updates = await asyncio.gather(*(_run(engine, request) for request in requests))
+    assert [_ids(each) for each in updates] == alone
+    cached = sorted(_end(each).usage.cached_tokens for each in updates)
+    assert cached == [0, *[len(PROMPTS[3]) - 1] * 3]
+
+
 async def test_leaving_the_iterator_frees_the_engine(engine: Engine) -> None:
     async for update in engine.generate(_request("left", PROMPTS[0], max_tokens=400)):
         if isinstance(update, Tokens):

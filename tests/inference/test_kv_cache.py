@@ -1,4 +1,6 @@
-"""The books balance, and a slab gives back what was written, however it grew."""
+"""The books balance, and a slab gives back what was written, however it grew and whoever shared it."""
+
+from itertools import accumulate
 
 import torch
 from hypothesis import given, settings
@@ -53,3 +55,104 @@ def test_a_sequence_that_does_not_fit_leaves_no_trace() -> None:
     kv.check()
     kv.release("a")
     assert kv.reserve("b", 64)
+
+
+def _values(token_ids: list[int]) -> torch.Tensor:
+    """Keys that depend on every token up to their own, as a model's do: (1, tokens, 1)."""
+    return torch.tensor(list(accumulate(token_ids, lambda h, t: (h * 31 + t) % 9973))).view(
+        1, -1, 1
+    )
+
+
+class _Story:
+    """Sequences that come, are computed in part or whole, are shared, and go."""
+
+    def __init__(self, capacity_tokens: int) -> None:
+        self.kv = SlabKV(capacity_tokens, max_context_tokens=256)
+        self.running: dict[str, tuple[list[int], str]] = {}
+        self.num_cached = 0
+
+    def come(self, name: str, token_ids: list[int], salt: str) -> None:
+        num_cached = self.kv.attach(name, token_ids, salt)
+        assert num_cached < len(token_ids), "one is left to compute"
+        if not self.kv.reserve(name, len(token_ids)):
+            self.kv.release(name, token_ids[:num_cached], salt)
+            return
+        self.num_cached += num_cached
+        self.running[name] = (token_ids, salt)
+        new = _values(token_ids)[:, num_cached:]
+        for layer in (0, 1):
+            keys, values = self.kv.extend(layer, name, num_cached, new + layer, new * 2)
+            assert torch.equal(keys, _values(token_ids) + layer), "also what came from the cache"
+            assert torch.equal(values, _values(token_ids) * 2)
+
+    def go(self, name: str, *, is_reusable: bool) -> None:
+        token_ids, salt = self.running.pop(name)
+        self.kv.release(name, token_ids if is_reusable else (), salt)
+
+
+ROOTS = [[7] * 40, [7] * 16 + [8] * 60, list(range(90))]
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_what_is_used_again_is_what_was_computed(data: st.DataObject) -> None:
+    story = _Story(capacity_tokens=data.draw(st.sampled_from((256, 640, 4096))))
+    for number in range(data.draw(st.integers(1, 25))):
+        if story.running and data.draw(st.booleans()):
+            name = data.draw(st.sampled_from(sorted(story.running)))
+            token_ids, salt = story.running[name]
+            if data.draw(st.booleans()):
+                story.kv.share(name, token_ids, salt)
+            else:
+                story.go(name, is_reusable=data.draw(st.booleans()))
+        else:
+            root = data.draw(st.sampled_from(ROOTS))
+            cut = data.draw(st.integers(1, len(root)))
+            tail = data.draw(st.lists(st.integers(0, 3), max_size=30))
+            salt = data.draw(st.sampled_from(("", "bob")))
+            story.come(str(number), root[:cut] + tail, salt)
+        story.kv.check()
+    for name in list(story.running):
+        story.go(name, is_reusable=False)
+    story.kv.check()
+    assert story.kv.used_tokens == 0
+
+
+def test_the_next_turn_takes_the_last_one_over() -> None:
+    story = _Story(capacity_tokens=4096)
+    turn = list(range(100))
+    story.come("a", turn, "alice")
+    story.go("a", is_reusable=True)
+    before = story.kv.cached_tokens
+    story.come("b", [*turn, 5, 6, 7], "alice")
+    assert story.num_cached == 100
+    assert story.kv.cached_tokens == 0, "taken over, not copied"
+    assert story.kv.used_tokens >= before
+    story.come("c", [*turn, 9], "charlie")
+    assert story.num_cached == 100, "nothing of Alice's is there for Charlie"
+
+
+def test_a_short_common_beginning_leaves_the_long_chat_where_it_is() -> None:
+    story = _Story(capacity_tokens=4096)
+    system, chat = [3] * 32, list(range(200))
+    story.come("a", system + chat, "")
+    story.go("a", is_reusable=True)
+    story.come("b", [*system, 250, 251], "")
+    assert story.num_cached == 32
+    story.come("c", [*system, *chat, 1], "")
+    assert story.num_cached == 32 + 232
+
+
+def test_the_least_recently_used_makes_room_first() -> None:
+    story = _Story(capacity_tokens=256)
+    for name, token in (("a", 1), ("b", 2)):
+        story.come(name, [token] * 100, "")
+        story.go(name, is_reusable=True)
+    story.come("c", [3] * 100, "")
+    story.go("c", is_reusable=True)
+    for name, token, num_cached in (("b2", 2, 99), ("a2", 1, 0)):
+        before = story.num_cached
+        story.come(name, [token] * 100, "")
+        assert story.num_cached - before == num_cached
+        story.go(name, is_reusable=False)

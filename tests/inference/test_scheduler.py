@@ -27,7 +27,10 @@ class Books:
         self.reserved[sequence_id] = max(num_tokens, self.reserved.get(sequence_id, 0))
         return True
 
-    def release(self, sequence_id: str) -> None:
+    def attach(self, sequence_id: str, token_ids: object, salt: str) -> int:
+        return 0
+
+    def release(self, sequence_id: str, token_ids: object = (), salt: str = "") -> None:
         self.reserved.pop(sequence_id, None)
 
 
