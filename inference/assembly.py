@@ -35,7 +35,7 @@ def assemble(
         kv,
         max_num_sequences=config.max_num_sequences,
         step_budget_tokens=config.step_budget_tokens,
-        max_waiting=config.max_waiting,
+        max_waiting_tokens=config.max_waiting_tokens,
     )
     loop = EngineLoop(
         ModelRunner(loaded.model, kv),

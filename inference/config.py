@@ -31,7 +31,7 @@ class EngineConfig:
     num_threads: int = field(default_factory=default_num_threads)
     max_num_sequences: int = 16
     step_budget_tokens: int = 256
-    max_waiting: int = 256
+    max_waiting_tokens: int = 400_000
     kv_bytes: int | None = None
     dtype: str = "auto"
     watchdog_s: float = 120.0

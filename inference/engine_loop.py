@@ -82,7 +82,7 @@ class EngineLoop:
         elif self.scheduler.add(sequence):
             self._detokenizers[sequence.id] = detokenizer
         else:
-            full = Overloaded(retry_after_s=5.0)
+            full = Overloaded(retry_after_s=min(120.0, self.scheduler.waiting.wait_s() or 5.0))
             self._emit(sequence.id, Failed(full.code, str(full), full.retry_after_s))
 
     def abort(self, request_id: str) -> None:
@@ -117,6 +117,8 @@ class EngineLoop:
         started_s = monotonic()
         if plan:
             self._run(plan)
+            num_tokens = sum(num for _, num in plan)
+            self.scheduler.estimates.learn_step(num_tokens, monotonic() - started_s)
         if frame := self._frame((monotonic() - started_s) * 1e3):
             yield frame
 

@@ -52,7 +52,8 @@ class GenerateRequest:
     `output_ids` are tokens of this answer that were emitted before (by a worker that died, or
     before a restart of the web process): generation goes on behind them and emits only what is new.
     So does the rating of the prompt, behind its first `num_prompt_rated` tokens.
-    `user` is the fair-share key, opaque to the engine. Cached beginnings are shared by requests of one
+    `user` is the fair-share key, opaque to the engine; of two who ask for all they can get, one of
+    twice the `weight` gets twice as much. Cached beginnings are shared by requests of one
     `cache_salt` only: whose prompt is computed fast tells what others have asked.
     """
 
@@ -63,6 +64,7 @@ class GenerateRequest:
     output_ids: tuple[int, ...] = ()
     num_prompt_rated: int = 1
     user: str = ""
+    weight: float = 1.0
     cache_salt: str = ""
     priority: Priority = "interactive"
 

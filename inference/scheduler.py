@@ -3,28 +3,33 @@
 One token budget per step: sequences that decode come first with one token each, then waiting
 prompts are read in chunks with what is left, so that a long prompt never stalls the streams.
 Knows integers only: no tensors, no text. Source of the rule: vLLM V1's scheduler ("there is no
-prefill phase or decode phase"), Sarathi-Serve (Agrawal et al. 2024) for the chunks.
+decoding phase nor prefill phase"), and Sarathi-Serve (Agrawal et al. 2024) for the chunks; the
+admission by expected length is SGLang's.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from collections.abc import Sequence as TokenIds
 from time import monotonic
 from typing import Protocol
 
-from inference.messages import Priority, Queued
+from inference.fair_share import OUTPUT_COST, FairShare
+from inference.messages import Queued
 from inference.sequence import Sequence
+from inference.waiting import RANK, Estimates, WaitingQueue
 
 Tokens = TokenIds[int]
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
-
-_RANK: dict[Priority, int] = {"interactive": 0, "api": 1, "background": 2}
+_EXPECTED_AT_FIRST = 0.7  # of the tokens that an answer may have, as in SGLang
+_EXPECTED_AT_LEAST = 0.1
+_EXPECTED_STEPS = 600  # from the one to the other, while nobody has to be preempted
 
 
 class KVBooks(Protocol):
     """What the scheduler needs to know of a KV cache."""
 
     capacity_tokens: int
+    used_tokens: int
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool: ...
     def attach(self, sequence_id: str, token_ids: Tokens, salt: str) -> int: ...
@@ -35,40 +40,45 @@ class Scheduler:
     """The waiting queue and the running batch."""
 
     def __init__(
-        self, kv: KVBooks, *, max_num_sequences: int, step_budget_tokens: int, max_waiting: int
+        self,
+        kv: KVBooks,
+        *,
+        max_num_sequences: int,
+        step_budget_tokens: int,
+        max_waiting_tokens: int,
     ) -> None:
         self.kv = kv
         self.max_num_sequences = max_num_sequences
         self.step_budget_tokens = step_budget_tokens
-        self.max_waiting = max_waiting
-        self.waiting: list[Sequence] = []
+        self.share = FairShare()
+        self.estimates = Estimates()
+        self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
         self.running: OrderedDict[str, Sequence] = OrderedDict()
-        self._mean_service_s: float | None = None
+        self.num_preemptions = 0
+        self._expected_share = _EXPECTED_AT_FIRST
 
     # --- coming and going ---------------------------------------------------------------------
 
     def add(self, sequence: Sequence) -> bool:
-        """Queue a sequence behind its class. False: the queue is full, nothing changed."""
-        if len(self.waiting) >= self.max_waiting:
+        """Queue a sequence. False: the queue is full, nothing changed."""
+        if not self.waiting.has_room(sequence):
             return False
-        rank = _RANK[sequence.request.priority]
-        index = len(self.waiting)
-        while index and _RANK[self.waiting[index - 1].request.priority] > rank:
-            index -= 1
-        self.waiting.insert(index, sequence)
+        self.share.arrive(sequence.request.user)
+        self.waiting.sequences.append(sequence)
         return True
 
     def find(self, sequence_id: str) -> Sequence | None:
         if sequence_id in self.running:
             return self.running[sequence_id]
-        return next((s for s in self.waiting if s.id == sequence_id), None)
+        return next((s for s in self.waiting.sequences if s.id == sequence_id), None)
 
     def remove(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
         """Forget a sequence that has ended, wherever it is; what it has computed may be used again."""
         if self.running.pop(sequence.id, None) is None:
-            self.waiting.remove(sequence)
-        elif sequence.admitted_s is not None:
-            self._learn_service_time(monotonic() - sequence.admitted_s)
+            self.waiting.sequences.remove(sequence)
+        else:
+            self.estimates.learn_output(sequence.num_output)
+        self.share.leave(sequence.request.user)
         self._release(sequence, is_reusable=is_reusable)
 
     def _release(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
@@ -83,6 +93,7 @@ class Scheduler:
 
     def plan(self) -> list[tuple[Sequence, int]]:
         """The next step as (sequence, number of tokens); empty when there is nothing to do."""
+        self._give_way()
         budget = self.step_budget_tokens
         plan: list[tuple[Sequence, int]] = []
         decoding = [s for s in self.running.values() if s.is_decoding]
@@ -93,6 +104,7 @@ class Scheduler:
                 budget -= 1
         budget = self._continue_prefills(plan, budget)
         self._admit(plan, budget)
+        self._charge(plan)
         return plan
 
     def _continue_prefills(self, plan: list[tuple[Sequence, int]], budget: int) -> int:
@@ -103,20 +115,33 @@ class Scheduler:
                 budget -= num_tokens
         return budget
 
+    def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
+        for sequence, num_tokens in plan:
+            cost = OUTPUT_COST if sequence.is_decoding else num_tokens
+            self.share.charge(sequence.request.user, cost, sequence.request.weight)
+        decay = (_EXPECTED_AT_FIRST - _EXPECTED_AT_LEAST) / _EXPECTED_STEPS
+        self._expected_share = max(_EXPECTED_AT_LEAST, self._expected_share - decay)
+
+    # --- admission ----------------------------------------------------------------------------
+
     def _admit(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
-        for sequence in list(self.waiting):
+        if not self.waiting or not budget or len(self.running) >= self.max_num_sequences:
+            return
+        for sequence in self.waiting.in_order(self.running.values()):
             if not budget or len(self.running) >= self.max_num_sequences:
                 return
             if self._has_sibling_in_prefill(sequence):
                 continue  # a moment later most of its prompt is there to be copied
             if not self._take_in(sequence):
-                return  # first come, first served: nobody overtakes the one that does not fit
+                return  # nobody overtakes the one that does not fit, or it would never be its turn
             num_tokens = min(budget, sequence.num_pending)
             plan.append((sequence, num_tokens))
             budget -= num_tokens
 
-    def _take_in(self, sequence: Sequence) -> bool:
+    def _take_in(self, sequence: Sequence, *, is_due: bool = False) -> bool:
         """Make a waiting sequence a running one, behind what is cached of it. False: no room."""
+        if self.running and not is_due and not self._is_expected_to_fit(sequence):
+            return False
         num_cached = 0
         if sequence.request.params.num_prompt_logprobs is None:  # those need the prompt's logits
             salt = sequence.request.cache_salt
@@ -126,12 +151,28 @@ class Scheduler:
             self._release(sequence)
             sequence.num_computed = 0
             return False
-        self.waiting.remove(sequence)
+        self.waiting.sequences.remove(sequence)
         self.running[sequence.id] = sequence
         if sequence.admitted_s is None:
             sequence.num_cached = num_cached
             sequence.admitted_s = monotonic()
         return True
+
+    def _is_expected_to_fit(self, sequence: Sequence) -> bool:
+        """Whether this and all running ones will probably find room up to their ends.
+
+        Reserving all that they may write would leave most of the cache empty, since few write that
+        much; reserving nothing would admit what has to be preempted soon.
+        """
+        growth = sum(map(self._expected_growth, [*self.running.values(), sequence]))
+        needed = self.kv.used_tokens + len(sequence.token_ids) + growth
+        return needed <= self.kv.capacity_tokens
+
+    def _expected_growth(self, sequence: Sequence) -> float:
+        """Tokens that it may write still: a share of what it is allowed, or twice the usual."""
+        left = sequence.request.params.max_tokens - sequence.num_output
+        usual = max(16.0, 2 * self.estimates.output_tokens - sequence.num_output)
+        return min(left, usual, self._expected_share * min(left, self.kv.capacity_tokens))
 
     def _has_sibling_in_prefill(self, sequence: Sequence) -> bool:
         """Whether a running sequence is just computing at least half of this one's prompt."""
@@ -147,6 +188,37 @@ class Scheduler:
             for other in self.running.values()
         )
 
+    # --- giving way ---------------------------------------------------------------------------
+
+    def _give_way(self) -> None:
+        """Where all places are taken: one for a higher class, or for somebody who has none.
+
+        The one that goes keeps what it has computed while there is room, so it loses little.
+        """
+        if not self.waiting or len(self.running) < self.max_num_sequences:
+            return
+        first = self.waiting.in_order(self.running.values())[0]
+        victim = self._who_gives_way_to(first)
+        if victim is None or self._has_sibling_in_prefill(first):
+            return
+        used_tokens = self.kv.used_tokens - len(victim.token_ids)
+        if used_tokens + len(first.token_ids) < self.kv.capacity_tokens:
+            self._preempt(victim)
+            self._take_in(first, is_due=True)
+
+    def _who_gives_way_to(self, first: Sequence) -> Sequence | None:
+        """The newest of a lower class; else the newest of who has most, if `first`'s user has none."""
+        rank, newest_first = RANK[first.request.priority], list(reversed(self.running.values()))
+        for sequence in newest_first:
+            if RANK[sequence.request.priority] > rank:
+                return sequence
+        num_running = Counter(s.request.user for s in newest_first)
+        greediest, num_most = num_running.most_common(1)[0]
+        if num_most < 2 or num_running[first.request.user]:
+            return None
+        theirs = (s for s in newest_first if s.request.user == greediest)
+        return next((s for s in theirs if RANK[s.request.priority] == rank), None)
+
     def _make_room(self, sequence: Sequence, keep: list[tuple[Sequence, int]]) -> bool:
         """Reserve KV for one more token; preempts the newest sequences if there is none."""
         planned = {s.id for s, _ in keep}
@@ -155,36 +227,29 @@ class Scheduler:
             if victim is None:
                 return False
             self._preempt(victim)
+            self._expected_share = min(_EXPECTED_AT_FIRST, self._expected_share + 0.1)
             if victim is sequence:
                 return False
         return True
 
     def _preempt(self, victim: Sequence) -> None:
-        """Take a sequence out of the batch; its tokens are computed again later.
+        """Take a sequence out of the batch; what is no longer cached of it is computed again later.
 
         Recomputing beats swapping for the sizes at hand (engines.md: swap was .91 of recompute).
         """
         del self.running[victim.id]
-        self._release(
-            victim
-        )  # a cached beginning makes its return cheap, unless others need the room
+        self._release(victim)
         victim.forget_computed()
-        self.waiting.insert(0, victim)
+        self.waiting.sequences.append(victim)
+        self.num_preemptions += 1
 
     # --- honest estimates ---------------------------------------------------------------------
 
     def changed_positions(self) -> Iterable[tuple[str, Queued]]:
         """A `Queued` for every waiting sequence whose position is not the one last reported."""
-        for position, sequence in enumerate(self.waiting, start=1):
+        if not self.waiting:
+            return
+        for sequence, position, wait_s in self.waiting.waits(list(self.running.values())):
             if sequence.reported_position != position:
                 sequence.reported_position = position
-                yield sequence.id, Queued(position, self._estimated_wait_s(position))
-
-    def _estimated_wait_s(self, position: int) -> float | None:
-        if self._mean_service_s is None:
-            return None
-        return self._mean_service_s * position / self.max_num_sequences
-
-    def _learn_service_time(self, service_s: float) -> None:
-        mean_s = self._mean_service_s
-        self._mean_service_s = service_s if mean_s is None else 0.8 * mean_s + 0.2 * service_s
+                yield sequence.id, Queued(position, wait_s)

@@ -321,7 +321,7 @@ async def test_the_context_ends_an_answer_by_length(engine: Engine) -> None:
 
 
 async def test_an_overfull_queue_says_when_to_come_back(tiny_model: Path) -> None:
-    engine = Engine(engine_config(tiny_model, max_waiting=2, max_num_sequences=1))
+    engine = Engine(engine_config(tiny_model, max_waiting_tokens=200, max_num_sequences=1))
     try:
         await _run(engine, _request("warm", PROMPTS[0]))
         all_updates = await asyncio.gather(

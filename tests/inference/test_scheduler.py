@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import GenerateRequest, Priority, SamplingParams
+from inference.fair_share import FairShare
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
 
@@ -19,6 +21,10 @@ class Books:
 
     capacity_tokens: int = CAPACITY
     reserved: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def used_tokens(self) -> int:
+        return sum(self.reserved.values())
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool:
         others = sum(n for i, n in self.reserved.items() if i != sequence_id)
@@ -34,14 +40,29 @@ class Books:
         self.reserved.pop(sequence_id, None)
 
 
-def _sequence(name: str, num_prompt: int, priority: Priority = "interactive") -> Sequence:
-    params = SamplingParams(max_tokens=1000)
-    return Sequence(GenerateRequest(name, "m", (1,) * num_prompt, params, priority=priority))
+def _sequence(
+    name: str,
+    num_prompt: int,
+    priority: Priority = "interactive",
+    user: str = "",
+    weight: float = 1.0,
+    max_tokens: int = 1000,
+) -> Sequence:
+    params = SamplingParams(max_tokens=max_tokens)
+    prompt = (1,) * num_prompt
+    return Sequence(
+        GenerateRequest(name, "m", prompt, params, priority=priority, user=user, weight=weight)
+    )
 
 
 def _scheduler(**changes: int) -> Scheduler:
-    limits = {"max_num_sequences": 4, "step_budget_tokens": BUDGET, "max_waiting": 100, **changes}
-    return Scheduler(Books(), **limits)
+    limits = {
+        "max_num_sequences": 4,
+        "step_budget_tokens": BUDGET,
+        "max_waiting_tokens": 100_000,
+        **changes,
+    }
+    return Scheduler(Books(), **{**limits, **changes})
 
 
 def _run_step(scheduler: Scheduler) -> list[tuple[Sequence, int]]:
@@ -86,7 +107,7 @@ def test_everybody_ends_and_no_step_exceeds_its_limits(
 
 def test_a_long_prompt_never_stalls_a_stream() -> None:
     scheduler = _scheduler()
-    stream, long = _sequence("stream", 4), _sequence("long", 200)
+    stream, long = _sequence("stream", 4, max_tokens=60), _sequence("long", 200, max_tokens=9)
     scheduler.add(stream)
     _run_step(scheduler)
     scheduler.add(long)
@@ -101,7 +122,7 @@ def test_classes_go_first_and_keep_their_order_within() -> None:
     for name, priority in [("b1", "background"), ("a1", "api"), ("i1", "interactive")]:
         scheduler.add(_sequence(name, 3, priority))  # type: ignore[arg-type]
     scheduler.add(_sequence("i2", 3))
-    assert [s.id for s in scheduler.waiting] == ["i1", "i2", "a1", "b1"]
+    assert [s.id for s in scheduler.waiting.in_order([])] == ["i1", "i2", "a1", "b1"]
 
 
 def test_positions_are_reported_once_and_again_when_they_change() -> None:
@@ -117,7 +138,8 @@ def test_positions_are_reported_once_and_again_when_they_change() -> None:
 
 
 def test_a_full_queue_refuses_and_forgets() -> None:
-    scheduler = _scheduler(max_waiting=2)
+    # Three tokens of prompt and the first guess of an answer's length, twice.
+    scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256))
     assert [scheduler.add(_sequence(n, 3)) for n in "abc"] == [True, True, False]
     assert scheduler.find("c") is None
 
@@ -127,7 +149,7 @@ def test_the_newest_is_preempted_and_computed_again() -> None:
     old, new = _sequence("old", 140), _sequence("new", 140)
     scheduler.add(old)
     scheduler.add(new)
-    while not any(s.id == "new" for s in scheduler.waiting) or old.num_output < 10:
+    while not any(s.id == "new" for s in scheduler.waiting.sequences) or old.num_output < 10:
         _run_step(scheduler)
         if old.num_output > 200:
             raise AssertionError("nobody was preempted")
@@ -138,3 +160,114 @@ def test_the_newest_is_preempted_and_computed_again() -> None:
     while new.num_output == before:
         _run_step(scheduler)
     assert new.num_to_prefill == 140 + before
+
+
+def _run_until_ended(scheduler: Scheduler, num_output: int) -> dict[str, int]:
+    """The step in which each sequence drew its first token; each ends after `num_output`."""
+    first: dict[str, int] = {}
+    for step in range(20_000):
+        _run_step(scheduler)
+        for sequence in list(scheduler.running.values()):
+            if sequence.num_output:
+                first.setdefault(sequence.id, step)
+            if sequence.num_output >= num_output:
+                scheduler.remove(sequence)
+        if scheduler.is_idle:
+            return first
+    raise AssertionError("not all ended")
+
+
+def test_one_request_beside_a_users_many_waits_for_one_step_only() -> None:
+    scheduler = _scheduler()
+    scheduler.kv.capacity_tokens = 10_000
+    for number in range(32):
+        scheduler.add(_sequence(f"many{number}", 20, user="alice", max_tokens=100))
+    for _ in range(10):
+        _run_step(scheduler)
+    scheduler.add(_sequence("single", 20, user="bob", max_tokens=100))
+    plan = _run_step(scheduler)
+    assert "single" in {sequence.id for sequence, _ in plan}
+    first = _run_until_ended(scheduler, 100)
+    assert first["single"] <= 2, "also where the others hold all places"
+    assert len(first) == 33
+
+
+def test_a_higher_class_gets_a_place_at_once() -> None:
+    scheduler = _scheduler(max_num_sequences=2)
+    for name in ("b1", "b2"):
+        scheduler.add(_sequence(name, 10, "background", user="indexer", max_tokens=20))
+    _run_step(scheduler)
+    scheduler.add(_sequence("i", 10, user="indexer", max_tokens=20))
+    assert "i" in {sequence.id for sequence, _ in _run_step(scheduler)}
+    assert "b1" in scheduler.running, "the newest of them gave way"
+    _run_until_ended(scheduler, 20)
+
+
+@given(weights=st.lists(st.sampled_from((1.0, 2.0, 4.0)), min_size=2, max_size=4))
+@settings(max_examples=20, deadline=None)
+def test_who_asks_for_all_gets_a_share_by_weight(weights: list[float]) -> None:
+    """Everybody always has requests waiting: what they get is as their weights (Jain's index)."""
+    scheduler = _scheduler(max_num_sequences=8)
+    scheduler.kv.capacity_tokens = 100_000
+    served = [0] * len(weights)
+    number = 0
+    for _ in range(6_000):
+        for user, weight in enumerate(weights):
+            while sum(s.request.user == str(user) for s in scheduler.waiting.sequences) < 3:
+                number += 1
+                scheduler.add(
+                    _sequence(str(number), 8, user=str(user), weight=weight, max_tokens=24)
+                )
+        for sequence, num_tokens in _run_step(scheduler):
+            served[int(sequence.request.user)] += num_tokens
+        for sequence in list(scheduler.running.values()):
+            if sequence.num_output >= 24:
+                scheduler.remove(sequence)
+    shares = [tokens / weight for tokens, weight in zip(served, weights, strict=True)]
+    jain = sum(shares) ** 2 / (len(shares) * sum(share**2 for share in shares))
+    assert jain > 0.95, (weights, served)
+
+
+def test_a_pause_saves_nothing_up() -> None:
+    share = FairShare()
+    share.arrive("alice")
+    share.charge("alice", 1000, 1.0)
+    share.arrive("bob")
+    assert share.of("bob") == share.of("alice")
+    share.charge("bob", 10, 1.0)
+    share.leave("alice")
+    share.charge("bob", 5000, 1.0)
+    share.arrive("alice")
+    assert share.of("alice") == share.of("bob")
+
+
+def test_waits_are_estimated_from_what_was_measured() -> None:
+    scheduler = _scheduler(max_num_sequences=1)
+    for name in "abc":
+        scheduler.add(_sequence(name, 10, max_tokens=90))
+    _run_step(scheduler)
+    assert [q.wait_s for _, q in scheduler.changed_positions()] == [None, None]
+    scheduler.estimates.learn_step(50, 1.0)
+    waits = [wait_s for *_, wait_s in scheduler.waiting.waits(list(scheduler.running.values()))]
+    assert waits[0] == pytest.approx((1 + 89) / 50, abs=0.1)
+    assert waits[1] == pytest.approx(waits[0] + 100 / 50, abs=0.1)
+
+
+def test_more_is_admitted_where_answers_end_early() -> None:
+    """Nothing is reserved for tokens that few write, and a wrong guess costs a preemption, not more."""
+    scheduler = _scheduler(max_num_sequences=16)
+    for number in range(40):
+        scheduler.add(_sequence(str(number), 8, user=str(number), max_tokens=200))
+    _run_step(scheduler)
+    assert 1 <= len(scheduler.running) <= 2, "two may fill the cache at first"
+    most = 0
+    for _ in range(3000):
+        _run_step(scheduler)
+        most = max(most, len(scheduler.running))
+        for sequence in list(scheduler.running.values()):
+            if sequence.num_output >= 30:
+                scheduler.remove(sequence)
+        if scheduler.is_idle:
+            break
+    assert scheduler.is_idle
+    assert most >= 4

@@ -1,0 +1,100 @@
+"""The waiting queue: bounded in tokens, ordered by class and fair share, honest about the wait."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from inference.fair_share import OUTPUT_COST, FairShare
+from inference.messages import Priority
+from inference.sequence import Sequence
+
+RANK: dict[Priority, int] = {"interactive": 0, "api": 1, "background": 2}
+_FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
+
+
+@dataclass(slots=True)
+class Estimates:
+    """What has been measured of this worker: tokens per second and lengths of answers."""
+
+    tokens_per_s: float | None = None
+    output_tokens: float = _FIRST_GUESS_TOKENS
+
+    def learn_step(self, num_tokens: int, took_s: float) -> None:
+        if took_s > 0:
+            rate = num_tokens / took_s
+            old = self.tokens_per_s
+            self.tokens_per_s = rate if old is None else 0.95 * old + 0.05 * rate
+
+    def learn_output(self, num_tokens: int) -> None:
+        self.output_tokens = 0.75 * self.output_tokens + 0.25 * num_tokens
+
+    def num_tokens(self, sequence: Sequence) -> float:
+        """Tokens that a sequence will probably compute still."""
+        left = sequence.request.params.max_tokens - sequence.num_output
+        expected = max(16.0, self.output_tokens - sequence.num_output)
+        return sequence.num_pending + min(left, expected)
+
+    def cost(self, sequence: Sequence) -> float:
+        """The same in prompt tokens."""
+        num_prompt = sequence.num_pending
+        return num_prompt + OUTPUT_COST * (self.num_tokens(sequence) - num_prompt)
+
+
+@dataclass(slots=True)
+class WaitingQueue:
+    """Sequences that are not running, those that were preempted among them."""
+
+    share: FairShare
+    estimates: Estimates
+    max_tokens: int
+    sequences: list[Sequence] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+    @property
+    def num_tokens(self) -> float:
+        """Tokens that all of them will probably compute."""
+        return sum(map(self.estimates.num_tokens, self.sequences))
+
+    def has_room(self, sequence: Sequence) -> bool:
+        """A lone sequence always has: however long, there is nothing better to do."""
+        needed = self.num_tokens + self.estimates.num_tokens(sequence)
+        return not self.sequences or needed <= self.max_tokens
+
+    def in_order(self, running: Iterable[Sequence]) -> list[Sequence]:
+        """Higher classes first; within, by what their users have had and what goes before for them.
+
+        That is start-time fair queueing: a request begins, in its user's own time, when all that the
+        user has running and has queued before will have been computed.
+        """
+        queued: dict[str, float] = {}
+        for sequence in running:
+            self._queue(queued, sequence)
+        keyed = []
+        for sequence in sorted(self.sequences, key=lambda s: s.arrived_s):
+            user = sequence.request.user
+            begins = self.share.of(user) + queued.get(user, 0.0)
+            self._queue(queued, sequence)
+            keyed.append((RANK[sequence.request.priority], begins, sequence.arrived_s, sequence))
+        keyed.sort(key=lambda entry: entry[:3])
+        return [sequence for *_, sequence in keyed]
+
+    def _queue(self, queued: dict[str, float], sequence: Sequence) -> None:
+        user, weight = sequence.request.user, sequence.request.weight
+        queued[user] = queued.get(user, 0.0) + self.estimates.cost(sequence) / weight
+
+    def waits(self, running: list[Sequence]) -> Iterator[tuple[Sequence, int, float | None]]:
+        """Each with its position from 1 and the seconds until it will probably be admitted.
+
+        What runs and what waits in front shares the measured rate; None before any was measured.
+        """
+        rate = self.estimates.tokens_per_s
+        ahead = sum(map(self.estimates.num_tokens, running)) / max(1, len(running))
+        for position, sequence in enumerate(self.in_order(running), start=1):
+            yield sequence, position, ahead / rate if rate else None
+            ahead += self.estimates.num_tokens(sequence)
+
+    def wait_s(self) -> float | None:
+        """How long the whole queue will take."""
+        rate = self.estimates.tokens_per_s
+        return self.num_tokens / rate if rate else None
