@@ -31,6 +31,7 @@ class Sampling:
     repetition_penalty: float | None = None
     logit_bias: tuple[tuple[int, float], ...] = ()
     num_logprobs: int | None = None
+    grammar: str = ""
 
 
 @dataclass(frozen=True, slots=True)

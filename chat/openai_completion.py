@@ -28,10 +28,10 @@ from chat.events import (
 )
 from chat.merging import merged
 from chat.openai_bodies import call_body, chat_message, logprobs_body, message_body, usage_body
-from chat.openai_schemas import ChatCompletionIn
+from chat.openai_schemas import ChatCompletionIn, ResponseFormat
 from chat.orchestrator import answer
 from chat.wire import dumps
-from inference import ChatTokenizer, TokenLogprob
+from inference import ChatTokenizer, TokenLogprob, json_object_grammar, json_schema_grammar
 
 Numbered = tuple[int, Event]
 """An event and the index of the choice that it belongs to."""
@@ -192,7 +192,15 @@ def _sampling(data: ChatCompletionIn) -> Sampling:
         repetition_penalty=data.repetition_penalty,
         logit_bias=data.biases,
         num_logprobs=(data.top_logprobs or 0) if data.logprobs else None,
+        grammar=_grammar(data.response_format),
     )
+
+
+def _grammar(format_: ResponseFormat | None) -> str:
+    """The grammar that an answer has to follow. Raises InvalidParameter."""
+    if format_ is not None and format_.wanted is not None:
+        return json_schema_grammar(format_.wanted.schema_)
+    return json_object_grammar() if format_ is not None and format_.type == "json_object" else ""
 
 
 def _choice(first: AnswerRequest, index: int) -> AnswerRequest:

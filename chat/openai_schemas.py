@@ -79,8 +79,22 @@ class ToolIn(_Strict):
     function: FunctionIn
 
 
+class JsonSchema(_Strict):
+    name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    description: str | None = None
+    schema_: dict[str, Any] = Field(alias="schema")
+    strict: bool | None = None
+
+
 class ResponseFormat(_Strict):
-    type: str = "text"
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    wanted: JsonSchema | None = Field(None, alias="json_schema")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "ResponseFormat":
+        if (self.type == "json_schema") != (self.wanted is not None):
+            raise ValueError("json_schema: goes with the type json_schema")
+        return self
 
 
 class ChatCompletionIn(_Strict):
@@ -112,8 +126,8 @@ class ChatCompletionIn(_Strict):
     min_tokens: int | None = Field(None, ge=0, le=1_000_000)
     stop_token_ids: list[int] | None = Field(None, max_length=64)
     ignore_eos: bool | None = None
-    # Understood only as far as they change nothing:
     response_format: ResponseFormat | None = None
+    # Understood only as far as they change nothing:
     parallel_tool_calls: Literal[True] | None = None
     modalities: list[Literal["text"]] | None = Field(None, max_length=1)
     # For OpenAI's own bookkeeping; no answer depends on them:
@@ -125,8 +139,8 @@ class ChatCompletionIn(_Strict):
 
     @model_validator(mode="after")
     def _is_supported(self) -> "ChatCompletionIn":
-        if self.response_format is not None and self.response_format.type != "text":
-            raise ValueError("response_format: only text answers are supported")
+        if self.response_format is not None and self.response_format.type != "text" and self.tools:
+            raise ValueError("response_format: an answer in JSON cannot call tools yet")
         if not 0 <= len(self.stop_strings) <= 4 or any(
             not s or len(s) > 500 for s in self.stop_strings
         ):

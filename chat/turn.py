@@ -203,6 +203,7 @@ class Turn:
             repetition_penalty=asked.repetition_penalty or default.repetition_penalty,
             logit_bias=asked.logit_bias,
             num_logprobs=asked.num_logprobs,
+            grammar=asked.grammar,
         )
 
     def _started(self, params: SamplingParams, prompt_ids: tuple[int, ...]) -> Started:

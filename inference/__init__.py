@@ -19,6 +19,7 @@ from inference.errors import (
     RequestError,
     UnknownModel,
 )
+from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
 from inference.messages import (
     EngineStats,
     Failed,
@@ -77,4 +78,7 @@ __all__ = [
     "UnknownModel",
     "Update",
     "Usage",
+    "json_object_grammar",
+    "json_schema_grammar",
+    "regex_grammar",
 ]

@@ -11,6 +11,7 @@ from inference import memory
 from inference.config import EngineConfig
 from inference.engine_loop import EngineLoop
 from inference.errors import ModelRefused, ModelTooLarge
+from inference.grammar import Grammars
 from inference.kv_cache import SlabKV
 from inference.loader import LoadedModel, Progress, best_dtype, load_model
 from inference.messages import ModelInfo
@@ -37,13 +38,15 @@ def assemble(
         step_budget_tokens=config.step_budget_tokens,
         max_waiting_tokens=config.max_waiting_tokens,
     )
+    vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(
         ModelRunner(loaded.model, kv),
         kv,
         scheduler,
-        _rust_tokenizer(path),
+        tokenizer := _rust_tokenizer(path),
+        Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size),
         eos_ids=loaded.eos_ids,
-        vocab_size=loaded.config.get_text_config().vocab_size,
+        vocab_size=vocab_size,
     )
     return loop, replace(loaded.info, max_context_tokens=kv.max_context_tokens)
 

@@ -7,6 +7,7 @@ from inference.messages import GenerateRequest, SamplingParams
 
 MAX_LOGPROBS = 20
 MAX_BIASES = 1024  # OpenAI's own bound; each one is added to a row of logits at every step
+MAX_GRAMMAR_CHARS = 256 * 1024
 MAX_STOPS = 64
 MAX_STOP_CHARS = 2_000
 
@@ -47,6 +48,8 @@ def _check_params(params: SamplingParams, vocab_size: int) -> None:
         _in_range("logit_bias", bias, -100, 100)
     for token_id in params.stop_token_ids:
         _known("stop_token_ids", token_id, vocab_size)
+    if len(params.grammar) > MAX_GRAMMAR_CHARS:
+        raise InvalidParameter("grammar", f"longer than {MAX_GRAMMAR_CHARS // 1024} KiB")
     if len(params.stop) > MAX_STOPS or any(len(stop) > MAX_STOP_CHARS for stop in params.stop):
         raise InvalidParameter(
             "stop", f"at most {MAX_STOPS} strings of up to {MAX_STOP_CHARS} characters"

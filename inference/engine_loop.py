@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from time import monotonic
 
 from tokenizers import Tokenizer
@@ -10,6 +11,7 @@ from torch import Tensor
 from inference.checks import check_request
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, Overloaded, RequestError
+from inference.grammar import Grammars, GrammarState
 from inference.kv_cache import SlabKV
 from inference.logits import shaped
 from inference.logprobs import logprobs_of
@@ -34,6 +36,14 @@ from inference.sequence import Sequence
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Answer:
+    """What belongs to a sequence beside its tokens: its text, and the grammar that it follows."""
+
+    detokenizer: Detokenizer
+    grammar: GrammarState | None
+
+
 class EngineLoop:
     """Owns the scheduler, the runner and every sequence's text. Single-threaded; does no I/O."""
 
@@ -43,6 +53,7 @@ class EngineLoop:
         kv: SlabKV,
         scheduler: Scheduler,
         tokenizer: Tokenizer,
+        grammars: Grammars,
         *,
         eos_ids: frozenset[int],
         vocab_size: int,
@@ -51,9 +62,10 @@ class EngineLoop:
         self.kv = kv
         self.scheduler = scheduler
         self.tokenizer = tokenizer
+        self.grammars = grammars
         self.eos_ids = eos_ids
         self.vocab_size = vocab_size
-        self._detokenizers: dict[str, Detokenizer] = {}
+        self._answers: dict[str, _Answer] = {}
         self._updates: list[tuple[str, Update]] = []
 
     # --- requests -----------------------------------------------------------------------------
@@ -66,24 +78,36 @@ class EngineLoop:
                 max_context_tokens=self.kv.max_context_tokens,
                 vocab_size=self.vocab_size,
             )
+            answer = self._begin(request)
         except RequestError as error:
             param = error.param if isinstance(error, InvalidParameter) else None
             self._emit(request.request_id, Failed(error.code, str(error), param=param))
             return
+        except Exception as error:
+            logger.exception("request %s cannot begin", request.request_id)
+            message = f"The engine could not begin this request: {error}"
+            self._emit(request.request_id, Failed("generation_failed", message))
+            return
         # The host numbers its requests; two of one id would take each other's room in the cache.
-        assert request.request_id not in self._detokenizers
+        assert request.request_id not in self._answers
         sequence = Sequence(request)
-        detokenizer = Detokenizer(
-            self.tokenizer, request.params.stop, min_tokens=request.params.min_tokens
-        )
-        detokenizer.feed(request.output_ids)
-        if detokenizer.matched_stop is not None or self._is_full(sequence):
-            self._emit_end(sequence, detokenizer)  # resumed behind its last token
+        if reason := self._end_of(sequence, answer):
+            self._emit_end(sequence, answer, reason)  # resumed behind its last token
         elif self.scheduler.add(sequence):
-            self._detokenizers[sequence.id] = detokenizer
+            self._answers[sequence.id] = answer
         else:
             full = Overloaded(retry_after_s=min(120.0, self.scheduler.waiting.wait_s() or 5.0))
             self._emit(sequence.id, Failed(full.code, str(full), full.retry_after_s))
+
+    def _begin(self, request: GenerateRequest) -> _Answer:
+        """The answer up to the tokens that were emitted before. Raises InvalidParameter."""
+        params = request.params
+        grammar = None
+        if params.grammar:
+            grammar = self.grammars.start(params.grammar, request.output_ids)
+        detokenizer = Detokenizer(self.tokenizer, params.stop, min_tokens=params.min_tokens)
+        detokenizer.feed(request.output_ids)
+        return _Answer(detokenizer, grammar)
 
     def abort(self, request_id: str) -> None:
         """End a request now; unknown ids are fine: it may just have finished."""
@@ -159,15 +183,40 @@ class EngineLoop:
         due, logits = result.due, result.logits
         if not due:
             return
-        broken = logits.isnan().any(-1).tolist()
-        drawn_from = shaped(logits, due, self.eos_ids)
+        problems = self._problems(due, logits)
+        masks = self._masks(due, problems)
+        drawn_from = shaped(logits, due, self.eos_ids, masks)
         ids = sample(drawn_from, [s.request.params for s in due], [len(s.token_ids) for s in due])
         rated = self._rated(due, ids, logits)
-        for sequence, token_id, is_broken in zip(due, ids, broken, strict=True):
-            if is_broken:
-                self._fail(sequence, "The model produced no numbers (NaN) for this prompt.")
-            else:
+        for sequence, token_id in zip(due, ids, strict=True):
+            if problem := problems.get(sequence.id):
+                self._fail(sequence, problem)
+                continue
+            try:
                 self._take(sequence, token_id, rated.get(sequence.id, ()))
+            except Exception as error:
+                logger.exception("request %s fails by itself", sequence.id)
+                self._fail(sequence, f"The engine could not take a token: {error}")
+
+    @staticmethod
+    def _problems(due: list[Sequence], logits: Tensor) -> dict[str, str]:
+        """Why some cannot draw; their rows are drawn from with the others and thrown away."""
+        broken = logits.isnan().any(-1).tolist()
+        message = "The model produced no numbers (NaN) for this prompt."
+        return {s.id: message for s, is_broken in zip(due, broken, strict=True) if is_broken}
+
+    def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, bytes]:
+        """Which tokens the grammars allow; adds to the problems where one gives up."""
+        masks = {}
+        for sequence in due:
+            grammar = self._answers[sequence.id].grammar
+            if grammar is None:
+                continue
+            try:
+                masks[sequence.id] = grammar.mask()
+            except RuntimeError as error:
+                problems[sequence.id] = f"The grammar became too complex: {error}"
+        return masks
 
     def _rate_prompt(self, sequence: Sequence, logits: Tensor) -> None:
         """logits: (tokens, vocab), in front of the next tokens that are not rated yet."""
@@ -201,16 +250,24 @@ class EngineLoop:
             self._end(sequence, "stop")
             return
         sequence.append(token_id, monotonic())
-        detokenizer = self._detokenizers[sequence.id]
-        text = detokenizer.feed([token_id])
+        answer = self._answers[sequence.id]
+        if answer.grammar is not None:
+            answer.grammar.take(token_id)
+        text = answer.detokenizer.feed([token_id])
         self._emit(
             sequence.id,
             Tokens(text, (token_id,), sequence.num_output, sequence.tokens_per_s(), logprobs),
         )
-        if detokenizer.matched_stop is not None:
-            self._end(sequence, "stop")
-        elif self._is_full(sequence):
-            self._end(sequence, "length")
+        if reason := self._end_of(sequence, answer):
+            self._end(sequence, reason)
+
+    def _end_of(self, sequence: Sequence, answer: _Answer) -> FinishReason | None:
+        """Why an answer ends behind its last token, if it does."""
+        if answer.detokenizer.matched_stop is not None:
+            return "stop"
+        if answer.grammar is not None and answer.grammar.is_complete:
+            return "stop"
+        return "length" if self._is_full(sequence) else None
 
     def _is_full(self, sequence: Sequence) -> bool:
         return (
@@ -222,21 +279,18 @@ class EngineLoop:
 
     def _end(self, sequence: Sequence, reason: FinishReason) -> None:
         self.scheduler.remove(sequence)
-        self._emit_end(sequence, self._detokenizers.pop(sequence.id), reason)
+        self._emit_end(sequence, self._answers.pop(sequence.id), reason)
 
-    def _emit_end(
-        self, sequence: Sequence, detokenizer: Detokenizer, reason: FinishReason | None = None
-    ) -> None:
-        if text := detokenizer.finish():
+    def _emit_end(self, sequence: Sequence, answer: _Answer, reason: FinishReason) -> None:
+        if text := answer.detokenizer.finish():
             self._emit(sequence.id, Tokens(text, (), sequence.num_output))
-        stop = detokenizer.matched_stop
-        reason = reason or ("stop" if stop is not None else "length")
         timings = sequence.timings(monotonic())
+        stop = answer.detokenizer.matched_stop
         self._emit(sequence.id, Finished(reason, sequence.usage(), timings, stop))
 
     def _fail(self, sequence: Sequence, message: str) -> None:
         self.scheduler.remove(sequence, is_reusable=False)
-        del self._detokenizers[sequence.id]
+        del self._answers[sequence.id]
         self._emit(sequence.id, Failed("generation_failed", message))
 
     # --- frames -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 Everything follows from (prompt, output), so that a resumed answer goes on as it would have.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Rows
 
 import torch
@@ -13,9 +13,18 @@ from inference.messages import SamplingParams
 from inference.sequence import Sequence
 
 
-def shaped(logits: Tensor, sequences: Rows[Sequence], eos_ids: Iterable[int]) -> Tensor:
-    """The logits that are drawn from, (rows, vocab); what nobody wants changed is not copied."""
-    changed = [i for i, sequence in enumerate(sequences) if _asks(sequence)]
+def shaped(
+    logits: Tensor,
+    sequences: Rows[Sequence],
+    eos_ids: Iterable[int],
+    masks: Mapping[str, bytes] | None = None,
+) -> Tensor:
+    """The logits that are drawn from, (rows, vocab); what nobody wants changed is not copied.
+
+    `masks` are those of the grammars, by sequence.
+    """
+    masks = masks or {}
+    changed = [i for i, s in enumerate(sequences) if s.id in masks or _asks(s)]
     if not changed:
         return logits
     logits = logits.float().clone()
@@ -23,7 +32,10 @@ def shaped(logits: Tensor, sequences: Rows[Sequence], eos_ids: Iterable[int]) ->
         sequence, params = sequences[i], sequences[i].request.params
         _add_bias(logits[i], params)
         _penalise(logits[i], sequence, params)
-        if sequence.num_output < params.min_tokens:
+        if mask := masks.get(sequence.id):
+            forbidden = torch.frombuffer(bytearray(mask), dtype=torch.uint8) == 0
+            logits[i].masked_fill_(forbidden, float("-inf"))
+        elif sequence.num_output < params.min_tokens:
             logits[i, [*eos_ids, *params.stop_token_ids]] = float("-inf")
     return logits
 

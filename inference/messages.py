@@ -23,8 +23,9 @@ class SamplingParams:
     before `min_tokens` are there, and no end of turn is drawn before.
     `presence_penalty` and `frequency_penalty` count the output, `repetition_penalty` (1: none) the
     prompt as well. `logit_bias` adds to the logits of single ids.
-    `num_logprobs` asks for the log probability of every drawn token and of so many likely ones,
-    `num_prompt_logprobs` for those of the prompt's tokens; None asks for neither.
+    `grammar` (of `inference.grammar`) says which tokens may come next; what it allows wins over
+    `min_tokens`. `num_logprobs` asks for the log probability of every drawn token and of so many
+    likely ones, `num_prompt_logprobs` for those of the prompt's tokens; None asks for neither.
     """
 
     max_tokens: int
@@ -41,6 +42,7 @@ class SamplingParams:
     frequency_penalty: float = 0.0
     repetition_penalty: float = 1.0
     logit_bias: tuple[tuple[int, float], ...] = ()
+    grammar: str = ""
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
 

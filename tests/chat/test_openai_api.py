@@ -18,6 +18,10 @@ TOOL: dict[str, Any] = {
 }
 
 
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
 def test_models(client: openai.OpenAI) -> None:
     names = [model.id for model in client.models.list()]
     assert {"endless", "short"} <= set(names)
@@ -143,7 +147,32 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
             "context_length_exceeded",
             "messages",
         ),
-        ({"response_format": {"type": "json_object"}}, 400, "invalid_value", None),
+        ({"response_format": {"type": "xml"}}, 400, "invalid_value", None),
+        ({"response_format": {"type": "json_schema"}}, 400, "invalid_value", None),
+        (
+            {"response_format": _schema({"type": "nope"})},
+            400,
+            "invalid_parameter",
+            "response_format",
+        ),
+        (
+            {"response_format": _schema({"$ref": "#/nowhere"})},
+            400,
+            "invalid_parameter",
+            "response_format",
+        ),
+        (
+            {"response_format": _schema({"enum": ["x" * 1000] * 1000})},
+            400,
+            "invalid_parameter",
+            "response_format",
+        ),
+        (
+            {"response_format": {"type": "json_object"}, "tools": [TOOL]},
+            400,
+            "invalid_value",
+            None,
+        ),
         (
             {"messages": [{"role": "user", "content": "word " * 5000}]},
             400,

@@ -1,5 +1,6 @@
 """n, logprobs, bias and penalties over /v1, with OpenAI's own client."""
 
+import json
 import math
 from collections import Counter
 from typing import Any
@@ -100,3 +101,31 @@ def test_least_tokens_outlast_stop_and_end(client: openai.OpenAI) -> None:
     assert short.usage is not None
     assert long.usage is not None
     assert short.usage.completion_tokens < 25 <= long.usage.completion_tokens
+
+
+CITY = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "size": {"type": "integer", "minimum": 1, "maximum": 99},
+        "kind": {"enum": ["village", "town"]},
+    },
+    "required": ["name", "size", "kind"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_answer_follows_its_schema(client: openai.OpenAI, seed: int) -> None:
+    """From a model with random weights: the grammar alone makes it right."""
+    schema: Any = {"type": "json_schema", "json_schema": {"name": "city", "schema": CITY}}
+    completion = client.chat.completions.create(
+        **{**SETTINGS, "max_tokens": 300, "seed": seed}, response_format=schema, temperature=1.5
+    )
+    (choice,) = completion.choices
+    assert choice.finish_reason == "stop"
+    city = json.loads(choice.message.content or "")
+    assert sorted(city) == ["kind", "name", "size"]
+    assert 1 <= city["size"] <= 99
+    assert city["kind"] in ("village", "town")
+    assert len(city["name"]) <= 12

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 from dataclasses import replace
@@ -26,6 +27,7 @@ from inference import (
     Tokens,
     UnknownModel,
     Update,
+    regex_grammar,
 )
 from tests.inference.conftest import engine_config
 
@@ -143,14 +145,14 @@ async def test_prompt_log_probabilities_come_whole_over_chunks(engine: Engine) -
     assert drawn.logprob == pytest.approx(rated[-1].logprob, abs=1e-4)
 
 
-async def test_penalties_go_on_after_a_death(engine: Engine) -> None:
-    """Counts, least length and ratings follow from what was emitted, so the next worker has them."""
+async def test_penalties_and_grammars_go_on_after_a_death(engine: Engine) -> None:
+    """Counts, grammar and ratings follow from what was emitted, so the next worker has them."""
     params = {
         "frequency_penalty": 1.5,
-        "min_tokens": 30,
         "num_logprobs": 1,
         "num_prompt_logprobs": 0,
         "max_tokens": 40,
+        "grammar": regex_grammar("([a-z]{1,4} ){200}"),
     }
     calm = await _run(engine, _request("calm", PROMPTS[1], **params))
     updates: list[Update] = []
@@ -161,6 +163,7 @@ async def test_penalties_go_on_after_a_death(engine: Engine) -> None:
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
     assert _ids(updates) == _ids(calm)
+    assert re.fullmatch("([a-z]{1,4} ?)+", _text(updates))
     for kind in (Tokens, PromptLogprobs):
         first, second = (
             [r.token_id for u in story if isinstance(u, kind) for r in u.logprobs]

@@ -1,0 +1,127 @@
+"""Structured output: grammars that say which tokens may come next. Torch-free.
+
+llguidance compiles JSON schemas and regular expressions to lexers and an Earley parser and computes a
+mask of tokens in microseconds; it has limits of its own on size and fuel, so that no schema can stop
+the engine. Grammars travel as its serialised text.
+"""
+
+import json
+from collections.abc import Collection, Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+from llguidance import LLMatcher, LLTokenizer
+from tokenizers import Tokenizer
+
+from inference.checks import MAX_GRAMMAR_CHARS
+from inference.errors import InvalidParameter
+
+_JSON_STYLE: Any = {
+    "whitespace_pattern": r"[ \n]{0,16}"
+}  # a model in doubt may write blanks for ever
+
+
+def json_schema_grammar(schema: dict[str, Any], *, param: str = "response_format") -> str:
+    """The grammar of all JSON documents that satisfy a schema. Raises InvalidParameter.
+
+    Numbers are doubles, as in JavaScript: integers are exact up to 2 to the power of 53.
+    """
+    try:
+        text = json.dumps(schema, allow_nan=False)
+        return _checked(LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE), param)
+    except (ValueError, RecursionError) as error:
+        raise InvalidParameter(param, f"the schema cannot be used: {error}") from None
+
+
+def json_object_grammar() -> str:
+    """Any JSON object."""
+    return json_schema_grammar({"type": "object"})
+
+
+def regex_grammar(pattern: str, *, param: str = "regex") -> str:
+    """All texts that a regular expression matches as a whole. Raises InvalidParameter."""
+    return _checked(LLMatcher.grammar_from_regex(pattern), param)
+
+
+def choice_grammar(choices: Sequence[str]) -> str:
+    """One of some texts. Raises InvalidParameter."""
+    if not choices:
+        raise InvalidParameter("choice", "there is nothing to choose from")
+    # Lark's strings are JSON's, escapes and all.
+    rule = " | ".join(json.dumps(choice) for choice in choices)
+    return _checked(LLMatcher.grammar_from_lark(f"start: {rule}"), "choice")
+
+
+def _checked(grammar: str, param: str) -> str:
+    if len(grammar) > MAX_GRAMMAR_CHARS:
+        raise InvalidParameter(param, f"longer than {MAX_GRAMMAR_CHARS // 1024} KiB")
+    if problem := LLMatcher.validate_grammar(grammar):
+        raise InvalidParameter(param, problem.strip())
+    return grammar
+
+
+class Grammars:
+    """Starts grammars for one vocabulary, which is read at the first one: a second for a large one."""
+
+    def __init__(self, tokenizer: Tokenizer, *, eos_ids: Collection[int], vocab_size: int) -> None:
+        self._source = tokenizer
+        self._vocab_size = vocab_size
+        # llguidance wants an end of turn. For a model that knows none its first token plays the part
+        # and is never allowed; such a text ends where nothing more can follow.
+        self._eos_ids = sorted(eos_ids) or [0]
+        self._forbidden = () if eos_ids else (0,)
+        self._compiled = lru_cache(maxsize=64)(self._compile)
+
+    def start(self, grammar: str, output_ids: Sequence[int] = ()) -> "GrammarState":
+        """A text that begins; `output_ids` are of it already. Raises InvalidParameter."""
+        matcher = self._compiled(grammar).deep_copy()
+        if output_ids and not matcher.consume_tokens(list(output_ids)):
+            raise InvalidParameter("grammar", "the answer so far does not follow it")
+        return GrammarState(matcher, self._vocab_size, self._forbidden)
+
+    @cached_property
+    def _vocabulary(self) -> LLTokenizer:
+        num_ids = max(self._vocab_size, self._source.get_vocab_size())
+        return LLTokenizer(self._source.to_str(), n_vocab=num_ids, eos_token=self._eos_ids)
+
+    def _compile(self, grammar: str) -> LLMatcher:
+        matcher = LLMatcher(self._vocabulary, grammar, log_level=0)
+        if matcher.is_error():
+            raise InvalidParameter("grammar", matcher.get_error())
+        return matcher
+
+
+class GrammarState:
+    """How far a text has come in its grammar."""
+
+    def __init__(
+        self, matcher: LLMatcher, vocab_size: int, forbidden: Collection[int] = ()
+    ) -> None:
+        self._matcher = matcher
+        self._vocab_size = vocab_size
+        self._forbidden = forbidden
+
+    def mask(self) -> bytes:
+        """One byte for each token of the vocabulary: 0 where it must not come next.
+
+        Ends of turn are allowed where the text may end. Raises RuntimeError when the grammar has
+        used up its fuel.
+        """
+        mask = self._matcher.compute_logit_bias()
+        if self._matcher.is_error():
+            raise RuntimeError(self._matcher.get_error())
+        # A model's logits may be fewer or more than its tokenizer's tokens.
+        allowed = bytearray(mask[: self._vocab_size].ljust(self._vocab_size, b"\0"))
+        for token_id in self._forbidden:
+            allowed[token_id] = 0
+        return bytes(allowed)
+
+    def take(self, token_id: int) -> None:
+        """The token that was drawn under the mask."""
+        if not self._matcher.consume_token(token_id):
+            raise RuntimeError(self._matcher.get_error() or "a token that the mask forbade")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing but the end can follow."""
+        return bool(self._matcher.is_stopped())

@@ -1,0 +1,194 @@
+"""Whatever is drawn under the masks of a grammar follows it; what cannot be compiled says why."""
+
+import json
+import re
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import InvalidParameter
+from inference.builtin.tokenizer import load
+from inference.grammar import (
+    Grammars,
+    choice_grammar,
+    json_object_grammar,
+    json_schema_grammar,
+    regex_grammar,
+)
+
+TOKENIZER = load()
+EOS = {TOKENIZER.token_to_id("<|im_end|>"), TOKENIZER.token_to_id("<|endoftext|>")}
+GRAMMARS = Grammars(TOKENIZER, eos_ids=EOS, vocab_size=TOKENIZER.get_vocab_size() + 30)
+
+names = st.text(st.sampled_from("abcxyz_é🙂"), min_size=1, max_size=5)
+leaves: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({"type": "boolean"}),
+    st.just({"type": "null"}),
+    st.builds(
+        lambda low, span: {"type": "integer", "minimum": low, "maximum": low + span},
+        st.integers(-999, 999),
+        st.integers(0, 500),
+    ),
+    st.builds(
+        lambda low, span: {"type": "string", "minLength": low, "maxLength": low + span},
+        st.integers(0, 4),
+        st.integers(0, 6),
+    ),
+    st.lists(st.one_of(names, st.integers(-(2**53), 2**53), st.none()), min_size=1, max_size=4).map(
+        lambda values: {"enum": values}
+    ),
+)
+schemas = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.dictionaries(names, inner, max_size=4).map(
+            lambda properties: {
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+        ),
+        inner.map(lambda items: {"type": "array", "items": items, "maxItems": 3}),
+        st.lists(inner, min_size=1, max_size=3).map(lambda options: {"anyOf": options}),
+    ),
+    max_leaves=6,
+)
+
+
+def fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Our few keywords of JSON Schema, written out."""
+    if "anyOf" in schema:
+        return any(fits(value, option) for option in schema["anyOf"])
+    if "enum" in schema:
+        return any(value == v and type(value) is type(v) for v in schema["enum"])
+    match schema["type"]:
+        case "boolean":
+            return isinstance(value, bool)
+        case "null":
+            return value is None
+        case "integer":
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            return is_integer and schema["minimum"] <= value <= schema["maximum"]
+        case "string":
+            is_text = isinstance(value, str)
+            return is_text and schema["minLength"] <= len(value) <= schema["maxLength"]
+        case "array":
+            return (
+                isinstance(value, list)
+                and len(value) <= 3
+                and all(fits(v, schema["items"]) for v in value)
+            )
+    properties = schema["properties"]
+    if not isinstance(value, dict):
+        return False
+    return set(value) == set(properties) and all(fits(value[k], s) for k, s in properties.items())
+
+
+def drawn(grammar: str, data: st.DataObject, most: int = 2000) -> bytes:
+    """A text drawn at random under the masks, restarted from its ids now and then."""
+    random = data.draw(st.randoms(use_true_random=False))
+    state = GRAMMARS.start(grammar)
+    ids: list[int] = []
+    for _ in range(most):
+        allowed = [i for i, is_allowed in enumerate(state.mask()) if is_allowed]
+        assert allowed
+        token_id = random.choice(allowed)
+        if token_id in EOS:
+            break
+        state.take(token_id)
+        ids.append(token_id)
+        if state.is_complete:
+            break
+        if random.random() < 0.1:
+            state = GRAMMARS.start(grammar, ids)  # as after a death
+    else:
+        raise AssertionError("it does not end")
+    return TOKENIZER.decode(ids, skip_special_tokens=False).encode()
+
+
+@given(schemas, st.data())
+@settings(max_examples=300, deadline=None)
+def test_whatever_is_drawn_satisfies_the_schema(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
+    assert fits(json.loads(drawn(json_schema_grammar(schema), data)), schema)
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_regular_expressions_and_choices(data: st.DataObject) -> None:
+    text = drawn(regex_grammar(r"[A-Z]{2}-[0-9]{1,4}(é|🙂)?"), data).decode()
+    assert re.fullmatch(r"[A-Z]{2}-[0-9]{1,4}(é|🙂)?", text)
+    assert drawn(choice_grammar(["yes", 'no "never"', "perhaps\n"]), data).decode() in (
+        "yes",
+        'no "never"',
+        "perhaps\n",
+    )
+
+
+def test_an_object_is_an_object() -> None:
+    state = GRAMMARS.start(json_object_grammar())
+    for token_id in TOKENIZER.encode('{"a": [1, {"b": null}]}').ids:
+        assert state.mask()[token_id]
+        state.take(token_id)
+    assert state.is_complete
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nope"},
+        {"$ref": "#/nowhere"},
+        {"type": "string", "pattern": "(?=x)"},
+        {"type": "integer", "minimum": 5, "maximum": 1},
+        {"enum": ["x" * 1000] * 1000},
+        {"type": "object", "unevaluatedProperties": 3},
+    ],
+)
+def test_what_cannot_be_compiled_says_why(schema: dict[str, Any]) -> None:
+    started = time.monotonic()
+    with pytest.raises(InvalidParameter) as caught:
+        GRAMMARS.start(json_schema_grammar(schema))
+    assert caught.value.param in ("response_format", "grammar")
+    assert time.monotonic() - started < 5
+
+
+def test_bombs_are_defused() -> None:
+    """Each definition is two of the one before: 2 to the power of 40 objects when written out."""
+    definitions: dict[str, Any] = {"d0": {"type": "string", "maxLength": 3}}
+    for n in range(1, 41):
+        both = {"$ref": f"#/$defs/d{n - 1}"}
+        definitions[f"d{n}"] = {
+            "type": "object",
+            "properties": {"a": both, "b": both},
+            "required": ["a", "b"],
+        }
+    references = {"$ref": "#/$defs/d40", "$defs": definitions}
+    for schema in (references, {"type": "string", "pattern": "(a{1000}){1000}"}):
+        started = time.monotonic()
+        # Refused is fine as well: what counts is that nobody waits for it.
+        with suppress(InvalidParameter, RuntimeError):
+            GRAMMARS.start(json_schema_grammar(schema)).mask()
+        assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("vocab_size", [TOKENIZER.get_vocab_size() - 50, 5000])
+def test_models_without_an_end_of_turn_and_with_other_vocabularies(vocab_size: int) -> None:
+    grammars = Grammars(TOKENIZER, eos_ids=[], vocab_size=vocab_size)
+    state = grammars.start(choice_grammar(["yes"]))
+    for token_id in TOKENIZER.encode("yes").ids:
+        mask = state.mask()
+        assert len(mask) == vocab_size
+        assert mask[token_id]
+        state.take(token_id)
+    assert state.is_complete
+
+
+def test_an_answer_that_does_not_follow_its_grammar_is_not_taken_up() -> None:
+    with pytest.raises(InvalidParameter, match="does not follow"):
+        GRAMMARS.start(json_object_grammar(), TOKENIZER.encode("hello").ids)
