@@ -42,7 +42,8 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """`python -m inference.worker FD`: serve the socket that was inherited as FD."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(name)s: %(message)s")
+    # What stands here becomes warnings in the web process's log (worker_process.py).
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import psutil
 import pytest
 
 from inference import Engine, Failed, Finished, Loading, Tokens, Update
+from inference.worker_process import log_words_of
 from tests.inference.conftest import engine_config
 from tests.inference.test_engine import PROMPTS, _ids, _request, _run
 
@@ -212,6 +214,19 @@ async def test_an_abort_reaches_every_request_of_an_id_and_no_other(engine: Engi
         assert isinstance(updates[-1], Finished)
         assert updates[-1].reason == "abort"
     assert len(_ids(heard)) == 300
+
+
+async def test_what_a_worker_writes_becomes_log_lines(caplog: pytest.LogCaptureFixture) -> None:
+    words = "import sys; sys.stderr.write('first\\n' + 'x' * 300_000 + '\\nlast')"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", words, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        await log_words_of(process, "tiny")
+    await process.wait()
+    lines = [record.getMessage() for record in caplog.records]
+    assert [len(line) for line in lines] == [len("worker of tiny: ") + n for n in (5, 300_000, 4)]
+    assert lines[-1] == "worker of tiny: last"
 
 
 async def _until_tokens(updates: AsyncIterator[Update]) -> list[Update]:
