@@ -36,7 +36,8 @@ beyond it. For more, choose a larger model (`manage.py pull ORG/MODEL`).
 
 Everything it has read was written by the grammars in `inference/builtin/skills/`, by
 `python -m inference.builtin generate`. No text, weights or answers of other models went in. Training:
-Muon for the matrices, AdamW for the rest, loss on the assistant's tokens only, on two CPU cores, by
+Muon for the matrices, AdamW for the rest, on two CPU cores, loss on the assistant's tokens only (in
+"dense" and "calm" also where a text repeats itself, for copying's sake), by
 `python -m inference.builtin train`:
 
 | stage | tokens | longest dialog | learning rate |

@@ -55,7 +55,7 @@ def _documents(scene: Scene) -> None:
     books = passages.set_documents(scene)
     passages.ask_library(scene, books)
     if not scene.is_scored:
-        for _ in range(scene.rng.randrange(3)):
+        for _ in range(scene.rng.randint(2, 5) if scene.is_dense else scene.rng.randrange(3)):
             passages.ask_library(scene, books)
             if scene.rng.random() < 0.3:
                 smalltalk.smalltalk(scene)
@@ -160,9 +160,27 @@ def passing(scene: Scene) -> None:
         skill.add(scene)
 
 
-def setting(rng: random.Random, split: Split, skill: Skill) -> Scene:
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How training dialogs differ from those that are scored.
+
+    `is_short`: about one matter and with few tools, but asked about several times: more of the main
+    skills in as many tokens.
+    `pieces`: of a vocabulary, to make names from; see `Words`.
+    """
+
+    is_short: bool = False
+    pieces: tuple[str, ...] = ()
+
+
+PLAIN = Style()
+_REPEATS = {"echo": 3, "memory": 3, "persona": 3, "search": 2, "table": 2, "list": 2, "code": 2}
+"""How often a short dialog has its skill at most."""
+
+
+def setting(rng: random.Random, split: Split, skill: Skill, style: Style = PLAIN) -> Scene:
     """A scene with its system prompt and tools, before anyone spoke."""
-    scene = Scene(rng, split)
+    scene = Scene(rng, split, style.pieces)
     kind = rng.random()
     if skill.name == "persona":
         persona.set_persona(scene) if kind < 0.85 else persona.set_default(scene)
@@ -170,18 +188,21 @@ def setting(rng: random.Random, split: Split, skill: Skill) -> Scene:
         persona.set_persona(scene)
     elif kind < 0.6:
         persona.set_default(scene)
-    if skill.tool and rng.random() < 0.85:
+    if style.is_short and rng.random() < 0.7:
+        if skill.tool:
+            _offer(scene, {skill.tool}, share=0.0)
+    elif skill.tool and rng.random() < 0.85:
         _offer(scene, {skill.tool})
     elif skill.name == "unseen tool" or rng.random() < 0.35:
         _offer(scene, set())
     return scene
 
 
-def _offer(scene: Scene, needed: set[str]) -> None:
+def _offer(scene: Scene, needed: set[str], share: float | None = None) -> None:
     """Offer the product's tools and perhaps strangers, in random order."""
     rng, words = scene.rng, scene.words
     own = {"calculator": calculator.tool, "clock": clock.tool, "search_documents": search.tool}
-    share = rng.choice((0.0, 0.5, 0.8, 1.0))
+    share = rng.choice((0.0, 0.5, 0.8, 1.0)) if share is None else share
     for name, make in own.items():
         if name in needed or rng.random() < (share * 0.5 if name == "search_documents" else share):
             scene.tools.append(make(words))
@@ -197,10 +218,17 @@ _LONG_PLANS = {(0, 1): 3, (0, 3): 3, (1, 2): 3, (2, 3): 2, (1, 0): 2, (1, 5): 1,
 """Passing turns before and after the main skill, with their weights."""
 
 
-def training_dialog(rng: random.Random, weights: dict[str, float], max_chars: int) -> Dialog:
+def training_dialog(
+    rng: random.Random, weights: dict[str, float], max_chars: int, style: Style = PLAIN
+) -> Dialog:
     """A dialog of one to eight episodes around a main skill."""
     skill = rng.choices(SKILLS, [weights.get(s.name, s.weight) for s in SKILLS])[0]
-    scene = setting(rng, "train", skill)
+    scene = setting(rng, "train", skill, style)
+    if style.is_short:
+        scene.is_dense = True
+        for _ in range(rng.randint(1, _REPEATS.get(skill.name, 1))):
+            skill.add(scene)
+        return scene.dialog(skill.name)
     # A scene with tools costs many tokens before the first word: let more happen in it.
     plans = _LONG_PLANS if scene.tools else _PLANS
     before, after = rng.choices(list(plans), list(plans.values()))[0]
@@ -215,12 +243,12 @@ def training_dialog(rng: random.Random, weights: dict[str, float], max_chars: in
 
 
 def training_dialogs(
-    seed: int, weights: dict[str, float], max_chars: int = 5000
+    seed: int, weights: dict[str, float], max_chars: int = 5000, style: Style = PLAIN
 ) -> Iterator[Dialog]:
     """An endless stream of training dialogs, the same for the same arguments."""
     rng = random.Random(seed)
     while True:
-        yield training_dialog(rng, weights, max_chars)
+        yield training_dialog(rng, weights, max_chars, style)
 
 
 def score_item(rng: random.Random, skill: Skill) -> Dialog:

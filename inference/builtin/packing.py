@@ -7,7 +7,7 @@ by length keeps the padding under a tenth. Torch-free: rows are lists of ids.
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 
 from tokenizers import Tokenizer
 
@@ -38,8 +38,14 @@ class Batch:
         return sum(len(row.ids) for row in self.rows)
 
 
-def rows_of(tokenizer: Tokenizer, dialogs: Sequence[Dialog]) -> list[Row]:
-    """Encode dialogs up to their last target; targets are the answers with their end marks."""
+def rows_of(
+    tokenizer: Tokenizer, dialogs: Sequence[Dialog], *, with_repeats: bool = False
+) -> list[Row]:
+    """Encode dialogs up to their last target; targets are the answers with their end marks.
+
+    `with_repeats`: so is every token that stood behind the same token before, whoever says it. A name
+    that a passage repeats teaches copying as well as an answer does, and there are many more of them.
+    """
     parts = [segments(dialog) for dialog in dialogs]
     texts = [segment.text for found in parts for segment in found]
     encoded = iter(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
@@ -53,8 +59,18 @@ def rows_of(tokenizer: Tokenizer, dialogs: Sequence[Dialog]) -> list[Row]:
             is_target += [segment.is_target] * len(new)
         if any(is_target):
             last = max(i for i, target in enumerate(is_target) if target) + 1
+            if with_repeats:
+                _mark_repeats(ids[:last], is_target)
             rows.append(Row(tuple(ids[:last]), tuple(is_target[:last])))
     return rows
+
+
+def _mark_repeats(ids: list[int], is_target: list[bool]) -> None:
+    seen: set[tuple[int, int]] = set()
+    for i, pair in enumerate(pairwise(ids), start=1):
+        if pair in seen:
+            is_target[i] = True
+        seen.add(pair)
 
 
 def padded_length(length: int) -> int:
@@ -70,12 +86,14 @@ def batches(
     max_length: int,
     seed: int,
     pool_size: int = 4096,
+    with_repeats: bool = False,
 ) -> Iterator[Batch]:
     """Batches of about `batch_tokens` padded tokens, in random order; longer dialogs are left out."""
     rng = random.Random(seed)
     stream = iter(dialogs)
     while pool := list(islice(stream, pool_size)):
-        rows = [row for row in rows_of(tokenizer, pool) if len(row.ids) <= max_length]
+        rows = rows_of(tokenizer, pool, with_repeats=with_repeats)
+        rows = [row for row in rows if len(row.ids) <= max_length]
         rows.sort(key=lambda row: len(row.ids))
         made: list[Batch] = []
         while rows:

@@ -4,9 +4,58 @@ from inference.builtin.network import Shape
 from inference.builtin.train import Stage
 
 SHAPE = Shape()
+# Skills that copy what they have never seen come last: feed them on purpose.
+_SPANS: dict[str, float] = {
+    "unseen tool": 18,
+    "passages": 13,
+    "documents": 8,
+    "search": 10,
+    "memory": 11,
+    "far memory": 8,
+    "persona": 8,
+    "title": 7,
+    "table": 6,
+    "summary": 6,
+    "echo": 10,
+    "list": 4,
+    "code": 4,
+    "continuation": 4,
+    "smalltalk": 9,
+    "fallback": 7,
+}
+_SHORT = _SPANS | {"unseen tool": 24, "passages": 20, "memory": 13, "echo": 12, "identity": 3}
 STAGES = [
     Stage("copying", 6_000_000, 320, 4096, 0.02, 0.02, 101, {"echo": 14, "memory": 12}, 0.4),
     Stage("spans", 1_200_000, 128, 4096, 0.02, 0.02, 104, copying=0.9),
     Stage("mixture", 12_000_000, 512, 4096, 0.01, 0.004, 105, {"echo": 10, "memory": 10}),
     Stage("long", 6_000_000, 1408, 8192, 0.004, 0.0, 103),
+    Stage("wide", 14_000_000, 768, 8192, 0.01, 0.0072, 106, _SPANS),
+    Stage("short", 3_000_000, 320, 8192, 0.01, 0.0091, 108, _SHORT, is_short=True, has_pieces=True),
+    Stage(
+        "dense",
+        2_400_000,
+        448,
+        8192,
+        0.01,
+        0.009,
+        109,
+        _SHORT,
+        is_short=True,
+        has_pieces=True,
+        with_repeats=True,
+    ),
+    Stage(
+        "calm",
+        7_200_000,
+        448,
+        8192,
+        0.006,
+        0.0031,
+        110,
+        _SHORT,
+        is_short=True,
+        has_pieces=True,
+        with_repeats=True,
+    ),
+    Stage("last", 4_500_000, 1408, 8192, 0.003, 0.0, 107, _SPANS, has_pieces=True),
 ]

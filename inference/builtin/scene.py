@@ -37,10 +37,10 @@ DEFAULT_PERSONA = Persona("Vitrine", "I am Vitrine, a helpful assistant.")
 class Scene:
     """A growing list of messages and what the skills must know about the setting."""
 
-    def __init__(self, rng: random.Random, split: Split) -> None:
+    def __init__(self, rng: random.Random, split: Split, pieces: Sequence[str] = ()) -> None:
         self.rng = rng
         self.split = split
-        self.words = Words(rng, split)
+        self.words = Words(rng, split, pieces)
         self.typing: Typing = draw_typing(rng, split)
         self.system = ""
         self.persona = DEFAULT_PERSONA
@@ -51,6 +51,7 @@ class Scene:
         self.tools: list[Tool] = []
         self.has_documents = False
         self.is_scored = False
+        self.is_dense = False  # whether much is asked of what it took long to set up
         self.topic: str | None = None  # of the first user message, for titles
         self.title: str | None = None
         self.topics: list[str] = []  # all topics in order, for summaries and follow-ups

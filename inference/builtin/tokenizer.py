@@ -88,6 +88,12 @@ def build(tokens: list[str]) -> Tokenizer:
     return tokenizer
 
 
+def name_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
+    """The tokens of two letters or more, without their space, that names can be made of."""
+    words = (token.removeprefix("Ġ") for token in tokenizer.get_vocab(with_added_tokens=False))
+    return tuple(sorted({w for w in words if len(w) > 1 and w.isascii() and w.isalpha()}))
+
+
 def rank_lines(tokens: list[str]) -> str:
     """The tiktoken file: base64 of the bytes and the rank, one token a line."""
     alphabet = byte_alphabet()

@@ -18,12 +18,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from inference.builtin import MODEL_DIR
-from inference.builtin.mixture import training_dialogs
+from inference.builtin.mixture import Style, training_dialogs
 from inference.builtin.network import Network, Shape, from_hub, hub_config, initialise, to_hub
 from inference.builtin.optim import Optimiser
 from inference.builtin.packing import Batch, batches, copying_batch
 from inference.builtin.template import END_OF_TEXT, IM_END
 from inference.builtin.tokenizer import load as load_tokenizer
+from inference.builtin.tokenizer import name_pieces
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,12 @@ class Stage:
     """Weights of skills that differ from the mixture's own."""
     copying: float = 0.0
     """Share of the batches that are random tokens to copy."""
+    is_short: bool = False
+    """Short and dense dialogs; see `Style`."""
+    has_pieces: bool = False
+    """Names from pieces of the vocabulary; see `Style`."""
+    with_repeats: bool = False
+    """Repeats are targets as well; see `rows_of`."""
 
 
 ADAM_SHARE = 0.3
@@ -203,9 +210,15 @@ def _batches(stage: Stage, skip: int) -> Iterator[Batch]:
     """The batches of a stage; the first `skip` of them are made and dropped."""
     rng = random.Random(stage.seed)
     tokenizer = load_tokenizer()
-    dialogs = training_dialogs(stage.seed, stage.weights)
+    style = Style(stage.is_short, name_pieces(tokenizer) if stage.has_pieces else ())
+    dialogs = training_dialogs(stage.seed, stage.weights, style=style)
     stream = batches(
-        tokenizer, dialogs, batch_tokens=BATCH_TOKENS, max_length=stage.max_length, seed=stage.seed
+        tokenizer,
+        dialogs,
+        batch_tokens=BATCH_TOKENS,
+        max_length=stage.max_length,
+        seed=stage.seed,
+        with_repeats=stage.with_repeats,
     )
     vocab_size = tokenizer.get_vocab_size(with_added_tokens=False)
     for number in itertools.count():

@@ -7,6 +7,7 @@ split the same way from 100 up; smaller ones are too few to keep apart.
 
 import hashlib
 import random
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
@@ -98,9 +99,13 @@ _CODAS = [
 class Words:
     """A stream of random words of one split."""
 
-    def __init__(self, rng: random.Random, split: Split) -> None:
+    def __init__(self, rng: random.Random, split: Split, pieces: Sequence[str] = ()) -> None:
         self.rng = rng
         self.split = split
+        self.pieces = pieces
+        """Of a vocabulary: with them names are mostly made up, and half of those from pieces. So every
+        token is copied now and then, and nothing is gained by knowing the lists by heart."""
+        self._coined_share = 0.6 if pieces else 0.25
 
     def choice(self, name: str) -> str:
         return self.rng.choice(words_of(name, self.split))
@@ -112,8 +117,13 @@ class Words:
         return is_held_out(draw) == (self.split == "test")
 
     def coined(self) -> str:
-        """A made-up lower-case word of one to four syllables."""
+        """A made-up lower-case word of one to four syllables, or of one to three pieces."""
         while True:
+            if self.pieces and self.rng.random() < 0.5:
+                word = "".join(self.rng.choices(self.pieces, k=self.rng.randint(1, 3)))
+                if 3 <= len(word) <= 14 and self._fresh(word):
+                    return word
+                continue
             syllables = self.rng.choices((1, 2, 3, 4), (2, 6, 3, 1))[0]
             word = "".join(
                 self.rng.choice(_ONSETS) + self.rng.choice(_VOWELS) + self.rng.choice(_CODAS)
@@ -145,7 +155,11 @@ class Words:
 
     def first_name(self) -> str:
         rng = self.rng
-        name = self.coined().capitalize() if rng.random() < 0.25 else self.choice("NAMES")
+        name = (
+            self.coined().capitalize()
+            if rng.random() < self._coined_share
+            else self.choice("NAMES")
+        )
         return name.lower() if rng.random() < 0.06 else name
 
     def full_name(self) -> str:
@@ -168,12 +182,14 @@ class Words:
         return word
 
     def city(self) -> str:
-        return self.coined().capitalize() if self.rng.random() < 0.25 else self.choice("CITIES")
+        if self.rng.random() < self._coined_share:
+            return self.coined().capitalize()
+        return self.choice("CITIES")
 
     def noun(self) -> str:
         """A lower-case noun, sometimes made up."""
         rng = self.rng
-        if rng.random() < 0.25:
+        if rng.random() < self._coined_share:
             return self.coined()
         return self.choice(rng.choice(("THINGS", "THINGS", "ANIMALS", "PLACES", "JOBS")))
 

@@ -13,10 +13,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from inference.builtin import facts, skills
 from inference.builtin.by_hand import dialogs as by_hand
 from inference.builtin.dialog import Dialog, Message
-from inference.builtin.mixture import SKILLS, score_items, training_dialogs
+from inference.builtin.mixture import SKILLS, Style, score_items, training_dialogs
+from inference.builtin.packing import rows_of
 from inference.builtin.phrasing import expand, normal, split_of
 from inference.builtin.skills.calculator import value_of
 from inference.builtin.template import IM_END, JINJA, prompt_text, segments
+from inference.builtin.tokenizer import load, name_pieces
 from inference.builtin.words import Words, hash_of, is_held_out, words_of
 
 
@@ -68,6 +70,22 @@ def test_training_and_scoring_draw_from_different_words() -> None:
     train, test = Words(random.Random(1), "train"), Words(random.Random(1), "test")
     assert not any(is_held_out(train.coined()) for _ in range(200))
     assert all(is_held_out(test.coined()) for _ in range(200))
+
+
+def test_names_from_pieces_of_the_vocabulary_are_not_those_of_scoring() -> None:
+    words = Words(random.Random(1), "train", name_pieces(load()))
+    made = [words.coined() for _ in range(500)]
+    assert not any(is_held_out(word) for word in made)
+    held_out = set(words_of("NAMES", "test")) | set(words_of("CITIES", "test"))
+    assert not held_out & {word.capitalize() for word in made}
+
+
+def test_short_dialogs_are_short() -> None:
+    def mean_length(style: Style) -> float:
+        rows = rows_of(load(), list(islice(training_dialogs(7, {}, style=style), 400)))
+        return sum(len(row.ids) for row in rows) / len(rows)
+
+    assert mean_length(Style(is_short=True)) < 0.8 * mean_length(Style())
 
 
 def test_about_a_sixth_of_the_phrasings_is_held_out() -> None:

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 import tiktoken
@@ -48,6 +48,17 @@ def test_they_agree_on_dialogs_with_all_their_marks() -> None:
     for dialog in islice(training_dialogs(3, {}), 200):
         text = "".join(segment.text for segment in segments(dialog))
         assert ENCODING.encode(text, allowed_special="all") == TOKENIZER.encode(text).ids
+
+
+def test_repeats_are_targets_and_nothing_new_is() -> None:
+    dialogs = list(islice(training_dialogs(4, {}), 60))
+    plain, marked = rows_of(TOKENIZER, dialogs), rows_of(TOKENIZER, dialogs, with_repeats=True)
+    for before, after in zip(plain, marked, strict=True):
+        assert before.ids == after.ids
+        pairs = list(pairwise(after.ids))
+        for i, (was, is_target) in enumerate(zip(before.is_target, after.is_target, strict=True)):
+            is_repeat = i > 0 and pairs[i - 1] in pairs[: i - 1]
+            assert is_target == (was or is_repeat)
 
 
 def test_encoding_in_segments_equals_encoding_the_whole() -> None:

@@ -317,12 +317,14 @@ def other_tool(scene: Scene) -> Tool:
 
 def function(scene: Scene) -> None:
     """A request for an unseen tool, its call, its result and a sentence about it."""
-    wanted = draw(scene)
-    name = wanted.tool["function"]["name"]
-    if scene.has_tool(name):
-        return
-    scene.tools.insert(scene.rng.randint(0, len(scene.tools)), wanted.tool)
-    request(scene, wanted)
+    asked = []
+    for _ in range(scene.rng.randint(1, 3) if scene.is_dense else 1):
+        wanted = draw(scene)
+        if not scene.has_tool(wanted.tool["function"]["name"]):
+            scene.tools.insert(scene.rng.randint(0, len(scene.tools)), wanted.tool)
+            asked.append(wanted)
+    for wanted in asked:
+        request(scene, wanted)
 
 
 def request(scene: Scene, wanted: Request) -> None:

@@ -176,7 +176,8 @@ def passages(scene: Scene) -> None:
     scene.user(fill(frame, head=header(scene), books=books.text, q=text))
     scene.about(text.rstrip("?. "))
     scene.answer(answer, also=also)
-    if scene.rng.random() < 0.25:
+    num_more = scene.rng.randint(2, 5) if scene.is_dense else scene.rng.random() < 0.25
+    for _ in range(num_more):
         text, answer, also = from_library(scene, books)
         scene.user(text)
         scene.answer(answer, also=also)
