@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast data is drawn says how busy the machine is, and nothing about Vitrine.
+settings.register_profile("vitrine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("vitrine")
 
 if TYPE_CHECKING:
     from tests.sites import Site, SiteMaker
