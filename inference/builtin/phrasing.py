@@ -65,7 +65,7 @@ def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
 
     A group too small to lose a sixth by chance gives the one phrasing with the lowest hash.
     """
-    texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: hash_of(normal(t)))
+    texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: (hash_of(normal(t)), t))
     held_out = {t for t in texts if is_held_out(normal(t))} or {texts[0]}
     if len(held_out) > len(texts) / 2:
         held_out = set(texts[: len(texts) // 3 or 1])

@@ -1,7 +1,10 @@
 """What must hold for the text that the built-in model learns from."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 from importlib import import_module
 from itertools import islice, pairwise
 from pathlib import Path
@@ -100,6 +103,20 @@ def test_the_same_seed_gives_the_same_dialogs() -> None:
     assert next(training_dialogs(8, {})) != next(training_dialogs(9, {}))
     for skill in SKILLS:
         assert score_items(3, skill, 3) == score_items(3, skill, 3)
+
+
+def test_every_process_makes_the_same_dialogs() -> None:
+    """Python hashes texts anew in every process; nothing may hang on the order of a set."""
+    made = {
+        subprocess.run(
+            [sys.executable, "-m", "inference.builtin", "generate", "--count", "400"],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "3")
+    }
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("skill", SKILLS, ids=lambda skill: skill.name)
