@@ -17,7 +17,7 @@ from inference.builtin.skills import (
     identity,
     passages,
     remarks,
-    smalltalk,
+    smalltalk_intents,
 )
 from inference.builtin.skills.poem import haiku_text, poem_text
 from inference.builtin.words import Words
@@ -82,7 +82,7 @@ class _Expected:
 
 
 def _intents() -> dict[str, str]:
-    found = {i.key: i.answer for i in (*smalltalk.INTENTS, *identity.INTENTS)}
+    found = {i.key: i.answer for i in (*smalltalk_intents.INTENTS, *identity.INTENTS)}
     return found | {
         "greeting": "Hello. How can I help you?",
         "who": "I am Vitrine, a helpful assistant.",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 from safetensors import safe_open
@@ -76,7 +77,7 @@ def write(folder: Path, scores: Sequence[Score]) -> None:
         heads=SHAPE.num_attention_heads,
         kv_heads=SHAPE.num_key_value_heads,
         head_dim=SHAPE.head_dim,
-        parameters=sum(_product(shape) for shape in shapes) / 1e6,
+        parameters=sum(map(prod, shapes)) / 1e6,
         size=weights.stat().st_size / 2**20,
         vocab=SHAPE.vocab_size,
         context=SHAPE.max_position_embeddings,
@@ -88,10 +89,3 @@ def write(folder: Path, scores: Sequence[Score]) -> None:
         scores=table(scores),
     )
     (folder / "README.md").write_text(text, encoding="utf-8")
-
-
-def _product(sizes: Sequence[int]) -> int:
-    made = 1
-    for size in sizes:
-        made *= size
-    return made

@@ -2,7 +2,8 @@
 # ruff: noqa: E501 - patterns read best whole
 
 from inference.builtin.scene import Scene
-from inference.builtin.skills.smalltalk import Intent, say
+from inference.builtin.skills.smalltalk import say
+from inference.builtin.skills.smalltalk_intents import Intent
 
 PICKER = "You can choose a larger model in the model picker at the top of the chat."
 PULL = (
