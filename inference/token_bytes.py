@@ -19,24 +19,28 @@ def byte_alphabet() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | shifted
 
 
-def token_bytes(tokenizer: "PreTrainedTokenizerFast", token_id: int) -> bytes:
-    """The bytes of one token, in byte-level vocabularies and in those of SentencePiece.
+class TokenBytes:
+    """The bytes of single tokens, in byte-level vocabularies and in those of SentencePiece.
 
-    An id behind the vocabulary (models pad their embedding) is no bytes.
+    What kind of vocabulary it is, is found out once: transformers builds the list of added tokens anew
+    at every look, and one answer asks for twenty tokens a step.
     """
-    piece: str | None = tokenizer.backend_tokenizer.id_to_token(token_id)
-    if piece is None:
-        return b""
-    if token_id in tokenizer.added_tokens_decoder:
-        return piece.encode()
-    if is_byte_level(tokenizer):
-        alphabet = byte_alphabet()
-        return bytes(alphabet[char] for char in piece if char in alphabet)
-    if match := _BYTE_PIECE.fullmatch(piece):
-        return bytes([int(match[1], 16)])
-    return piece.replace("▁", " ").encode()
 
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
+        self._backend = tokenizer.backend_tokenizer
+        self._added_ids = frozenset(tokenizer.added_tokens_decoder)
+        self._is_byte_level = "ByteLevel" in repr(self._backend.decoder)
 
-def is_byte_level(tokenizer: "PreTrainedTokenizerFast") -> bool:
-    """Whether pieces are written in the byte-level alphabet."""
-    return "ByteLevel" in repr(tokenizer.backend_tokenizer.decoder)
+    def of(self, token_id: int) -> bytes:
+        """An id behind the vocabulary (models pad their embedding) is no bytes."""
+        piece: str | None = self._backend.id_to_token(token_id)
+        if piece is None:
+            return b""
+        if token_id in self._added_ids:
+            return piece.encode()
+        if self._is_byte_level:
+            alphabet = byte_alphabet()
+            return bytes(alphabet[char] for char in piece if char in alphabet)
+        if match := _BYTE_PIECE.fullmatch(piece):
+            return bytes([int(match[1], 16)])
+        return piece.replace("▁", " ").encode()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
-from inference.token_bytes import token_bytes
+from inference.token_bytes import TokenBytes
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -113,7 +113,11 @@ class ChatTokenizer:
 
     def token_bytes(self, token_id: int) -> bytes:
         """What one token stands for; it may be a part of a character."""
-        return token_bytes(self._tokenizer, token_id)
+        return self._bytes.of(token_id)
+
+    @cached_property
+    def _bytes(self) -> TokenBytes:
+        return TokenBytes(self._tokenizer)
 
     def replay(self, ids: tuple[int, ...], stop: tuple[str, ...] = (), min_tokens: int = 0) -> str:
         """The text that a worker has emitted for the ids of an answer, held back text left out."""
