@@ -86,10 +86,12 @@ def add_error_handlers(api: NinjaAPI) -> None:
 
     @api.exception_handler(EngineError)
     def _(request: HttpRequest, error: EngineError) -> HttpResponse:
-        retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
-        param = "model" if isinstance(error, UnknownModel) else getattr(error, "param", None)
         return api_error(
-            status_of(error.code), error.code, str(error), param=param, retry_after_s=retry_after_s
+            status_of(error.code),
+            error.code,
+            str(error),
+            param="model" if isinstance(error, UnknownModel) else error.param,
+            retry_after_s=error.retry_after_s,
         )
 
     @api.exception_handler(HttpError)

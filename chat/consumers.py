@@ -23,7 +23,7 @@ from chat.events import TERMINAL, Phase, for_reader
 from chat.following import Ended, News, Numbered, Reset, follow
 from chat.tools import BUILT_IN
 from chat.wire import AckWindow, dumps
-from inference import EngineError, Overloaded
+from inference import EngineError
 
 logger = logging.getLogger(__name__)
 
@@ -266,11 +266,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self, error: ChatError | EngineError, client_id: str | None, run_id: UUID | None
     ) -> None:
         frame: dict[str, Any] = {"type": "error", "code": error.code, "message": str(error)}
-        retry_after_s = error.retry_after_s if isinstance(error, ChatError | Overloaded) else None
         optional = {
             "client_id": client_id,
             "run": str(run_id) if run_id else None,
-            "retry_after_s": retry_after_s,
+            "retry_after_s": error.retry_after_s,
         }
         await self._tell(frame | {k: v for k, v in optional.items() if v is not None})
 

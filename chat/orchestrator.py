@@ -18,7 +18,7 @@ from chat.engine import engine
 from chat.events import Delta, Event, Failed, LogEvent, Phase, Started, ToolCall, ToolResult
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
-from inference import EngineError, InvalidParameter, Overloaded
+from inference import EngineError
 
 _num_active = 0
 
@@ -37,9 +37,7 @@ async def answer(
             async for event in events:
                 yield event
     except EngineError as error:
-        retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
-        param = error.param if isinstance(error, InvalidParameter) else None
-        yield Failed(error.code, str(error), retry_after_s, param)
+        yield Failed(error.code, str(error), error.retry_after_s, error.param)
     finally:
         _num_active -= 1
 

@@ -26,19 +26,16 @@ def read_sampling_defaults(path: Path) -> SamplingDefaults:
         values: dict[str, Any] = json.loads((path / "generation_config.json").read_text())
     except (OSError, ValueError):
         return SamplingDefaults()
+    repetition_penalty = float(values.get("repetition_penalty") or 1.0)
     if values.get("do_sample") is False:
-        return SamplingDefaults(temperature=0.0, repetition_penalty=_repetition_penalty(values))
+        return SamplingDefaults(temperature=0.0, repetition_penalty=repetition_penalty)
     return SamplingDefaults(
         temperature=float(values.get("temperature") or 1.0),
         top_p=float(values.get("top_p") or 1.0),
         top_k=int(values.get("top_k") or 0),
         min_p=float(values.get("min_p") or 0.0),
-        repetition_penalty=_repetition_penalty(values),
+        repetition_penalty=repetition_penalty,
     )
-
-
-def _repetition_penalty(values: dict[str, Any]) -> float:
-    return float(values.get("repetition_penalty") or 1.0)
 
 
 def read_context_tokens(path: Path) -> int:

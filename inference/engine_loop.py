@@ -10,7 +10,7 @@ from torch import Tensor
 
 from inference.checks import check_request
 from inference.detokenizer import Detokenizer
-from inference.errors import InvalidParameter, Overloaded, RequestError
+from inference.errors import Overloaded, RequestError
 from inference.grammar import Grammars, GrammarState
 from inference.kv_cache import SlabKV
 from inference.logits import shaped
@@ -80,8 +80,7 @@ class EngineLoop:
             )
             answer = self._begin(request)
         except RequestError as error:
-            param = error.param if isinstance(error, InvalidParameter) else None
-            self._emit(request.request_id, Failed(error.code, str(error), param=param))
+            self._emit(request.request_id, Failed(error.code, str(error), param=error.param))
             return
         except Exception as error:
             logger.exception("request %s cannot begin", request.request_id)

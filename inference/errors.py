@@ -14,9 +14,14 @@ EngineError
 
 
 class EngineError(Exception):
-    """Base of all engine errors; `code` is stable and goes to API clients."""
+    """Base of all engine errors; `code` is stable and goes to API clients.
+
+    `param` names what is wrong and `retry_after_s` says when to come back, where there is an answer.
+    """
 
     code = "engine_error"
+    param: str | None = None
+    retry_after_s: float | None = None
 
 
 class ModelError(EngineError):

@@ -54,7 +54,6 @@ class Scheduler:
         self.estimates = Estimates()
         self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
         self.running: OrderedDict[str, Sequence] = OrderedDict()
-        self.num_preemptions = 0
         self._expected_share = _EXPECTED_AT_FIRST
 
     # --- coming and going ---------------------------------------------------------------------
@@ -241,7 +240,6 @@ class Scheduler:
         self._release(victim)
         victim.forget_computed()
         self.waiting.sequences.append(victim)
-        self.num_preemptions += 1
 
     # --- honest estimates ---------------------------------------------------------------------
 
