@@ -221,12 +221,7 @@ session.on("deleted", (id) => {
   sidebar.forget(id);
   deleted(id);
 });
-session.on("reconnected", () => {
-  api.conversations().then(
-    ({ items, next }) => sidebar.show(items, next),
-    (error) => toasts.show(error.message),
-  );
-});
+session.on("subscribed", async () => session.compare(await sidebar.refresh()));
 session.on("error", (error) => toasts.show(error.message));
 
 socket.on("state", (state) => {

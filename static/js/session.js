@@ -9,7 +9,7 @@
  *   "rejected"      {text, error, clientId, conversation: its id, null for a new chat}
  *   "conversations" a summary changed; "deleted" id
  *   "models"        model states
- *   "reconnected"   what other tabs did meanwhile may have been missed
+ *   "subscribed"    news come from now on; those before may have been missed
  *   "error" {message}
  *
  * @typedef {import("./conversation-store.js").Conversation} Conversation
@@ -34,7 +34,7 @@ export class ChatSession extends Emitter {
   #stopEarly = new Set();
   /** @type {Set<string>} runs whose events are asked for again */
   #catchingUp = new Set();
-  #wasConnected = false;
+  #wasSubscribed = false;
   #isReading = false;
   #isStale = false;
 
@@ -47,7 +47,7 @@ export class ChatSession extends Emitter {
     this.socket = socket;
     this.api = api;
     socket.on("state", (state) => state === "open" && this.#connected());
-    socket.on("hello", ({ models }) => this.#setModels(models));
+    socket.on("hello", ({ models }) => this.#subscribed(models));
     socket.on("models.changed", ({ models }) => this.#setModels(models));
     socket.on("message.accepted", (frame) => this.#accepted(frame));
     socket.on("run.event", (frame) => this.#event(frame));
@@ -76,6 +76,20 @@ export class ChatSession extends Emitter {
     this.store.merge(messages);
     this.#followLiveRuns();
     this.emit("opened");
+  }
+
+  /**
+   * Compare the shown conversation with the newest list, and read it again if it has moved on.
+   * @param {Conversation[]} newest
+   */
+  compare(newest) {
+    const shown = this.store.conversation;
+    const now = newest.find(({ id }) => id === shown?.id);
+    if (!now || !shown) return;
+    this.store.conversation = now;
+    this.emit("conversations", now);
+    const isSame = String(now.running) === String(shown.running ?? []);
+    if (now.updated_at !== shown.updated_at || !isSame) this.#refresh();
   }
 
   /**
@@ -126,11 +140,17 @@ export class ChatSession extends Emitter {
     for (const [run, chars] of this.store.stopping) {
       this.socket.send({ type: "run.stop", run, chars });
     }
-    if (this.#wasConnected) {
-      this.#refresh();
-      this.emit("reconnected");
-    }
-    this.#wasConnected = true;
+  }
+
+  /**
+   * The server tells this tab all news from now on. What the page was made with may be older.
+   * @param {any[]} models
+   */
+  #subscribed(models) {
+    this.#setModels(models);
+    if (this.#wasSubscribed) this.#refresh();
+    this.#wasSubscribed = true;
+    this.emit("subscribed");
   }
 
   /** @param {any[]} models */

@@ -28,6 +28,8 @@ export class ChatSidebar extends HTMLElement {
   /** @type {string | null} the cursor of the page behind; null: there is none */
   #next = null;
   #isLoading = false;
+  /** @type {Map<string, Conversation | null>} what was heard since `refresh`; null: it is deleted */
+  #heard = new Map();
   #isRenaming = false;
 
   connectedCallback() {
@@ -50,14 +52,35 @@ export class ChatSidebar extends HTMLElement {
     this.#render();
   }
 
+  /**
+   * Read the first page again. Returns its conversations, none if another reading has begun since.
+   * @returns {Promise<Conversation[]>}
+   */
+  async refresh() {
+    const heard = (this.#heard = new Map());
+    /** @type {Conversation[]} */
+    let newest = [];
+    await this.#attempt(async () => {
+      const { items, next } = await this.api?.conversations();
+      if (heard !== this.#heard) return;
+      // What came over the socket meanwhile is newer than what was read.
+      const news = [...heard].flatMap(([, conversation]) => conversation ?? []);
+      newest = items.filter((/** @type {Conversation} */ { id }) => !heard.has(id));
+      this.show([...newest, ...news], next);
+    });
+    return newest;
+  }
+
   /** @param {Conversation} conversation new or changed */
   update(conversation) {
+    this.#heard.set(conversation.id, conversation);
     this.#conversations.set(conversation.id, conversation);
     this.#render();
   }
 
   /** @param {string} id */
   forget(id) {
+    this.#heard.set(id, null);
     if (this.#conversations.delete(id)) this.#render();
   }
 

@@ -1,6 +1,8 @@
 """The list of chats: grouped, renamed in place, deleted with care."""
 
-from playwright.sync_api import BrowserContext, Page, expect
+import re
+
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.pages import ask, last_answer
 
@@ -33,6 +35,29 @@ def test_a_chat_is_renamed_by_a_double_click(reader: BrowserContext, page: Page)
     expect(page.locator(CURRENT)).to_have_text("A better title")
     page.reload()
     expect(page.locator(CURRENT)).to_have_text("A better title")
+
+
+def test_news_from_between_the_page_and_its_socket_are_shown(
+    reader: BrowserContext, page: Page
+) -> None:
+    start_chat(page, "Rename me from elsewhere")
+    id = page.locator(CURRENT).locator("..").get_attribute("data-conversation")
+    csrf = page.evaluate("JSON.parse(document.querySelector('#bootstrap').textContent).csrf")
+
+    def rename_meanwhile(route: Route) -> None:
+        """The page is made and has no socket yet when another tab renames the chat."""
+        renamed = reader.request.patch(
+            f"/api/conversations/{id}",
+            data={"title": "Renamed elsewhere"},
+            headers={"X-CSRFToken": csrf, "Referer": page.url},
+        )
+        assert renamed.ok, renamed.text()
+        route.continue_()
+
+    page.route("**/js/chat*.js", rename_meanwhile, times=1)
+    page.reload()
+    expect(page.locator(CURRENT)).to_have_text("Renamed elsewhere")
+    expect(page).to_have_title(re.compile("Renamed elsewhere"))
 
 
 def test_a_chat_is_deleted_only_after_a_question(reader: BrowserContext, page: Page) -> None:

@@ -366,3 +366,20 @@ test("a refused message names its chat, also when another is shown", () => {
   network.last.says({ type: "error", code: "busy", message: "Full.", client_id: "x" });
   assert.deepEqual(rejected, [["hi", "x", "c1"]]);
 });
+
+test("what the page was made with is compared with the newest list", async () => {
+  const read = { conversation: conversation("c1"), messages: [] };
+  const { api, session } = start({ value: read });
+  const shown = { ...conversation("c1"), title: "old", updated_at: "2026-01-01", running: [] };
+  session.open(shown);
+  const titles = [];
+  session.on("conversations", ({ title }) => titles.push(title));
+  session.compare([{ ...shown, title: "new" }]);
+  session.compare([conversation("c2")]);
+  assert.deepEqual(titles, ["new"]);
+  assert.equal(api.numReads, 0, "another title is no other content");
+  session.compare([{ ...shown, running: ["r1"] }]);
+  session.compare([{ ...shown, updated_at: "2026-01-02" }]);
+  await settled();
+  assert.equal(api.numReads, 2);
+});
