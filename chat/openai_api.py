@@ -14,6 +14,7 @@ from chat.answers import is_draining
 from chat.api_errors import add_error_handlers
 from chat.engine import engine
 from chat.errors import ShuttingDown
+from chat.off_loop import off_loop
 from chat.openai_completion import Completion
 from chat.openai_schemas import ChatCompletionIn
 from inference import ModelState
@@ -44,7 +45,9 @@ async def create_chat_completion(request: HttpRequest, data: ChatCompletionIn) -
     if is_draining():
         raise ShuttingDown
     engine().spec(data.model)
-    completion = Completion(str(request.user.pk), data, await engine().tokenizer(data.model))
+    tokenizer = await engine().tokenizer(data.model)
+    # In a thread: schemas of the caller's are compiled.
+    completion = await off_loop(Completion, str(request.user.pk), data, tokenizer)
     return await (completion.streamed() if data.stream else completion.whole())
 
 

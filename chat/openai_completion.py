@@ -28,10 +28,11 @@ from chat.events import (
 )
 from chat.merging import merged
 from chat.openai_bodies import call_body, chat_message, logprobs_body, message_body, usage_body
-from chat.openai_schemas import ChatCompletionIn, ResponseFormat
+from chat.openai_grammar import grammar_of
+from chat.openai_schemas import ChatCompletionIn
 from chat.orchestrator import answer
 from chat.wire import dumps
-from inference import ChatTokenizer, TokenLogprob, json_object_grammar, json_schema_grammar
+from inference import ChatTokenizer, TokenLogprob
 
 Numbered = tuple[int, Event]
 """An event and the index of the choice that it belongs to."""
@@ -50,7 +51,7 @@ class Completion:
             model=data.model,
             messages=[chat_message(message) for message in data.messages],
             user=user,
-            sampling=_sampling(data),
+            sampling=_sampling(data, grammar_of(data, tokenizer)),
             tool_schemas=data.tool_schemas(),
             priority="api",
             may_drop_turns=False,  # the caller holds the conversation, and has to know
@@ -175,7 +176,7 @@ class Completion:
         }
 
 
-def _sampling(data: ChatCompletionIn) -> Sampling:
+def _sampling(data: ChatCompletionIn, grammar: str) -> Sampling:
     return Sampling(
         max_tokens=data.max_completion_tokens or data.max_tokens,
         temperature=data.temperature,
@@ -192,15 +193,8 @@ def _sampling(data: ChatCompletionIn) -> Sampling:
         repetition_penalty=data.repetition_penalty,
         logit_bias=data.biases,
         num_logprobs=(data.top_logprobs or 0) if data.logprobs else None,
-        grammar=_grammar(data.response_format),
+        grammar=grammar,
     )
-
-
-def _grammar(format_: ResponseFormat | None) -> str:
-    """The grammar that an answer has to follow. Raises InvalidParameter."""
-    if format_ is not None and format_.wanted is not None:
-        return json_schema_grammar(format_.wanted.schema_)
-    return json_object_grammar() if format_ is not None and format_.type == "json_object" else ""
 
 
 def _choice(first: AnswerRequest, index: int) -> AnswerRequest:

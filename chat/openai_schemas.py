@@ -68,15 +68,27 @@ class StreamOptions(_Strict):
     include_usage: bool = False
 
 
-class FunctionIn(Schema):
-    model_config = ConfigDict(extra="allow")
+class FunctionIn(_Strict):
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
-    strict: Literal[False] | None = None
+    description: Text | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
 class ToolIn(_Strict):
     type: Literal["function"]
     function: FunctionIn
+
+
+class ToolName(_Strict):
+    name: str
+
+
+class NamedTool(_Strict):
+    """The choice of one tool: it has to be called."""
+
+    type: Literal["function"]
+    function: ToolName
 
 
 class JsonSchema(_Strict):
@@ -113,7 +125,8 @@ class ChatCompletionIn(_Strict):
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     stop: str | list[str] | None = None
     tools: list[ToolIn] | None = Field(None, max_length=128)
-    tool_choice: Literal["auto", "none"] | None = None
+    tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
     user: str | None = None
     n: int | None = Field(None, ge=1, le=16)
     logprobs: bool | None = None
@@ -128,7 +141,6 @@ class ChatCompletionIn(_Strict):
     ignore_eos: bool | None = None
     response_format: ResponseFormat | None = None
     # Understood only as far as they change nothing:
-    parallel_tool_calls: Literal[True] | None = None
     modalities: list[Literal["text"]] | None = Field(None, max_length=1)
     # For OpenAI's own bookkeeping; no answer depends on them:
     store: bool | None = None
@@ -139,8 +151,13 @@ class ChatCompletionIn(_Strict):
 
     @model_validator(mode="after")
     def _is_supported(self) -> "ChatCompletionIn":
-        if self.response_format is not None and self.response_format.type != "text" and self.tools:
-            raise ValueError("response_format: an answer in JSON cannot call tools yet")
+        names = {tool.function.name for tool in self.tools or []}
+        if len(names) < len(self.tools or []):
+            raise ValueError("tools: two of them have the same name")
+        if self.tool_choice == "required" and not names:
+            raise ValueError("tool_choice: there are no tools to choose from")
+        if isinstance(self.tool_choice, NamedTool) and self.tool_choice.function.name not in names:
+            raise ValueError("tool_choice: no tool has this name")
         if not 0 <= len(self.stop_strings) <= 4 or any(
             not s or len(s) > 500 for s in self.stop_strings
         ):
@@ -157,7 +174,13 @@ class ChatCompletionIn(_Strict):
     def stop_strings(self) -> list[str]:
         return [self.stop] if isinstance(self.stop, str) else self.stop or []
 
+    @property
+    def offered_tools(self) -> list[ToolIn]:
+        return [] if self.tool_choice == "none" else self.tools or []
+
     def tool_schemas(self) -> tuple[dict[str, Any], ...]:
-        if self.tool_choice == "none":
-            return ()
-        return tuple(tool.model_dump() for tool in self.tools or [])
+        """As the model sees them: what the caller wrote, less what is said to us."""
+        hidden = {"function": {"strict"}}
+        return tuple(
+            tool.model_dump(exclude_unset=True, exclude=hidden) for tool in self.offered_tools
+        )

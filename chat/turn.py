@@ -32,6 +32,8 @@ from inference import (
     Tokens,
     Update,
     Usage,
+    behind_thinking,
+    opens_thinking,
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
@@ -65,8 +67,9 @@ class Turn:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt()
-        params = self._sampling_params()
-        parser = AnswerParser(self.tokenizer.chat_template, self._tail(prompt_ids))
+        tail = self._tail(prompt_ids)
+        params = self._sampling_params(tail)
+        parser = AnswerParser(self.tokenizer.chat_template, tail)
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids
@@ -182,8 +185,11 @@ class Turn:
         """The end of the prompt as text: enough to see what the template began for the answer."""
         return self.tokenizer.decode(list(prompt_ids[-_TAIL_TOKENS:]))
 
-    def _sampling_params(self) -> SamplingParams:
+    def _sampling_params(self, prompt_tail: str) -> SamplingParams:
         asked = self.state.request.sampling
+        grammar = asked.grammar
+        if grammar and opens_thinking(prompt_tail):
+            grammar = behind_thinking(grammar)
         default = engine().sampling_defaults(self.state.request.model)
         if self.state.seed is None:
             self.state.seed = secrets.randbits(63)
@@ -203,7 +209,7 @@ class Turn:
             repetition_penalty=asked.repetition_penalty or default.repetition_penalty,
             logit_bias=asked.logit_bias,
             num_logprobs=asked.num_logprobs,
-            grammar=asked.grammar,
+            grammar=grammar,
         )
 
     def _started(self, params: SamplingParams, prompt_ids: tuple[int, ...]) -> Started:

@@ -39,6 +39,7 @@ from inference.messages import (
 )
 from inference.parsing import AnswerParser, Call, Reasoning, Segment, Text
 from inference.tokenizer import ChatMessage, ChatTokenizer
+from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
 
 __all__ = [
     "BUILTIN",
@@ -78,7 +79,10 @@ __all__ = [
     "UnknownModel",
     "Update",
     "Usage",
+    "behind_thinking",
     "json_object_grammar",
     "json_schema_grammar",
+    "opens_thinking",
     "regex_grammar",
+    "tool_grammar",
 ]

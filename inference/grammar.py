@@ -28,7 +28,7 @@ def json_schema_grammar(schema: dict[str, Any], *, param: str = "response_format
     """
     try:
         text = json.dumps(schema, allow_nan=False)
-        return _checked(LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE), param)
+        return checked(LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE), param)
     except (ValueError, RecursionError) as error:
         raise InvalidParameter(param, f"the schema cannot be used: {error}") from None
 
@@ -40,7 +40,7 @@ def json_object_grammar() -> str:
 
 def regex_grammar(pattern: str, *, param: str = "regex") -> str:
     """All texts that a regular expression matches as a whole. Raises InvalidParameter."""
-    return _checked(LLMatcher.grammar_from_regex(pattern), param)
+    return checked(LLMatcher.grammar_from_regex(pattern), param)
 
 
 def choice_grammar(choices: Sequence[str]) -> str:
@@ -49,10 +49,24 @@ def choice_grammar(choices: Sequence[str]) -> str:
         raise InvalidParameter("choice", "there is nothing to choose from")
     # Lark's strings are JSON's, escapes and all.
     rule = " | ".join(json.dumps(choice) for choice in choices)
-    return _checked(LLMatcher.grammar_from_lark(f"start: {rule}"), "choice")
+    return checked(LLMatcher.grammar_from_lark(f"start: {rule}"), "choice")
 
 
-def _checked(grammar: str, param: str) -> str:
+def json_part(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as a part of a larger grammar, which calls it `@name`."""
+    return {"name": name, "json_schema": {**schema, "x-guidance": _JSON_STYLE}}
+
+
+def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:
+    """A whole grammar as parts of a larger one, which calls it `@name`."""
+    if not grammar.startswith("{"):
+        return [{"name": name, "lark_grammar": grammar}]
+    first, *rest = json.loads(grammar)["grammars"]
+    return [{**first, "name": name}, *rest]
+
+
+def checked(grammar: str, param: str) -> str:
+    """The grammar, if it is one. Raises InvalidParameter."""
     if len(grammar) > MAX_GRAMMAR_CHARS:
         raise InvalidParameter(param, f"longer than {MAX_GRAMMAR_CHARS // 1024} KiB")
     if problem := LLMatcher.validate_grammar(grammar):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
 from inference.token_bytes import TokenBytes
+from inference.tool_grammar import CALL_OPEN
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -55,6 +56,16 @@ class ChatTokenizer:
     def chat_template(self) -> str:
         template = self._tokenizer.chat_template
         return template if isinstance(template, str) else ""
+
+    @cached_property
+    def added_tokens(self) -> frozenset[str]:
+        """Tokens that stand apart from text, such as marks of turns and of tool calls."""
+        return frozenset(self._tokenizer.get_added_vocab())
+
+    @property
+    def can_call_tools(self) -> bool:
+        """Whether the chat template has a form for tool calls that `AnswerParser` reads."""
+        return CALL_OPEN in self.chat_template
 
     def encode_chat(
         self,

@@ -196,7 +196,9 @@ def make_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SiteMaker"]
 
 @pytest.fixture(scope="session")
 def small_models(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The value of VITRINE_MODELS: one that never ends its answer by itself, and a quick one."""
+    """The value of VITRINE_MODELS: one that never ends its answer by itself, a quick one, and one
+    whose chat template has a form for tool calls."""
+    from inference.builtin import MODEL_DIR
     from tests.inference.tiny_models import make_model
 
     folder: Path = tmp_path_factory.mktemp("chat-models")
@@ -204,7 +206,8 @@ def small_models(tmp_path_factory: pytest.TempPathFactory) -> str:
         folder / "endless", eos_token_id=None, num_hidden_layers=16, max_position_embeddings=700
     )
     short = make_model(folder / "short", max_position_embeddings=128, seed=1)
-    return f"endless={endless},short={short}"
+    caller = make_model(folder / "caller", tokenizer=MODEL_DIR, eos_token_id=None)
+    return f"endless={endless},short={short},caller={caller}"
 
 
 @pytest.fixture(scope="session")

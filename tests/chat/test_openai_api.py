@@ -22,6 +22,14 @@ def _schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
 
 
+def _named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
+
+
+def _with_parameters(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**TOOL, "function": {**TOOL["function"], "parameters": schema}}
+
+
 def test_models(client: openai.OpenAI) -> None:
     names = [model.id for model in client.models.list()]
     assert {"endless", "short"} <= set(names)
@@ -130,16 +138,24 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ({"min_tokens": 5, "max_tokens": 3}, 400, "invalid_parameter", "min_tokens"),
         ({"messages": [{**HELLO[0], "weight": 1}]}, 400, "invalid_value", "messages.0.weight"),
         ({"tools": [{**TOOL, "strict": True}]}, 400, "invalid_value", None),
+        ({"tools": [TOOL, TOOL]}, 400, "invalid_value", None),
+        ({"tool_choice": "required"}, 400, "invalid_value", None),
+        ({"tools": [TOOL], "tool_choice": "required"}, 400, "invalid_parameter", "tool_choice"),
+        ({"tools": [TOOL], "tool_choice": "always"}, 400, "invalid_value", None),
+        ({"tools": [TOOL], "tool_choice": _named("other")}, 400, "invalid_value", None),
         (
-            {"tools": [{**TOOL, "function": {**TOOL["function"], "strict": True}}]},
+            {
+                "model": "caller",
+                "tools": [_with_parameters({"type": "nope"})],
+                "tool_choice": "required",
+            },
             400,
-            "invalid_value",
-            "tools.0.function.strict",
+            "invalid_parameter",
+            "tools",
         ),
         ({"seed": 2**70}, 400, "invalid_value", "seed"),
         ({"functions": []}, 400, "invalid_value", "functions"),
         ({"reasoning_effort": "high"}, 400, "invalid_value", "reasoning_effort"),
-        ({"parallel_tool_calls": False}, 400, "invalid_value", "parallel_tool_calls"),
         ({"messages": [{"role": "user", "content": 7}]}, 400, "invalid_value", None),
         (
             {"messages": [{"role": "user", "content": "word " * 5000}, *HELLO]},
@@ -166,12 +182,6 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
             400,
             "invalid_parameter",
             "response_format",
-        ),
-        (
-            {"response_format": {"type": "json_object"}, "tools": [TOOL]},
-            400,
-            "invalid_value",
-            None,
         ),
         (
             {"messages": [{"role": "user", "content": "word " * 5000}]},

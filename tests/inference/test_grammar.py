@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import InvalidParameter
-from inference.builtin.tokenizer import load
 from inference.grammar import (
     Grammars,
     choice_grammar,
@@ -19,10 +18,7 @@ from inference.grammar import (
     json_schema_grammar,
     regex_grammar,
 )
-
-TOKENIZER = load()
-EOS = {TOKENIZER.token_to_id("<|im_end|>"), TOKENIZER.token_to_id("<|endoftext|>")}
-GRAMMARS = Grammars(TOKENIZER, eos_ids=EOS, vocab_size=TOKENIZER.get_vocab_size() + 30)
+from tests.inference.drawing import GRAMMARS, TOKENIZER, drawn
 
 names = st.text(st.sampled_from("abcxyz_é🙂"), min_size=1, max_size=5)
 leaves: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -87,28 +83,6 @@ def fits(value: Any, schema: dict[str, Any]) -> bool:
     if not isinstance(value, dict):
         return False
     return set(value) == set(properties) and all(fits(value[k], s) for k, s in properties.items())
-
-
-def drawn(grammar: str, data: st.DataObject, most: int = 2000) -> bytes:
-    """A text drawn at random under the masks, restarted from its ids now and then."""
-    random = data.draw(st.randoms(use_true_random=False))
-    state = GRAMMARS.start(grammar)
-    ids: list[int] = []
-    for _ in range(most):
-        allowed = [i for i, is_allowed in enumerate(state.mask()) if is_allowed]
-        assert allowed
-        token_id = random.choice(allowed)
-        if token_id in EOS:
-            break
-        state.take(token_id)
-        ids.append(token_id)
-        if state.is_complete:
-            break
-        if random.random() < 0.1:
-            state = GRAMMARS.start(grammar, ids)  # as after a death
-    else:
-        raise AssertionError("it does not end")
-    return TOKENIZER.decode(ids, skip_special_tokens=False).encode()
 
 
 @given(schemas, st.data())

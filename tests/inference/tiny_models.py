@@ -50,12 +50,29 @@ def make_tokenizer(path: Path, vocab_size: int = 600) -> int:
     return int(tokenizer.get_vocab_size())
 
 
-def make_model(path: Path, model_type: str = "qwen3", seed: int = 0, **overrides: Any) -> Path:
-    """Write a small float32 model of an architecture, with weights from a seed."""
+def copy_tokenizer(path: Path, source: Path) -> int:
+    """Take the tokenizer and chat template of another model; returns its vocabulary size."""
+    path.mkdir(parents=True, exist_ok=True)
+    for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja"):
+        (path / name).write_bytes((source / name).read_bytes())
+    return int(json.loads((source / "config.json").read_text())["vocab_size"])
+
+
+def make_model(
+    path: Path,
+    model_type: str = "qwen3",
+    seed: int = 0,
+    tokenizer: Path | None = None,
+    **overrides: Any,
+) -> Path:
+    """Write a small float32 model of an architecture, with weights from a seed.
+
+    `tokenizer` is a model directory to take it from; else one is made.
+    """
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    vocab_size = make_tokenizer(path)
+    vocab_size = copy_tokenizer(path, tokenizer) if tokenizer else make_tokenizer(path)
     settings = {**_SMALL, "vocab_size": vocab_size, **overrides}
     config = AutoConfig.for_model(model_type, **settings)
     with torch.random.fork_rng(devices=[]):
