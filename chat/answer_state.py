@@ -43,6 +43,7 @@ class AnswerState:
             queued_ms=self._timings.queued_ms + timings.queued_ms,
             prefill_ms=self._timings.prefill_ms + timings.prefill_ms,
             decode_ms=self._timings.decode_ms + timings.decode_ms,
+            stop_ms=timings.stop_ms,
         )
 
     def finished(self, reason: Literal["stop", "length", "tool_calls"]) -> Finished:

@@ -104,7 +104,8 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class RunTimings:
-    """Where the time of the answer went, in milliseconds; `ttft_ms` is to the first text."""
+    """Where the time of the answer went, in milliseconds; `ttft_ms` is to the first text, `stop_ms`
+    from a stop to the engine's word that it computes no more of it."""
 
     queued_ms: float = 0.0
     prefill_ms: float = 0.0
@@ -112,6 +113,7 @@ class RunTimings:
     decode_ms: float = 0.0
     tools_ms: float = 0.0
     total_ms: float = 0.0
+    stop_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

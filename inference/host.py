@@ -60,7 +60,7 @@ class _Flight:
     output_ids: list[int] = field(default_factory=list)
     num_prompt_rated: int = 1
     num_deaths: int = 0
-    aborted: bool = False
+    aborted_s: float | None = None
     ended: bool = False
     since_s: float = field(default_factory=monotonic)
     first_token_s: float | None = None
@@ -76,7 +76,7 @@ class _Flight:
             self.first_token_s = self.first_token_s or monotonic()
         elif isinstance(update, PromptLogprobs):
             self.num_prompt_rated = update.start + len(update.logprobs)
-        elif isinstance(update, Finished) and self.num_deaths:
+        elif isinstance(update, Finished):
             update = replace(update, timings=self._timings(update.timings))
         self.ended = isinstance(update, Finished | Failed)
         self.updates.put_nowait(update)
@@ -84,6 +84,10 @@ class _Flight:
     def _timings(self, of_last_worker: Timings) -> Timings:
         """Over all workers: the last one knows its own part only, and the usage counts all."""
         now_s = monotonic()
+        if self.aborted_s is not None:
+            of_last_worker = replace(of_last_worker, stop_ms=(now_s - self.aborted_s) * 1e3)
+        if not self.num_deaths:
+            return of_last_worker
         first_s = self.first_token_s if self.first_token_s is not None else now_s
         ttft_ms = (first_s - self.since_s) * 1e3
         return replace(
@@ -267,7 +271,7 @@ class WorkerHost:
         self._num_failed_loads = 0
         self._set_state("ready", "", 1.0)
         for flight in self._flights.values():
-            if flight.aborted and not flight.ended:
+            if flight.aborted_s is not None and not flight.ended:
                 flight.hear_aborted()  # its abort went down with the last worker
             elif not flight.ended:
                 channel.send(Submit(flight.as_sent()))
@@ -344,7 +348,7 @@ class WorkerHost:
     def _abort(self, flight: _Flight) -> None:
         if flight.ended:
             return
-        flight.aborted = True
+        flight.aborted_s = flight.aborted_s or monotonic()
         if self.state == "ready" and self._channel is not None:
             self._channel.send(Abort(flight.wire_id))
         else:

@@ -124,12 +124,16 @@ class PromptLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Timings:
-    """Durations of one request in the worker, in milliseconds; ttft counts from its arrival."""
+    """Durations of one request, in milliseconds; ttft counts from its arrival at the worker.
+
+    `stop_ms` is from an abort to the worker's word that it computes nothing more for the request.
+    """
 
     queued_ms: float = 0.0
     prefill_ms: float = 0.0
     ttft_ms: float = 0.0
     decode_ms: float = 0.0
+    stop_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@
  * @typedef {import("./parts.js").Part} Part
  * @typedef {{prompt_tokens: number, cached_tokens: number, completion_tokens: number}} Usage
  * @typedef {{queued_ms: number, prefill_ms: number, ttft_ms: number, decode_ms: number,
- *   tools_ms: number, total_ms: number}} Timings
+ *   tools_ms: number, total_ms: number, stop_ms: number}} Timings
  * @typedef {{code: string, message: string, retry_after_s?: number | null}} RunError
  * @typedef {"running" | "complete" | "stopped" | "refused" | "failed"} Status
  * @typedef {object} RunState

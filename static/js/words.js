@@ -62,6 +62,7 @@ export function footerLine({ model, usage, timings, resumed }) {
   if (usage?.completion_tokens && timings?.decode_ms && !resumed) {
     words.push(`${rate(usage.completion_tokens / (timings.decode_ms / 1000))}`);
   }
+  if (timings?.stop_ms) words.push(`stopped in ${Math.ceil(timings.stop_ms)} ms`);
   if (resumed) words.push("resumed after an interruption");
   return words.filter(Boolean).map(unbroken).join(" · ");
 }

@@ -217,6 +217,7 @@ async def test_an_abort_ends_the_answer_with_what_was_said(engine: Engine) -> No
             engine.abort("tiny", "r")
     end = _end(updates)
     assert end.reason == "abort"
+    assert end.timings.stop_ms > 0
     assert end.usage.completion_tokens == len(_ids(updates)) < 400
 
 

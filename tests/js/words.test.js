@@ -23,6 +23,7 @@ test("the footer leaves out what is not known", () => {
   const line = (answer) => footerLine(answer).replaceAll("\u00a0", " ");
   assert.equal(line({ model: "tiny", usage, timings }),
     "tiny · 412 tokens · 1.9 s to first · 61 tokens/s");
+  assert.equal(line({ model: "tiny", timings: { stop_ms: 13.2 } }), "tiny · stopped in 14 ms");
   assert.equal(line({ model: "tiny", usage: null, timings: null }), "tiny");
   assert.equal(line({ model: "", usage: { completion_tokens: 1 } }), "1 token");
 });
