@@ -9,29 +9,34 @@ from chat.db import in_db
 from chat.events import Delta, Finished
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.orchestrator import answer
-from inference import ChatMessage
+from chat.tools import BUILT_IN
+from inference import ChatMessage, regex_grammar
 
 logger = logging.getLogger(__name__)
 
 REQUEST = "Write a short title for this conversation."
 MAX_TOKENS = 24
-MAX_SHOWN_CHARS = 1_000  # of each message; a title needs no more
+MAX_SHOWN_CHARS = 4_000  # of both messages; a title needs no more
+_ONE_LINE = r"[^\n\r\t]{1,80}"
 
 
 async def find_title(conversation_id: UUID) -> bool:
     """Title a conversation after its first answer. True: it has a new title."""
-    found = await in_db(_first_exchange)(conversation_id)
-    if found is None:
+    request = await in_db(_request)(conversation_id)
+    if request is None:
         return False
-    model, messages = found
-    title = clean(await _ask(conversation_id, model, messages))
+    title = clean(await _ask(request))
     if not title:
         return False
     return await in_db(actions.set_found_title)(conversation_id, title)
 
 
-def _first_exchange(conversation_id: UUID) -> tuple[str, list[ChatMessage]] | None:
-    """The first question and answer, unless a person has chosen a title or there is more already."""
+def _request(conversation_id: UUID) -> AnswerRequest | None:
+    """To title the first question and answer; None when a person has chosen a title or there is more.
+
+    The prompt begins as the chat's does, tools and all, so that the engine has read it already; a
+    grammar keeps the model from calling them.
+    """
     conversation = Conversation.objects.filter(pk=conversation_id, title_by_hand=False).first()
     if conversation is None:
         return None
@@ -41,23 +46,34 @@ def _first_exchange(conversation_id: UUID) -> tuple[str, list[ChatMessage]] | No
     question, reply = rows
     if reply.status != MessageStatus.COMPLETE:
         return None
-    turns: list[ChatMessage] = [
-        {"role": "user", "content": question.text[:MAX_SHOWN_CHARS]},
-        {"role": "assistant", "content": reply.text[:MAX_SHOWN_CHARS]},
-        {"role": "user", "content": REQUEST},
-    ]
-    return reply.model, prompt.with_system(conversation.system_prompt, turns)
-
-
-async def _ask(conversation_id: UUID, model: str, messages: list[ChatMessage]) -> str:
-    request = AnswerRequest(
+    params = reply.generation.params
+    turns = [{"role": "user", "content": REQUEST}]
+    return AnswerRequest(
         run_id=f"title-{conversation_id}",
-        model=model,
-        messages=messages,
-        user="titles",
-        sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0),
+        model=reply.model,
+        messages=prompt.with_system(
+            conversation.system_prompt, [*_exchange(question, reply), *turns]
+        ),
+        user=str(conversation.owner_id),
+        weight=params.get("weight", 1.0),
+        sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(_ONE_LINE)),
+        tool_schemas=tuple(BUILT_IN[n].schema() for n in params.get("tools", []) if n in BUILT_IN),
         priority="background",
     )
+
+
+def _exchange(question: Message, reply: Message) -> list[ChatMessage]:
+    if len(question.text) + len(reply.text) <= MAX_SHOWN_CHARS:
+        shown = prompt.assistant_messages(reply.parts)
+        return [{"role": "user", "content": question.text}, *shown]
+    half = MAX_SHOWN_CHARS // 2
+    return [
+        {"role": "user", "content": question.text[:half]},
+        {"role": "assistant", "content": reply.text[:half]},
+    ]
+
+
+async def _ask(request: AnswerRequest) -> str:
     text = ""
     async for event in answer(request):
         if isinstance(event, Delta) and event.part == "text":

@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chat import actions
+from chat import actions, history, titles
 from chat.errors import Conflict
-from chat.models import Conversation
+from chat.models import Conversation, Generation, Message, MessageStatus, Role
 from chat.titles import clean
+from chat.tools import BUILT_IN
+from inference import BUILTIN, ChatTokenizer
+from inference.builtin import MODEL_DIR
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
@@ -39,6 +42,50 @@ def test_a_title_of_another_tab_is_not_overwritten(
     actions.rename(alice, conversation.pk, "From one tab", seen)
     with pytest.raises(Conflict):
         actions.rename(alice, conversation.pk, "From another", seen)
+
+
+def test_the_prompt_begins_as_the_chat_did(alice: "User", conversation: Conversation) -> None:
+    """Or the engine would read it all again."""
+    question = Message.objects.create(
+        conversation=conversation,
+        role=Role.USER,
+        status=MessageStatus.COMPLETE,
+        text="What is 2 + 2?",
+    )
+    parts = [
+        {
+            "type": "tool_call",
+            "id": "1",
+            "name": "calculator",
+            "arguments": '{"expression": "2 + 2"}',
+        },
+        {"type": "tool_result", "id": "1", "content": "4"},
+        {"type": "text", "text": "2 + 2 is 4."},
+    ]
+    reply = Message.objects.create(
+        conversation=conversation,
+        parent=question,
+        role=Role.ASSISTANT,
+        status=MessageStatus.COMPLETE,
+        text="2 + 2 is 4.",
+        parts=parts,
+        model=BUILTIN,
+    )
+    names = list(BUILT_IN)
+    Generation.objects.create(
+        conversation=conversation, message=reply, params={"tools": names, "weight": 2.0}
+    )
+    request = titles._request(conversation.pk)
+    assert request is not None
+    assert (request.user, request.weight) == (str(alice.pk), 2.0)
+    tokenizer = ChatTokenizer.load(MODEL_DIR)
+    tools = [BUILT_IN[name].schema() for name in names]
+    asked = tokenizer.encode_chat(history.as_chat(conversation, question.pk), tools=tools)
+    answered = tokenizer.encode_chat(history.as_chat(conversation, reply.pk), tools=tools)
+    prompt = tokenizer.encode_chat(request.messages, tools=request.tool_schemas)
+    assert prompt[: len(asked)] == asked
+    end = len(tokenizer.encode("assistant\n")) + 1  # the mark that opens the next answer
+    assert prompt[: len(answered) - end] == answered[:-end]
 
 
 @pytest.mark.parametrize(
