@@ -116,7 +116,7 @@ def _save(user: Any, draft: Draft, text: str, lease_owner: str) -> Sent:
         conversation=conversation,
         message=answer,
         model=draft.model,
-        params={"tools": list(draft.tools)},
+        params={"tools": list(draft.tools), "weight": user.tier.weight},
         lease_owner=lease_owner,
         lease_until=timezone.now() + timedelta(seconds=LEASE_S),
     )

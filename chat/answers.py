@@ -59,6 +59,7 @@ async def _start(
         model=generation.model,
         messages=messages,
         user=str(user_id),
+        weight=generation.params.get("weight", 1.0),
         sampling=_sampling_from(generation.params.get("sampling", {})),
         tools=tuple(BUILT_IN[n] for n in generation.params.get("tools", []) if n in BUILT_IN),
         events=events,

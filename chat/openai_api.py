@@ -47,7 +47,7 @@ async def create_chat_completion(request: HttpRequest, data: ChatCompletionIn) -
     engine().spec(data.model)
     tokenizer = await engine().tokenizer(data.model)
     # In a thread: schemas of the caller's are compiled.
-    completion = await off_loop(Completion, str(request.user.pk), data, tokenizer)
+    completion = await off_loop(Completion, request.user, data, tokenizer)
     return await (completion.streamed() if data.stream else completion.whole())
 
 

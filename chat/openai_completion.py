@@ -41,7 +41,7 @@ Numbered = tuple[int, Event]
 class Completion:
     """The requests as answer() wants them, one for each choice, and their events as OpenAI frames."""
 
-    def __init__(self, user: str, data: ChatCompletionIn, tokenizer: ChatTokenizer) -> None:
+    def __init__(self, user: Any, data: ChatCompletionIn, tokenizer: ChatTokenizer) -> None:
         self.data = data
         self.tokenizer = tokenizer
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
@@ -50,7 +50,8 @@ class Completion:
             run_id=self.id,
             model=data.model,
             messages=[chat_message(message) for message in data.messages],
-            user=user,
+            user=str(user.pk),
+            weight=user.tier.weight,
             sampling=_sampling(data, grammar_of(data, tokenizer)),
             tool_schemas=data.tool_schemas(),
             priority="api",

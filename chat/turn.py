@@ -228,6 +228,7 @@ class Turn:
             params=params,
             output_ids=output_ids,
             user=request.user,
+            weight=request.weight,
             cache_salt=request.user,
             priority=request.priority,
         )

@@ -66,7 +66,7 @@ class UserAdmin(StockUserAdmin):
 
 @admin.register(Tier)
 class TierAdmin(admin.ModelAdmin):
-    list_display = ("name", "slug", "concurrent_runs")
+    list_display = ("name", "slug", "concurrent_runs", "weight")
 
 
 @admin.register(ApiKey)

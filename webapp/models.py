@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -16,11 +17,23 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 
 
 class Tier(models.Model):
-    """What a user is entitled to. `concurrent_runs` is how many answers may be written at once."""
+    """What a user is entitled to.
+
+    `concurrent_runs` is how many answers may be written at once. Where more is asked of the engine
+    than it can do, a user of twice the `weight` gets twice as much of it.
+    """
 
     slug = models.SlugField(primary_key=True)
     name = models.CharField(max_length=80)
     concurrent_runs = models.PositiveSmallIntegerField(default=2)
+    weight = models.FloatField(
+        default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)]
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(weight__gt=0), name="tier_weight_positive")
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -46,6 +46,7 @@ class ScriptedEngine:
         raise AssertionError("nobody stops here")
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
+        assert (request.user, request.cache_salt, request.weight) == ("alice", "alice", 4.0)
         self.prompts.append(self._tokenizer.decode(list(request.prompt_ids)))
         text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
         yield Tokens(text, tuple(self._tokenizer.encode(text)), 1)
@@ -72,6 +73,7 @@ def _request(events: tuple[LogEvent, ...] = ()) -> AnswerRequest:
             {"role": "user", "content": "What is 6 * 7?"},
         ],
         user="alice",
+        weight=4.0,
         tools=tuple(BUILT_IN.values()),
         events=events,
     )

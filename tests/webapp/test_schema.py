@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.management import call_command
+from django.db import IntegrityError
 
 from webapp.models import Tier
 from webapp.tiers import ensure_tiers
@@ -23,3 +24,10 @@ def test_tiers_that_an_administrator_changed_stay_changed() -> None:
     ensure_tiers(Tier)
     assert Tier.objects.get(slug="free").concurrent_runs == 1
     assert Tier.objects.filter(slug="pro").exists()
+
+
+def test_who_pays_more_weighs_more() -> None:
+    weights = dict(Tier.objects.values_list("slug", "weight"))
+    assert 0 < weights["free"] < weights["pro"] < weights["enterprise"]
+    with pytest.raises(IntegrityError):
+        Tier.objects.filter(slug="free").update(weight=0)
