@@ -37,6 +37,7 @@ def assemble(
         max_num_sequences=config.max_num_sequences,
         step_budget_tokens=config.step_budget_tokens,
         max_waiting_tokens=config.max_waiting_tokens,
+        max_num_drafting=config.max_num_drafting,
     )
     vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(

@@ -16,9 +16,12 @@ def default_num_threads() -> int:
 class EngineConfig:
     """Limits of the engine. `kv_bytes` None: a quarter of the free memory, at most 4 GiB.
 
+    While at most `max_num_drafting` sequences decode, each guesses some tokens ahead (see
+    `speculation`); 0 switches that off.
+
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In
-    bfloat16 an answer that is resumed may differ from the undisturbed one: prefill and decode round
-    differently.
+    bfloat16 an answer that is resumed may differ from the undisturbed one, and one with drafts from one
+    without: several tokens at once round differently.
 
     A worker that says nothing for `watchdog_s` while it has requests, or for `loading_watchdog_s`
     while it loads, is replaced. A step takes seconds at most; reading a large model from a slow disk
@@ -32,6 +35,7 @@ class EngineConfig:
     max_num_sequences: int = 16
     step_budget_tokens: int = 256
     max_waiting_tokens: int = 400_000
+    max_num_drafting: int = 4
     kv_bytes: int | None = None
     dtype: str = "auto"
     watchdog_s: float = 120.0

@@ -179,30 +179,34 @@ class EngineLoop:
         """Rate prompts, draw a token for every sequence that is due, and act on it."""
         for sequence, logits in result.prompts:
             self._rate_prompt(sequence, logits)
-        due, logits = result.due, result.logits
-        if not due:
+        if not result.due:
             return
-        problems = self._problems(due, logits)
-        masks = self._masks(due, problems)
-        drawn_from = shaped(logits, due, self.eos_ids, masks)
-        ids = sample(drawn_from, [s.request.params for s in due], [len(s.token_ids) for s in due])
-        rated = self._rated(due, ids, logits)
-        for sequence, token_id in zip(due, ids, strict=True):
+        rows = [(s, i) for s in result.due for i in range(1 + len(s.draft))]
+        owners, logits = [s for s, _ in rows], result.logits
+        problems = self._problems(owners, logits)
+        masks = self._masks(result.due, problems)
+        drawn_from = shaped(logits, owners, self.eos_ids, masks)
+        positions = [len(s.token_ids) + i for s, i in rows]
+        ids = sample(drawn_from, [s.request.params for s in owners], positions)
+        rated = self._rated(owners, ids, logits)
+        drawn = zip(ids, rated, strict=True)
+        for sequence in result.due:
+            own = [next(drawn) for _ in range(1 + len(sequence.draft))]
             if problem := problems.get(sequence.id):
                 self._fail(sequence, problem)
                 continue
             try:
-                self._take(sequence, token_id, rated.get(sequence.id, ()))
+                self._take_all(sequence, own)
             except Exception as error:
                 logger.exception("request %s fails by itself", sequence.id)
                 self._fail(sequence, f"The engine could not take a token: {error}")
 
     @staticmethod
-    def _problems(due: list[Sequence], logits: Tensor) -> dict[str, str]:
+    def _problems(owners: list[Sequence], logits: Tensor) -> dict[str, str]:
         """Why some cannot draw; their rows are drawn from with the others and thrown away."""
         broken = logits.isnan().any(-1).tolist()
         message = "The model produced no numbers (NaN) for this prompt."
-        return {s.id: message for s, is_broken in zip(due, broken, strict=True) if is_broken}
+        return {s.id: message for s, is_broken in zip(owners, broken, strict=True) if is_broken}
 
     def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, bytes]:
         """Which tokens the grammars allow; adds to the problems where one gives up."""
@@ -228,15 +232,30 @@ class EngineLoop:
 
     @staticmethod
     def _rated(
-        due: list[Sequence], ids: list[int], logits: Tensor
-    ) -> dict[str, tuple[TokenLogprob, ...]]:
-        """Log probabilities of the drawn tokens, for those who asked. logits: (due, vocab)."""
-        rated = {}
-        for row, (sequence, token_id) in enumerate(zip(due, ids, strict=True)):
+        owners: list[Sequence], ids: list[int], logits: Tensor
+    ) -> list[tuple[TokenLogprob, ...]]:
+        """Log probabilities of the drawn tokens, for those who asked. logits: (rows, vocab)."""
+        rated = []
+        for row, (sequence, token_id) in enumerate(zip(owners, ids, strict=True)):
             num_top = sequence.request.params.num_logprobs
-            if num_top is not None:
-                rated[sequence.id] = logprobs_of(logits[row : row + 1], [token_id], num_top)
+            is_asked = num_top is not None
+            own = logits[row : row + 1]
+            rated.append(logprobs_of(own, [token_id], num_top or 0) if is_asked else ())
         return rated
+
+    def _take_all(
+        self, sequence: Sequence, drawn: list[tuple[int, tuple[TokenLogprob, ...]]]
+    ) -> None:
+        """The token that was due, and of those behind a draft as many as the draft was right."""
+        num_accepted = 0
+        for (token_id, rated), guess in zip(drawn, [*sequence.draft, None], strict=True):
+            self._take(sequence, token_id, rated)
+            if token_id != guess or sequence.id not in self._answers:
+                break
+            num_accepted += 1
+            sequence.num_computed += 1
+        if sequence.id in self._answers:
+            self.scheduler.accept(sequence, num_accepted)
 
     def _take(self, sequence: Sequence, token_id: int, logprobs: tuple[TokenLogprob, ...]) -> None:
         """A sequence has drawn a token: text goes out, and it may be the last one."""
@@ -310,5 +329,7 @@ class EngineLoop:
                 kv_tokens_cached=self.kv.cached_tokens,
                 kv_tokens_total=self.kv.capacity_tokens,
                 step_ms=step_ms,
+                num_drafted=self.scheduler.num_drafted,
+                num_accepted=self.scheduler.num_accepted,
             ),
         )

@@ -246,7 +246,10 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True)
 class EngineStats:
-    """A picture of the worker after a step."""
+    """A picture of the worker after a step.
+
+    Of all tokens that were ever guessed ahead, `num_drafted`, so many were right: `num_accepted`.
+    """
 
     num_running: int = 0
     num_waiting: int = 0
@@ -254,6 +257,8 @@ class EngineStats:
     kv_tokens_cached: int = 0
     kv_tokens_total: int = 0
     step_ms: float = 0.0
+    num_drafted: int = 0
+    num_accepted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,10 @@ from inference.sequence import Sequence
 class StepResult:
     """What a step computed.
 
-    `due` are the sequences that now need a token, `logits` theirs: (sequences, vocab). A sequence
-    in the middle of its prompt gets none. `prompts` are for those who asked how likely their prompt
-    was: logits (tokens, vocab) in front of the next tokens that are not rated yet.
+    `due` are the sequences that now need a token, `logits` theirs: (rows, vocab), one row for each and
+    one more for each token of its draft. A sequence in the middle of its prompt gets none. `prompts`
+    are for those who asked how likely their prompt was: logits (tokens, vocab) in front of the next
+    tokens that are not rated yet.
     """
 
     due: list[Sequence]
@@ -38,7 +39,7 @@ class ModelRunner:
 
     @torch.inference_mode()
     def run(self, plan: list[tuple[Sequence, int]]) -> StepResult:
-        """Compute the planned tokens and advance `num_computed`."""
+        """Compute the planned tokens and advance `num_computed`; drafts are not counted in."""
         ids: list[int] = []
         positions: list[int] = []
         spans: list[Span] = []
@@ -47,27 +48,28 @@ class ModelRunner:
         prompts: list[tuple[Sequence, range]] = []
         due: list[Sequence] = []
         for sequence, num_tokens in plan:
-            start, end = sequence.num_computed, sequence.num_computed + num_tokens
+            num_drafted = len(sequence.draft)
+            start, end = sequence.num_computed, sequence.num_computed + num_tokens - num_drafted
             if unrated := sequence.unrated_between(start, end):
                 prompts.append((sequence, unrated))
                 prompt_rows += [len(ids) + position - start for position in unrated]
-            ids += sequence.token_ids[start:end]
-            positions += range(start, end)
+            ids += sequence.token_ids[start:end] + sequence.draft
+            positions += range(start, end + num_drafted)
             spans.append(Span(sequence.id, start, num_tokens))
             if end == len(sequence.token_ids):
                 due.append(sequence)
-                last_rows.append(len(ids) - 1)
+                last_rows += range(len(ids) - 1 - num_drafted, len(ids))
         # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
         rows = last_rows + prompt_rows
         logits = self._forward(ids, positions, spans, rows or [len(ids) - 1])
         for sequence, num_tokens in plan:
-            sequence.num_computed += num_tokens
+            sequence.num_computed += num_tokens - len(sequence.draft)
         of_prompts = torch.split(
-            logits[len(due) : len(rows)], [len(unrated) for _, unrated in prompts]
+            logits[len(last_rows) : len(rows)], [len(unrated) for _, unrated in prompts]
         )
         return StepResult(
             due,
-            logits[: len(due)],
+            logits[: len(last_rows)],
             [(s, own) for (s, _), own in zip(prompts, of_prompts, strict=True)],
         )
 

@@ -29,6 +29,7 @@ class KVBooks(Protocol):
     """What the scheduler needs to know of a KV cache."""
 
     capacity_tokens: int
+    max_context_tokens: int
     used_tokens: int
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool: ...
@@ -46,14 +47,17 @@ class Scheduler:
         max_num_sequences: int,
         step_budget_tokens: int,
         max_waiting_tokens: int,
+        max_num_drafting: int = 0,
     ) -> None:
         self.kv = kv
         self.max_num_sequences = max_num_sequences
         self.step_budget_tokens = step_budget_tokens
+        self.max_num_drafting = max_num_drafting
         self.share = FairShare()
         self.estimates = Estimates()
         self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
         self.running: OrderedDict[str, Sequence] = OrderedDict()
+        self.num_drafted = self.num_accepted = 0
         self._expected_share = _EXPECTED_AT_FIRST
 
     # --- coming and going ---------------------------------------------------------------------
@@ -99,12 +103,33 @@ class Scheduler:
         for sequence in decoding:
             # A preemption for an earlier one may have taken this one out of the batch.
             if budget and sequence.id in self.running and self._make_room(sequence, keep=plan):
-                plan.append((sequence, 1))
-                budget -= 1
+                self._make_draft(sequence, budget - 1, len(decoding))
+                plan.append((sequence, 1 + len(sequence.draft)))
+                budget -= 1 + len(sequence.draft)
         budget = self._continue_prefills(plan, budget)
         self._admit(plan, budget)
         self._charge(plan)
         return plan
+
+    def _make_draft(self, sequence: Sequence, most: int, num_decoding: int) -> None:
+        """Guess on, while few decode: rows are nearly free then, and later they are others' time."""
+        sequence.draft = []
+        if not sequence.may_draft or num_decoding > self.max_num_drafting:
+            return
+        length = len(sequence.token_ids)
+        left = sequence.request.params.max_tokens - sequence.num_output
+        most = min(most, left - 1, self.kv.max_context_tokens - length - 1)
+        sequence.make_draft(most)
+        if sequence.draft and not self.kv.reserve(sequence.id, length + 1 + len(sequence.draft)):
+            sequence.draft = []
+
+    def accept(self, sequence: Sequence, num_accepted: int) -> None:
+        """So much of a draft was right: those are tokens as well."""
+        self.num_drafted += len(sequence.draft)
+        self.num_accepted += num_accepted
+        sequence.take_draft(num_accepted)
+        cost = OUTPUT_COST * num_accepted
+        self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
     def _continue_prefills(self, plan: list[tuple[Sequence, int]], budget: int) -> int:
         for sequence in self.running.values():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from inference.messages import GenerateRequest, Timings, Usage
+from inference.speculation import Drafter
 
 
 @dataclass(slots=True, eq=False)
@@ -15,6 +16,8 @@ class Sequence:
     keys and values in the KV cache; the rest is computed by the next steps. When nothing is left
     but the last token, the sequence decodes; before that it prefills. A sequence that comes back
     (preempted, or resumed after a crash) simply has more to prefill.
+
+    `draft` is what the next step computes beyond the last token, on the chance that it is drawn.
     """
 
     request: GenerateRequest
@@ -27,7 +30,9 @@ class Sequence:
     first_token_s: float | None = None
     last_token_s: float | None = None
     reported_position: int = 0
+    draft: list[int] = field(default_factory=list)
     num_prompt_rated: int = field(init=False)
+    _drafter: Drafter | None = None
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -61,6 +66,7 @@ class Sequence:
         """The KV cache of this sequence was given away: everything has to be prefilled again."""
         self.num_computed = 0
         self.num_to_prefill = len(self.token_ids)
+        self.draft = []
 
     def append(self, token_id: int, now_s: float) -> None:
         if self.first_token_s is None:
@@ -69,6 +75,34 @@ class Sequence:
         self.token_ids.append(token_id)
         if self._output_counts is not None:
             self._output_counts[token_id] += 1
+
+    @property
+    def may_draft(self) -> bool:
+        """Whether all tokens of a draft can be judged at once.
+
+        Grammars and penalties change with every token, so that the second of them would be judged
+        by rules that only the first one makes.
+        """
+        params = self.request.params
+        return (
+            not params.grammar
+            and params.repetition_penalty == 1
+            and params.presence_penalty == 0
+            and params.frequency_penalty == 0
+            and self.num_output >= params.min_tokens
+        )
+
+    def make_draft(self, most: int) -> None:
+        """Guess up to `most` tokens that come next."""
+        if self._drafter is None:
+            self._drafter = Drafter()
+        self.draft = self._drafter.draft(self.token_ids, most)
+
+    def take_draft(self, num_accepted: int) -> None:
+        """The draft was judged; the first `num_accepted` of it were drawn, and are computed."""
+        if self.draft and self._drafter is not None:
+            self._drafter.learn(len(self.draft), num_accepted, len(self.token_ids))
+        self.draft = []
 
     def unrated_between(self, start: int, end: int) -> range:
         """Computed positions whose next token belongs to the prompt and is to be rated still."""
