@@ -69,7 +69,7 @@ class Turn:
         prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt()
         tail = self._tail(prompt_ids)
         params = self._sampling_params(tail)
-        parser = AnswerParser(self.tokenizer.chat_template, tail)
+        parser = AnswerParser(self.tokenizer.chat_template, tail, self._tool_schemas())
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids

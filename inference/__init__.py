@@ -4,6 +4,7 @@ This is all that the rest of Vitrine uses. Nothing here imports torch or Django;
 worker processes that `Engine` starts.
 """
 
+from inference.call_forms import Call
 from inference.catalog import BUILTIN, ModelSpec, ModelState
 from inference.config import EngineConfig
 from inference.engine import Engine
@@ -37,7 +38,7 @@ from inference.messages import (
     Update,
     Usage,
 )
-from inference.parsing import AnswerParser, Call, Reasoning, Segment, Text
+from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
 

@@ -1,38 +1,15 @@
 """An answer's raw text, as it streams, into text, reasoning and tool calls.
 
-The delimiters come from the model family's response template and are found by transformers'
-ResponseParser, so that the parts are the same for any chunking of the text. A tool call whose JSON is
-malformed or cut off is handed over as text: a model's mistake must never become an exception.
+The delimiters are those of the model's family and are found by transformers' ResponseParser, so that
+the parts are the same for any chunking of the text. A tool call that is malformed or cut off is handed
+over as text: a model's mistake must never become an exception.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    pass
-
-Template = dict[str, Any]
-
-PLAIN: Template = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": "\x00",  # required, and never in a prompt: nothing of it is the answer's
-    "fields": {"content": {"content": "text"}},
-}
-HERMES: Template = {
-    "defaults": {"role": "assistant"},
-    "start_anchor": "<|im_start|>assistant\n",
-    "fields": {
-        "reasoning": {"open": "<think>", "close": "</think>", "content": "text"},
-        "tool_call": {
-            "open": "<tool_call>",
-            "close": "</tool_call>",
-            "repeats": True,
-            "content": "text",  # its JSON is read here, so that malformed JSON raises nothing
-        },
-        "content": {"content": "text"},
-    },
-}
+from inference.call_forms import Call, family_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +26,28 @@ class Reasoning:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A complete tool call. `arguments` is a JSON object as text."""
-
-    name: str
-    arguments: str
-
-
 Segment = Text | Reasoning | Call
-
-
-def template_for(chat_template: str) -> Template:
-    """The response template of a model family, told by what its chat template writes."""
-    if "<tool_call>" in chat_template or "<think>" in chat_template:
-        return HERMES
-    return PLAIN
 
 
 class AnswerParser:
     """Reads one engine turn. White space at either end of the text is not part of the answer."""
 
-    def __init__(self, chat_template: str, prompt_tail: str = "") -> None:
-        """`prompt_tail` is the end of the prompt's text: a template may have opened <think>."""
+    def __init__(
+        self, chat_template: str, prompt_tail: str = "", tools: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        """`prompt_tail` is the end of the prompt's text: a template may have opened <think>.
+
+        `tools` are those that the prompt offers, in OpenAI's form.
+        """
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
 
-        template = template_for(chat_template)
-        # Without the anchor the parser would take all of the prompt for the answer's beginning.
-        begun = prompt_tail if template["start_anchor"] in prompt_tail else ""
-        self._parser: ResponseParser = ResponseParser(template, prefix=begun)
+        self._offered = {t["function"]["name"]: _properties(t["function"]) for t in tools}
+        self._family = family_of(chat_template, has_tools=bool(tools))
+        template = self._family.template
+        # Without an anchor the parser would take all of the prompt for the answer's beginning.
+        is_begun = any(anchor in prompt_tail for anchor in template["start_anchor"])
+        prefix = prompt_tail if is_begun else ""
+        self._parser: ResponseParser = ResponseParser(template, prefix=prefix)
         self._call_text: str | None = None
         self._space = ""
         self._has_text = False
@@ -102,7 +72,7 @@ class AnswerParser:
             field, kind = event["field"], event["type"]
             if field == "tool_call":
                 segments += self._hear_call(kind, event.get("text", ""), at_end)
-            elif kind == "region_chunk" and field == "content":
+            elif kind == "region_chunk" and field in ("content", "final"):
                 segments += self._show(event["text"])
             elif kind == "region_chunk" and field == "reasoning":
                 text = event["text"] if self._has_reasoning else event["text"].lstrip()
@@ -117,9 +87,10 @@ class AnswerParser:
             self._call_text = (self._call_text or "") + text
         else:
             raw, self._call_text = self._call_text or "", None
-            call = read_call(raw)
-            closing = "" if at_end else "</tool_call>"
-            return [call] if call else self._show(f"<tool_call>{raw}{closing}")
+            if calls := self._family.read(raw, self._offered):
+                return list(calls)
+            closing = "" if at_end else self._family.closing
+            return self._show(f"{self._family.opening}{raw}{closing}")
         return []
 
     def _show(self, text: str) -> list[Segment]:
@@ -133,15 +104,8 @@ class AnswerParser:
         return [Text(shown)] if shown else []
 
 
-def read_call(raw: str) -> Call | None:
-    """A Hermes call, {"name": …, "arguments": {…}}; None when it is not one."""
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return None
-    arguments = value.get("arguments", {})
-    if not isinstance(arguments, dict):
-        return None
-    return Call(value["name"], json.dumps(arguments, ensure_ascii=False))
+def _properties(function: dict[str, Any]) -> dict[str, Any]:
+    """The schemas of a function's parameters; callers may have written anything."""
+    parameters = function.get("parameters")
+    properties = parameters.get("properties") if isinstance(parameters, dict) else None
+    return properties if isinstance(properties, dict) else {}

@@ -1,0 +1,236 @@
+"""How model families write tool calls and thinking, and how a written call is read.
+
+A family is told by what its chat template writes. Templates are transformers' response templates;
+JSON is read here and not there, so that a model's mistake raises nothing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Template = dict[str, Any]
+Properties = Mapping[str, Mapping[str, Any]]
+"""The parameters of each offered tool: their schemas by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A complete tool call. `arguments` is a JSON object as text."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """`opening` and `closing` are written around what turns out to be no call, so it is seen whole."""
+
+    template: Template
+    opening: str = ""
+    closing: str = ""
+    read: Callable[[str, Properties], list[Call]] = lambda raw, offered: []
+
+
+def family_of(chat_template: str, *, has_tools: bool) -> Family:
+    """The family whose marks a chat template writes; without any, all of the answer is text."""
+    if "<|channel|>" in chat_template:
+        return HARMONY
+    if "<｜tool▁calls▁begin｜>" in chat_template:
+        return DEEPSEEK
+    if "[TOOL_CALLS]" in chat_template or "[THINK]" in chat_template:
+        return MISTRAL
+    if "<tool_call>" in chat_template or "<think>" in chat_template:
+        return HERMES
+    # Llama's calls are bare JSON: where nobody offers a tool, it is an answer in JSON.
+    if "<|python_tag|>" in chat_template and has_tools:
+        return LLAMA
+    return PLAIN
+
+
+def _template(anchors: list[str], calls: Template, **fields: Template) -> Template:
+    return {
+        "defaults": {"role": "assistant"},
+        "start_anchor": anchors,
+        "fields": {
+            **fields,
+            "tool_call": {"repeats": True, "content": "text", **calls},
+            "content": {"content": "text"},
+        },
+    }
+
+
+def _between(opening: str, closing: str) -> Template:
+    return {"open": opening, "close": closing, "content": "text"}
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _call(name: object, arguments: object) -> list[Call]:
+    if not isinstance(name, str) or not name or not isinstance(arguments, dict):
+        return []
+    return [Call(name, json.dumps(arguments, ensure_ascii=False))]
+
+
+def _read_object(value: Any) -> list[Call]:
+    if not isinstance(value, dict):
+        return []
+    return _call(value.get("name"), value.get("arguments", value.get("parameters", {})))
+
+
+def _read_hermes(raw: str, offered: Properties) -> list[Call]:
+    """{"name": …, "arguments": {…}}, or Qwen3-Coder's tags inside of the same marks."""
+    if (tagged := _FUNCTION.fullmatch(raw.strip())) is None:
+        return _read_object(_loaded(raw))
+    name, body = tagged["name"], tagged["body"]
+    schemas = offered.get(name, {})
+    arguments = {
+        found["key"]: _typed(found["value"], schemas.get(found["key"]))
+        for found in _PARAMETER.finditer(body)
+    }
+    return _call(name, arguments)
+
+
+_FUNCTION = re.compile(r"<function=(?P<name>[^>\n]+)>(?P<body>.*?)(?:</function>)?", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
+
+
+def _typed(text: str, schema: Any) -> Any:
+    """A value that was written without quotes: text, unless its schema wants something else."""
+    wanted = schema.get("type") if isinstance(schema, dict) else None
+    if wanted == "string":
+        return text
+    value = _loaded(text)
+    return text if value is None and text.strip() != "null" else value
+
+
+def _read_llama(raw: str, offered: Properties) -> list[Call]:
+    """{"name": …, "parameters": {…}}, several parted by semicolons. The name has to be a tool's."""
+    calls: list[Call] = []
+    for part in re.split(r"(?<=\})\s*;\s*(?=\{)", raw.strip()):
+        found = _read_object(_loaded(part))
+        if not found or found[0].name not in offered:
+            return []
+        calls += found
+    return calls
+
+
+def _read_mistral(raw: str, offered: Properties) -> list[Call]:
+    """name[ARGS]{…}, or a JSON list of calls (before version 11 of its tokenizer)."""
+    if named := _NAMED.fullmatch(raw.strip()):
+        return _call(named["name"], _loaded(named["arguments"]))
+    value = _loaded(raw)
+    values = value if isinstance(value, list) else [value]
+    calls = [_read_object(v) for v in values]
+    return [call for found in calls for call in found] if all(calls) else []
+
+
+_NAMED = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[CALL_ID\][\w-]*)?(?:\[ARGS\])?\s*(?P<arguments>\{.*\})", re.DOTALL
+)
+
+
+def _read_deepseek(raw: str, offered: Properties) -> list[Call]:
+    """name<｜tool▁sep｜>{…} (V3.1), or function<｜tool▁sep｜>name and fenced JSON (V3, R1)."""
+    head, _, rest = raw.partition("<｜tool▁sep｜>")
+    if fenced := re.fullmatch(r"\s*([^\n`]+)\n```json\n(.*)\n```\s*", rest, re.DOTALL):
+        return _call(fenced[1].strip(), _loaded(fenced[2]))
+    return _call(head.strip(), _loaded(rest))
+
+
+def _read_harmony(raw: str, offered: Properties) -> list[Call]:
+    """name, a channel and a constraint perhaps, <|message|>{…}."""
+    head, _, arguments = raw.partition("<|message|>")
+    name = re.match(r"[\w.-]+", head)
+    return _call(name[0], _loaded(arguments)) if name else []
+
+
+# --- families --------------------------------------------------------------------------------
+
+PLAIN = Family(
+    {
+        "defaults": {"role": "assistant"},
+        "start_anchor": ["\x00"],  # required, and never in a prompt: nothing of it is the answer's
+        "fields": {"content": {"content": "text"}},
+    }
+)
+HERMES = Family(
+    _template(
+        ["<|im_start|>assistant\n"],
+        _between("<tool_call>", "</tool_call>"),
+        reasoning=_between("<think>", "</think>"),
+    ),
+    "<tool_call>",
+    "</tool_call>",
+    _read_hermes,
+)
+LLAMA = Family(
+    _template(
+        ["<|start_header_id|>assistant<|end_header_id|>\n\n"],
+        {
+            "open_pattern": r'^\s*(?:<\|python_tag\|>)?(?=\{\s*"(?:type|name)")',
+            "close": ["<|eot_id|>", "<|eom_id|>"],
+        },
+    ),
+    read=_read_llama,
+)
+MISTRAL = Family(
+    _template(
+        ["[/INST]", "[/TOOL_RESULTS]"],
+        {"open": "[TOOL_CALLS]", "close_pattern": r"(?=\[TOOL_CALLS\])|</s>"},
+        reasoning=_between("[THINK]", "[/THINK]"),
+    ),
+    "[TOOL_CALLS]",
+    "",
+    _read_mistral,
+)
+DEEPSEEK = Family(
+    _template(
+        ["<｜Assistant｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>"],
+        {"open": "<｜tool▁call▁begin｜>", "close": "<｜tool▁call▁end｜>"},
+        reasoning=_between("<think>", "</think>"),
+        wrapper={  # around all calls; nobody needs to see it
+            "open": ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
+            "close_pattern": r"(?=[\s\S])",
+            "content": "text",
+        },
+    ),
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+    _read_deepseek,
+)
+_SPEAKER = r"(?:<\|start\|>assistant)?"
+HARMONY = Family(
+    _template(
+        ["<|start|>assistant"],
+        {
+            "open_pattern": _SPEAKER
+            + r"(?:<\|channel\|>(?:commentary|analysis))? ?to=functions\.(?=[\w.-])",
+            "close": "<|call|>",
+        },
+        reasoning={
+            "open_pattern": _SPEAKER
+            + r"<\|channel\|>analysis(?: ?<\|constrain\|>\w+)?<\|message\|>",
+            "close_pattern": r"<\|end\|>|(?=<\|return\|>|<\|start\|>)",
+            "content": "text",
+        },
+        final={
+            "open_pattern": _SPEAKER
+            + r"<\|channel\|>(?:final|commentary)(?: ?<\|constrain\|>\w+)?<\|message\|>",
+            "close_pattern": r"<\|end\|>|<\|return\|>",
+            "content": "text",
+        },
+    ),
+    "to=functions.",
+    "",
+    _read_harmony,
+)

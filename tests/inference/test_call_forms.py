@@ -1,0 +1,192 @@
+"""Every family's calls and thinking, for any chunking; what is no call is seen whole."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import AnswerParser, Call, Reasoning, Segment, Text
+
+WEATHER: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string"},
+                "days": {"type": "integer"},
+                "where": {"type": "object"},
+            },
+        },
+    },
+}
+CITY = Call("get_weather", '{"city": "Paris"}')
+NOW = Call("now", "{}")
+TOOLS = [WEATHER, {"type": "function", "function": {"name": "now"}}]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a family's chat template holds, how its prompts end, and an answer of such a model."""
+
+    template: str
+    tail: str
+    answer: str
+    expected: tuple[Segment, ...]
+
+
+SAMPLES = {
+    "hermes": Sample(
+        "<tool_call>",
+        "<|im_start|>assistant\n",
+        "<think>\nHm <b>x</b>\n</think>\n\nLet me see.\n"
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>',
+        (Reasoning("Hm <b>x</b>\n"), Text("Let me see."), CITY, NOW),
+    ),
+    "qwen coder": Sample(
+        "<tool_call>\n<function=",
+        "<|im_start|>assistant\n",
+        "I look.\n<tool_call>\n<function=get_weather>\n<parameter=city>\n12\n</parameter>\n"
+        '<parameter=days>\n3\n</parameter>\n<parameter=where>\n{"a": [1]}\n</parameter>\n'
+        "</function>\n</tool_call>\n<tool_call>\n<function=now>\n</function>\n</tool_call>",
+        (
+            Text("I look."),
+            Call("get_weather", '{"city": "12", "days": 3, "where": {"a": [1]}}'),
+            NOW,
+        ),
+    ),
+    "llama": Sample(
+        "<|python_tag|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        '{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "now", "parameters": {}}',
+        (CITY, NOW),
+    ),
+    "llama with its tag": Sample(
+        "<|python_tag|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        '<|python_tag|>{"type": "function", "name": "now", "parameters": {}}<|eom_id|>',
+        (NOW,),
+    ),
+    "mistral": Sample(
+        "[TOOL_CALLS]",
+        "[INST]Hello[/INST]",
+        'Sure.[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]now[CALL_ID]a1[ARGS]{}',
+        (Text("Sure."), CITY, NOW),
+    ),
+    "mistral before version 11": Sample(
+        "[TOOL_CALLS]",
+        "[TOOL_RESULTS]...[/TOOL_RESULTS]",
+        '[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Paris"}},'
+        ' {"name": "now", "arguments": {}}]',
+        (CITY, NOW),
+    ),
+    "deepseek v3.1": Sample(
+        "<｜tool▁calls▁begin｜>",
+        "<｜Assistant｜>",
+        "<think>r</think>Hi<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+        '{"city": "Paris"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}'
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        (Reasoning("r"), Text("Hi"), CITY, NOW),
+    ),
+    "deepseek r1": Sample(
+        "<｜tool▁calls▁begin｜>",
+        "<｜Assistant｜><think>\n",
+        "hm</think><｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
+        '```json\n{"city": "Paris"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function'
+        "<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        (Reasoning("hm"), CITY, NOW),
+    ),
+    "gpt-oss": Sample(
+        "<|channel|>",
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|>think<|end|><|start|>assistant<|channel|>commentary<|message|>"
+        "I look.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather "
+        '<|constrain|>json<|message|>{"city": "Paris"}',
+        (Reasoning("think"), Text("I look."), CITY),
+    ),
+    "gpt-oss, the recipient first": Sample(
+        "<|channel|>",
+        "<|start|>assistant",
+        " to=functions.now<|channel|>commentary json<|message|>{}<|call|>",
+        (NOW,),
+    ),
+    "gpt-oss, an answer": Sample(
+        "<|channel|>",
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|>so<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+        (Reasoning("so"), Text("Yes.")),
+    ),
+}
+
+
+def parse(sample: Sample, size: int = 10**9, answer: str | None = None) -> list[Segment]:
+    """Neighbouring texts as one: how they were cut is not a promise."""
+    text = sample.answer if answer is None else answer
+    parser = AnswerParser(sample.template, sample.tail, TOOLS)
+    found: list[Segment] = []
+    for start in range(0, len(text), size):
+        found += parser.feed(text[start : start + size])
+    joined: list[Segment] = []
+    for segment in found + parser.finish():
+        last = joined[-1] if joined else None
+        if isinstance(segment, Text) and isinstance(last, Text):
+            joined[-1] = Text(last.text + segment.text)
+        elif isinstance(segment, Reasoning) and isinstance(last, Reasoning):
+            joined[-1] = Reasoning(last.text + segment.text)
+        else:
+            joined.append(segment)
+    return joined
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_calls_and_thinking_for_any_chunking(name: str) -> None:
+    for size in (10**9, 1, 2, 3, 7):
+        assert tuple(parse(SAMPLES[name], size)) == SAMPLES[name].expected, size
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_plain_words_stay_plain(name: str) -> None:
+    sample = SAMPLES[name]
+    tail = sample.tail.removesuffix("<think>\n")
+    plain = Sample(sample.template, tail, "Just words, {braces} and <tags>.", ())
+    assert parse(plain, 2) == [Text("Just words, {braces} and <tags>.")]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_cut_or_damaged_answer_raises_nothing(name: str, data: st.DataObject) -> None:
+    sample = SAMPLES[name]
+    place = data.draw(st.integers(0, len(sample.answer)))
+    rest = sample.answer[place + data.draw(st.integers(0, 9)) :] if data.draw(st.booleans()) else ""
+    damaged = sample.answer[:place] + rest
+    whole = parse(sample, answer=damaged)
+    assert parse(sample, 1, damaged) == whole
+    for segment in whole:
+        if isinstance(segment, Call):
+            assert isinstance(json.loads(segment.arguments), dict)
+
+
+def test_what_is_no_call_is_seen_whole() -> None:
+    for name, answer in {
+        "hermes": "<tool_call>{broken</tool_call>",
+        "mistral": "[TOOL_CALLS]get_weather[ARGS]{broken",
+        "deepseek v3.1": "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{<｜tool▁call▁end｜>",
+    }.items():
+        assert parse(SAMPLES[name], answer=answer) == [Text(answer)]
+    # An answer in JSON that happens to have a name; nobody offered a tool of that name.
+    answer = '{"name": "Ada", "parameters": {}}'
+    assert parse(SAMPLES["llama"], 3, answer) == [Text(answer)]
+
+
+def test_bare_json_is_text_where_no_tools_are_offered() -> None:
+    parser = AnswerParser("<|python_tag|>", SAMPLES["llama"].tail)
+    answer = '{"name": "now", "parameters": {}}'
+    shown = parser.feed(answer[:5])
+    assert shown == [Text(answer[:5])], "and streams"
+    assert parser.feed(answer[5:]) + parser.finish() == [Text(answer[5:])]
