@@ -1,5 +1,6 @@
 """The body of /v1/chat/completions. Source: OpenAI's published API description, version 2.3.0."""
 
+import json
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
@@ -8,6 +9,18 @@ from pydantic import ConfigDict, Field, model_validator
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
+
+
+MAX_SCHEMA_DEPTH = 64
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, for it may be very deep."""
+    depth, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        depth += 1
+        level = [i for v in level for i in (v.values() if isinstance(v, dict) else v)]
+    return depth
 
 
 class _Strict(Schema):
@@ -73,6 +86,17 @@ class FunctionIn(_Strict):
     description: Text | None = None
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
+
+    @model_validator(mode="after")
+    def _is_sayable(self) -> "FunctionIn":
+        """Parameters reach the model as text, by way of a template that goes as deep as they do."""
+        if _depth(self.parameters) > MAX_SCHEMA_DEPTH:
+            raise ValueError(f"parameters: nested deeper than {MAX_SCHEMA_DEPTH}")
+        try:
+            json.dumps(self.parameters, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as error:  # half a character, or NaN
+            raise ValueError(f"parameters: cannot be written as JSON text: {error}") from None
+        return self
 
 
 class ToolIn(_Strict):

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 REQUEST = "Write a short title for this conversation."
 MAX_TOKENS = 24
 MAX_SHOWN_CHARS = 4_000  # of both messages; a title needs no more
-_ONE_LINE = r"[^\n\r\t]{1,80}"
+_TEXT = r"(?s:.{1,200})"  # more than `clean` takes, so that nothing is cut to fit
 
 
 async def find_title(conversation_id: UUID) -> bool:
@@ -35,7 +35,7 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
     """To title the first question and answer; None when a person has chosen a title or there is more.
 
     The prompt begins as the chat's does, tools and all, so that the engine has read it already; a
-    grammar keeps the model from calling them.
+    grammar of plain text keeps the model from calling them.
     """
     conversation = Conversation.objects.filter(pk=conversation_id, title_by_hand=False).first()
     if conversation is None:
@@ -56,15 +56,16 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         ),
         user=str(conversation.owner_id),
         weight=params.get("weight", 1.0),
-        sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(_ONE_LINE)),
+        sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(_TEXT)),
         tool_schemas=tuple(BUILT_IN[n].schema() for n in params.get("tools", []) if n in BUILT_IN),
         priority="background",
+        may_drop_turns=False,  # a title of nothing but the question for one would be made up
     )
 
 
 def _exchange(question: Message, reply: Message) -> list[ChatMessage]:
-    if len(question.text) + len(reply.text) <= MAX_SHOWN_CHARS:
-        shown = prompt.assistant_messages(reply.parts)
+    shown = prompt.assistant_messages(reply.parts)
+    if len(question.text) + sum(len(m["content"]) for m in shown) <= MAX_SHOWN_CHARS:
         return [{"role": "user", "content": question.text}, *shown]
     half = MAX_SHOWN_CHARS // 2
     return [

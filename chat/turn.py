@@ -69,7 +69,7 @@ class Turn:
         prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt()
         tail = self._tail(prompt_ids)
         params = self._sampling_params(tail)
-        parser = AnswerParser(self.tokenizer.chat_template, tail, self._tool_schemas())
+        parser = AnswerParser(self._template_read(tail), tail, self._tool_schemas())
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids
@@ -185,10 +185,17 @@ class Turn:
         """The end of the prompt as text: enough to see what the template began for the answer."""
         return self.tokenizer.decode(list(prompt_ids[-_TAIL_TOKENS:]))
 
+    def _template_read(self, prompt_tail: str) -> str:
+        """The chat template whose marks the answer is read by: none, where a grammar leaves nothing
+        but text. A string in JSON may well speak of <think>."""
+        template = self.tokenizer.chat_template
+        is_free = not self.state.request.sampling.grammar or bool(self._tool_schemas())
+        return template if is_free or opens_thinking(template, prompt_tail) else ""
+
     def _sampling_params(self, prompt_tail: str) -> SamplingParams:
         asked = self.state.request.sampling
         grammar = asked.grammar
-        if grammar and opens_thinking(prompt_tail):
+        if grammar and opens_thinking(self.tokenizer.chat_template, prompt_tail):
             grammar = behind_thinking(grammar)
         default = engine().sampling_defaults(self.state.request.model)
         if self.state.seed is None:

@@ -32,6 +32,16 @@ class Family:
     closing: str = ""
     read: Callable[[str, Properties], list[Call]] = lambda raw, offered: []
 
+    def begun(self, prompt_tail: str) -> str | None:
+        """What the template has written of the answer itself: all behind the last anchor, which is
+        the template's, whatever people wrote before. None: there is no anchor."""
+        ends = [
+            at + len(anchor)
+            for anchor in self.template["start_anchor"]
+            if (at := prompt_tail.rfind(anchor)) >= 0
+        ]
+        return prompt_tail[max(ends) :] if ends else None
+
 
 def family_of(chat_template: str, *, has_tools: bool) -> Family:
     """The family whose marks a chat template writes; without any, all of the answer is text."""

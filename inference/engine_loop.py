@@ -44,6 +44,10 @@ class _Answer:
     grammar: GrammarState | None
 
 
+_Drawn = tuple[int, tuple[TokenLogprob, ...], bool]
+"""A token, how likely it was, and whether its logits were no numbers."""
+
+
 class EngineLoop:
     """Owns the scheduler, the runner and every sequence's text. Single-threaded; does no I/O."""
 
@@ -139,8 +143,9 @@ class EngineLoop:
             yield frame
         started_s = monotonic()
         if plan:
+            num_wrong = self.scheduler.num_wrong
             self._run(plan)
-            num_tokens = sum(num for _, num in plan)
+            num_tokens = sum(num for _, num in plan) - (self.scheduler.num_wrong - num_wrong)
             self.scheduler.estimates.learn_step(num_tokens, monotonic() - started_s)
         if frame := self._frame((monotonic() - started_s) * 1e3):
             yield frame
@@ -183,13 +188,13 @@ class EngineLoop:
             return
         rows = [(s, i) for s in result.due for i in range(1 + len(s.draft))]
         owners, logits = [s for s, _ in rows], result.logits
-        problems = self._problems(owners, logits)
+        problems: dict[str, str] = {}
         masks = self._masks(result.due, problems)
         drawn_from = shaped(logits, owners, self.eos_ids, masks)
         positions = [len(s.token_ids) + i for s, i in rows]
         ids = sample(drawn_from, [s.request.params for s in owners], positions)
         rated = self._rated(owners, ids, logits)
-        drawn = zip(ids, rated, strict=True)
+        drawn = zip(ids, rated, logits.isnan().any(-1).tolist(), strict=True)
         for sequence in result.due:
             own = [next(drawn) for _ in range(1 + len(sequence.draft))]
             if problem := problems.get(sequence.id):
@@ -200,13 +205,6 @@ class EngineLoop:
             except Exception as error:
                 logger.exception("request %s fails by itself", sequence.id)
                 self._fail(sequence, f"The engine could not take a token: {error}")
-
-    @staticmethod
-    def _problems(owners: list[Sequence], logits: Tensor) -> dict[str, str]:
-        """Why some cannot draw; their rows are drawn from with the others and thrown away."""
-        broken = logits.isnan().any(-1).tolist()
-        message = "The model produced no numbers (NaN) for this prompt."
-        return {s.id: message for s, is_broken in zip(owners, broken, strict=True) if is_broken}
 
     def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, bytes]:
         """Which tokens the grammars allow; adds to the problems where one gives up."""
@@ -243,19 +241,23 @@ class EngineLoop:
             rated.append(logprobs_of(own, [token_id], num_top or 0) if is_asked else ())
         return rated
 
-    def _take_all(
-        self, sequence: Sequence, drawn: list[tuple[int, tuple[TokenLogprob, ...]]]
-    ) -> None:
-        """The token that was due, and of those behind a draft as many as the draft was right."""
+    def _take_all(self, sequence: Sequence, drawn: list[_Drawn]) -> None:
+        """The token that was due, and of those behind it as many as the draft was right about."""
         num_accepted = 0
-        for (token_id, rated), guess in zip(drawn, [*sequence.draft, None], strict=True):
-            self._take(sequence, token_id, rated)
-            if token_id != guess or sequence.id not in self._answers:
+        for guess, (token_id, _, is_broken) in zip(sequence.draft, drawn, strict=False):
+            if token_id != guess or is_broken:
                 break
             num_accepted += 1
-            sequence.num_computed += 1
-        if sequence.id in self._answers:
-            self.scheduler.accept(sequence, num_accepted)
+        self.scheduler.accept(sequence, num_accepted)
+        for number, (token_id, rated, is_broken) in enumerate(drawn[: num_accepted + 1]):
+            if is_broken:
+                self._fail(sequence, "The model produced no numbers (NaN) for this prompt.")
+                return
+            if number:
+                sequence.num_computed += 1  # the token before was of the draft
+            self._take(sequence, token_id, rated)
+            if sequence.id not in self._answers:
+                return
 
     def _take(self, sequence: Sequence, token_id: int, logprobs: tuple[TokenLogprob, ...]) -> None:
         """A sequence has drawn a token: text goes out, and it may be the last one."""

@@ -45,7 +45,7 @@ class AnswerParser:
         self._family = family_of(chat_template, has_tools=bool(tools))
         template = self._family.template
         # Without an anchor the parser would take all of the prompt for the answer's beginning.
-        is_begun = any(anchor in prompt_tail for anchor in template["start_anchor"])
+        is_begun = self._family.begun(prompt_tail) is not None
         prefix = prompt_tail if is_begun else ""
         self._parser: ResponseParser = ResponseParser(template, prefix=prefix)
         self._call_text: str | None = None

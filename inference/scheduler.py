@@ -57,7 +57,7 @@ class Scheduler:
         self.estimates = Estimates()
         self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
         self.running: OrderedDict[str, Sequence] = OrderedDict()
-        self.num_drafted = self.num_accepted = 0
+        self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever
         self._expected_share = _EXPECTED_AT_FIRST
 
     # --- coming and going ---------------------------------------------------------------------
@@ -100,10 +100,11 @@ class Scheduler:
         budget = self.step_budget_tokens
         plan: list[tuple[Sequence, int]] = []
         decoding = [s for s in self.running.values() if s.is_decoding]
-        for sequence in decoding:
+        for number, sequence in enumerate(decoding, 1):
             # A preemption for an earlier one may have taken this one out of the batch.
             if budget and sequence.id in self.running and self._make_room(sequence, keep=plan):
-                self._make_draft(sequence, budget - 1, len(decoding))
+                others = len(decoding) - number  # who decode have their one token first
+                self._make_draft(sequence, budget - 1 - others, len(decoding))
                 plan.append((sequence, 1 + len(sequence.draft)))
                 budget -= 1 + len(sequence.draft)
         budget = self._continue_prefills(plan, budget)
@@ -112,9 +113,13 @@ class Scheduler:
         return plan
 
     def _make_draft(self, sequence: Sequence, most: int, num_decoding: int) -> None:
-        """Guess on, while few decode: rows are nearly free then, and later they are others' time."""
+        """Guess on, while few decode: rows are nearly free then, and later they are others' time.
+
+        So they are while prompts are to be read.
+        """
         sequence.draft = []
-        if not sequence.may_draft or num_decoding > self.max_num_drafting:
+        is_calm = not self.waiting and num_decoding == len(self.running)
+        if not is_calm or num_decoding > self.max_num_drafting or not sequence.may_draft:
             return
         length = len(sequence.token_ids)
         left = sequence.request.params.max_tokens - sequence.num_output
@@ -122,6 +127,11 @@ class Scheduler:
         sequence.make_draft(most)
         if sequence.draft and not self.kv.reserve(sequence.id, length + 1 + len(sequence.draft)):
             sequence.draft = []
+
+    @property
+    def num_wrong(self) -> int:
+        """Tokens that were computed and thrown away."""
+        return self.num_drafted - self.num_accepted
 
     def accept(self, sequence: Sequence, num_accepted: int) -> None:
         """So much of a draft was right: those are tokens as well."""

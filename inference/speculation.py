@@ -2,8 +2,9 @@
 
 The last tokens are looked up earlier in the sequence; what followed them there is the draft. The model
 then rates all of the draft in one step, and what it would have drawn itself is accepted: the output is
-the same as without. Copying (names, code, quotes, numbers) is where it helps. Source: Saxena 2023,
-"Prompt Lookup Decoding"; Leviathan et al. 2023 for drafts and their verification.
+the same as without, but for the rounding of bfloat16 (see `EngineConfig`). Copying (names, code,
+quotes, numbers) is where it helps. Source: Saxena 2023, "Prompt Lookup Decoding"; Leviathan et al.
+2023 for drafts and their verification.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ _MOST_AT_FIRST = 4
 _MOST = 8
 _POOR = 0.25  # a share of accepted tokens below which drafts are not worth their rows
 _PAUSE_TOKENS = 24
+_REACH_TOKENS = 16_384  # to index as many takes some 15 ms, once
 _MEMORY = 0.8  # of the rolling share, per draft
 
 
@@ -51,8 +53,9 @@ class Drafter:
             self._pauses_until = num_tokens + _PAUSE_TOKENS
 
     def _index(self, token_ids: Sequence[int]) -> None:
-        """Note all places but the last: that one is looked up."""
-        for end in range(self._num_indexed + 1, len(token_ids)):
+        """Note all places but the last: that one is looked up. What lies far back is left out."""
+        first = max(self._num_indexed + 1, len(token_ids) - _REACH_TOKENS)
+        for end in range(first, len(token_ids)):
             for length in _LENGTHS:
                 if end >= length:
                     self._ends[tuple(token_ids[end - length : end])] = end

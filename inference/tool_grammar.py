@@ -1,19 +1,22 @@
 """Grammars of answers that call tools, in the Hermes form that `parsing.HERMES` reads. Torch-free.
 
-A call is `<tool_call>`, a line of JSON, `</tool_call>`. The marks are tokens of the vocabulary, which no
-text of the grammar contains, so that where a call begins is never in doubt.
+A call is `<tool_call>`, a line of JSON, `</tool_call>`. The marks are tokens of the vocabulary; free
+text contains them neither as tokens nor spelled out, so that where a call begins is never in doubt.
+Strings inside of JSON may spell them: a call with such an argument is read as text.
 """
 
 import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from inference.call_forms import family_of
 from inference.errors import InvalidParameter
 from inference.grammar import checked, json_part, nested_parts
 
-_TEXT = "/(?s:.*)/"
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
+_MARKS = "<tool_call>|<\\/tool_call>|<think>|<\\/think>"
+_RULES = f"TEXT: /(?s:.*)/ & ~/(?s:.*)({_MARKS})(?s:.*)/"
 
 
 def tool_grammar(
@@ -42,9 +45,10 @@ def tool_grammar(
         parts += nested_parts("answer", answer)
         start = f"call {more} | @answer"
     else:
-        start = f"{_thought(added_tokens)} {_TEXT} (call {'' if is_single else _TEXT})"
+        start = f"{_thought(added_tokens)} TEXT (call {'' if is_single else 'TEXT'})"
         start += "?" if is_single else "*"
-    rules = f'start: {start}\ncall: {CALL_OPEN} "\\n" (one) "\\n" {CALL_CLOSE}\none: {one}'
+    call = f'call: {CALL_OPEN} "\\n" (one) "\\n" {CALL_CLOSE}'
+    rules = f"start: {start}\n{call}\none: {one}\n{_RULES}"
     try:
         return checked(json.dumps({"grammars": [{"lark_grammar": rules}, *parts]}), "tools")
     except RecursionError as error:
@@ -53,24 +57,27 @@ def tool_grammar(
 
 def behind_thinking(grammar: str) -> str:
     """For a prompt that has opened `<think>`: any thinking, then what follows the grammar."""
-    rules = f"start: {_TEXT} {THINK_CLOSE} /[ \\n]{{0,4}}/ @thought_out"
+    rules = f"start: TEXT {THINK_CLOSE} /[ \\n]{{0,4}}/ @thought_out\n{_RULES}"
     parts = nested_parts("thought_out", grammar)
     return json.dumps({"grammars": [{"lark_grammar": rules}, *parts]})
 
 
-def opens_thinking(prompt_tail: str) -> bool:
+def opens_thinking(chat_template: str, prompt_tail: str) -> bool:
     """Whether a prompt that ends so has begun the model's thinking for it."""
-    return prompt_tail.rfind(THINK_OPEN) > prompt_tail.rfind(THINK_CLOSE)
+    begun = family_of(chat_template, has_tools=False).begun(prompt_tail) or ""
+    return begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
 
 
 def _thought(added_tokens: Collection[str]) -> str:
     if not {THINK_OPEN, THINK_CLOSE} <= set(added_tokens):
         return ""
-    return f"({THINK_OPEN} {_TEXT} {THINK_CLOSE})?"
+    return f"({THINK_OPEN} TEXT {THINK_CLOSE})?"
 
 
 def _parameters(function: dict[str, Any]) -> dict[str, Any]:
-    schema = function.get("parameters") or {}
+    schema = function.get("parameters")
+    if schema is None:
+        return {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         raise InvalidParameter("tools", f"{function['name']}: parameters have to be an object")
     return {"properties": {}, **schema, "type": "object"}

@@ -30,6 +30,13 @@ def _with_parameters(schema: dict[str, Any]) -> dict[str, Any]:
     return {**TOOL, "function": {**TOOL["function"], "parameters": schema}}
 
 
+def _deep(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
 def test_models(client: openai.OpenAI) -> None:
     names = [model.id for model in client.models.list()]
     assert {"endless", "short"} <= set(names)
@@ -139,6 +146,8 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ({"messages": [{**HELLO[0], "weight": 1}]}, 400, "invalid_value", "messages.0.weight"),
         ({"tools": [{**TOOL, "strict": True}]}, 400, "invalid_value", None),
         ({"tools": [TOOL, TOOL]}, 400, "invalid_value", None),
+        ({"tools": [_with_parameters({"description": "\ud800"})]}, 400, "invalid_value", None),
+        ({"tools": [_with_parameters(_deep(200))]}, 400, "invalid_value", None),
         ({"tool_choice": "required"}, 400, "invalid_value", None),
         ({"tools": [TOOL], "tool_choice": "required"}, 400, "invalid_parameter", "tool_choice"),
         ({"tools": [TOOL], "tool_choice": "always"}, 400, "invalid_value", None),

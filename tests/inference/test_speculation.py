@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from inference import Failed, Finished, GenerateRequest, SamplingParams, Tokens, Update
 from inference.assembly import assemble
 from inference.engine_loop import EngineLoop
+from inference.kv_cache import SlabKV
+from inference.scheduler import Scheduler
+from inference.sequence import Sequence
 from inference.speculation import Drafter
 from tests.inference.conftest import engine_config
 
@@ -65,10 +68,14 @@ def told(updates: list[Update]) -> tuple[object, ...]:
     said = [u for u in updates if isinstance(u, Tokens)]
     end = updates[-1]
     assert isinstance(end, Finished | Failed)
-    rated = [(r.token_id, round(r.logprob, 3)) for u in said for r in u.logprobs]
+    rated = [r.token_id for u in said for r in u.logprobs]
     ids = [i for u in said for i in u.ids]
     ending = (end.reason, end.usage, end.stop) if isinstance(end, Finished) else end
     return "".join(u.text for u in said), ids, rated, ending
+
+
+def logprobs(updates: list[Update]) -> list[float]:
+    return [r.logprob for u in updates if isinstance(u, Tokens) for r in u.logprobs]
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +111,9 @@ def test_the_same_tokens_as_without(
         requests.append(GenerateRequest(f"r{number}", "tiny", prompt, params))
     plain, drafting = (run(loop, requests) for loop in loops)
     for request in requests:
-        assert told(drafting[request.request_id]) == told(plain[request.request_id])
+        ours, theirs = drafting[request.request_id], plain[request.request_id]
+        assert told(ours) == told(theirs)
+        assert logprobs(ours) == pytest.approx(logprobs(theirs), abs=1e-3)
 
 
 def test_what_repeats_takes_fewer_steps(loops: tuple[EngineLoop, EngineLoop]) -> None:
@@ -120,17 +129,56 @@ def test_what_repeats_takes_fewer_steps(loops: tuple[EngineLoop, EngineLoop]) ->
             num_steps += len(list(loop.step())) > 0
         steps.append(num_steps)
         gained = loop.scheduler.num_accepted - accepted
-        assert 200 - 8 <= num_steps + gained <= 203, "one step draws what a draft was right about"
+        assert 200 <= num_steps + gained <= 203, "one step draws what a draft was right about"
     assert steps[1] < 0.3 * steps[0]
 
 
-def test_nobody_guesses_beyond_the_context_or_the_room(tiny_model: Path) -> None:
-    """Full to the last token, with drafts at every step on the way."""
-    config = replace(engine_config(tiny_model), kv_bytes=None, max_num_drafting=4)
+def test_a_guess_beyond_the_context_or_the_room_is_not_made(tiny_model: Path) -> None:
+    """Full to the last token, with drafts at most steps on the way."""
+    config = replace(engine_config(tiny_model), max_num_drafting=4)
     loop, info = assemble("tiny", tiny_model, config, lambda *_: None)
-    params = SamplingParams(max_tokens=10_000, temperature=0.0, ignore_eos=True)
-    heard = run(loop, [GenerateRequest("r", "tiny", (5, 6) * 20, params)])
-    end = heard["r"][-1]
-    assert isinstance(end, Finished)
-    assert end.reason == "length"
-    assert end.usage.prompt_tokens + end.usage.completion_tokens == info.max_context_tokens
+    bias = ((9, 100.0),)
+    params = SamplingParams(max_tokens=10_000, temperature=0.0, logit_bias=bias, ignore_eos=True)
+    sequences = []
+    loop.submit(GenerateRequest("r", "tiny", (5, 6) * 20, params))
+    while not loop.is_idle:
+        list(loop.step())
+        sequences += [
+            (len(s.token_ids) + len(s.draft), loop.kv.used_tokens)
+            for s in loop.scheduler.running.values()
+        ]
+    assert max(length for length, _ in sequences) <= info.max_context_tokens
+    assert loop.scheduler.num_accepted > info.max_context_tokens / 2
+    loop.kv.check()
+
+
+def test_drafts_never_take_the_place_of_somebodys_next_token() -> None:
+    for budget in (4, 5, 8, 16):
+        scheduler = Scheduler(
+            SlabKV(10_000, 1000),
+            max_num_sequences=4,
+            step_budget_tokens=budget,
+            max_waiting_tokens=10_000,
+            max_num_drafting=4,
+        )
+        params = SamplingParams(max_tokens=500)
+        sequences = [
+            Sequence(GenerateRequest(f"r{n}", "m", (1, 2) * 3, params, user=f"u{n}"))
+            for n in range(4)
+        ]
+        for sequence in sequences:
+            scheduler.add(sequence)
+        for _ in range(60):
+            plan = scheduler.plan()
+            assert sum(num for _, num in plan) <= budget
+            for sequence, num_tokens in plan:
+                num_drafted = len(sequence.draft)
+                sequence.num_computed += num_tokens - num_drafted
+                if sequence.num_pending:
+                    continue
+                scheduler.accept(sequence, num_drafted)
+                for _ in range(num_drafted + 1):
+                    sequence.append(2 - len(sequence.token_ids) % 2, 0.0)
+                sequence.num_computed = len(sequence.token_ids) - 1
+        lengths = [s.num_output for s in sequences]
+        assert min(lengths) > 30, (budget, lengths)

@@ -93,8 +93,10 @@ def test_an_answer_in_json_may_be_a_call_instead(data: st.DataObject) -> None:
 @settings(max_examples=30, deadline=None)
 def test_thinking_that_the_prompt_has_opened_comes_first(data: st.DataObject) -> None:
     tail = "<|im_start|>assistant\n<think>\n"
-    assert opens_thinking(tail)
-    assert not opens_thinking(f"{tail}</think>\n")
+    assert opens_thinking(TEMPLATE, tail)
+    assert not opens_thinking(TEMPLATE, f"{tail}</think>\n")
+    asked = "what does <think> mean?<|im_end|>\n<|im_start|>assistant\n"
+    assert not opens_thinking(TEMPLATE, asked), "a person's word opens nothing"
     inner = tool_grammar(ADDED, [LAMP], is_forced=False, is_single=True, answer=JSON)
     for grammar in (behind_thinking(inner), behind_thinking(JSON)):
         text = drawn(grammar, data, preferred=("</think>",))
@@ -141,3 +143,15 @@ def test_a_function_without_parameters_is_called_with_none() -> None:
     for token_id in TOKENIZER.encode(text).ids:
         state.take(token_id)
     assert state.is_complete
+    junk = TOKENIZER.encode('<tool_call>\n{"name": "now", "arguments": {"x": 1}}\n</tool_call>')
+    with pytest.raises(InvalidParameter, match="does not follow"):
+        GRAMMARS.start(grammar, junk.ids)
+
+
+def test_free_text_does_not_spell_the_marks() -> None:
+    """A call that is spelled in letters would be read as one, and nobody has checked it."""
+    grammar = tool_grammar(ADDED, [LAMP], is_forced=False, is_single=True)
+    spelled = [i for c in "Well <tool_call>" for i in TOKENIZER.encode(c).ids]
+    GRAMMARS.start(grammar, spelled[:-1])
+    with pytest.raises(InvalidParameter, match="does not follow"):
+        GRAMMARS.start(grammar, spelled)
