@@ -38,8 +38,9 @@ beyond it. For more, choose a larger model (`manage.py pull ORG/MODEL`).
 Everything it has read was written by the grammars in `inference/builtin/skills/`, by
 `python -m inference.builtin generate`. No text, weights or answers of other models went in. Training:
 Muon for the matrices, AdamW for the rest, on two CPU cores, loss on the assistant's tokens only (in
-"dense" and "calm" also where a text repeats itself, for copying's sake), by
-`python -m inference.builtin train`:
+"dense", "calm", "carried" and "calmer" also where a text repeats itself, for copying's sake), by
+`python -m inference.builtin train`. Up to "last" these weights had another vocabulary, in which a word
+had other tokens behind a space; `carry.py` took its embedding over, and "carried" begins there:
 
 | stage | tokens | longest dialog | learning rate |
 | --- | ---: | ---: | --- |

@@ -7,7 +7,7 @@ by length keeps the padding under a tenth. Torch-free: rows are lists of ids.
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 from tokenizers import Tokenizer
 
@@ -45,7 +45,10 @@ def rows_of(
 
     `with_repeats`: so is every token that stood behind the same token before, whoever says it. A name
     that a passage repeats teaches copying as well as an answer does, and there are many more of them.
+    A space announces nothing: behind one, the token before it must be the same as well.
     """
+    space = tokenizer.token_to_id("Ġ")
+    assert space is not None
     parts = [segments(dialog) for dialog in dialogs]
     texts = [segment.text for found in parts for segment in found]
     encoded = iter(tokenizer.encode_batch_fast(texts, add_special_tokens=False))
@@ -60,17 +63,19 @@ def rows_of(
         if any(is_target):
             last = max(i for i, target in enumerate(is_target) if target) + 1
             if with_repeats:
-                _mark_repeats(ids[:last], is_target)
+                _mark_repeats(ids[:last], is_target, space)
             rows.append(Row(tuple(ids[:last]), tuple(is_target[:last])))
     return rows
 
 
-def _mark_repeats(ids: list[int], is_target: list[bool]) -> None:
-    seen: set[tuple[int, int]] = set()
-    for i, pair in enumerate(pairwise(ids), start=1):
-        if pair in seen:
+def _mark_repeats(ids: list[int], is_target: list[bool], space: int) -> None:
+    seen: set[tuple[int, ...]] = set()
+    for i in range(1, len(ids)):
+        start = max(0, i - 2) if ids[i - 1] == space else i - 1
+        repeat = tuple(ids[start : i + 1])
+        if repeat in seen:
             is_target[i] = True
-        seen.add(pair)
+        seen.add(repeat)
 
 
 def padded_length(length: int) -> int:

@@ -1,5 +1,7 @@
 """The recipe of the committed model: its shape and the stages of its training, seeds included."""
 
+from functools import partial
+
 from inference.builtin.network import Shape
 from inference.builtin.train import Stage
 
@@ -24,38 +26,24 @@ _SPANS: dict[str, float] = {
     "fallback": 7,
 }
 _SHORT = _SPANS | {"unseen tool": 24, "passages": 20, "memory": 13, "echo": 12, "identity": 3}
-STAGES = [
+_CITED = _SHORT | {"unseen tool": 22, "passages": 22, "search": 12, "memory": 12, "echo": 8}
+_CITED |= {"documents": 10, "identity": 4}
+_Dense = partial(Stage, is_short=True, has_pieces=True, with_repeats=True)
+BEFORE = [
     Stage("copying", 6_000_000, 320, 4096, 0.02, 0.02, 101, {"echo": 14, "memory": 12}, 0.4),
     Stage("spans", 1_200_000, 128, 4096, 0.02, 0.02, 104, copying=0.9),
     Stage("mixture", 12_000_000, 512, 4096, 0.01, 0.004, 105, {"echo": 10, "memory": 10}),
     Stage("long", 6_000_000, 1408, 8192, 0.004, 0.0, 103),
     Stage("wide", 14_000_000, 768, 8192, 0.01, 0.0072, 106, _SPANS),
     Stage("short", 3_000_000, 320, 8192, 0.01, 0.0091, 108, _SHORT, is_short=True, has_pieces=True),
-    Stage(
-        "dense",
-        2_400_000,
-        448,
-        8192,
-        0.01,
-        0.009,
-        109,
-        _SHORT,
-        is_short=True,
-        has_pieces=True,
-        with_repeats=True,
-    ),
-    Stage(
-        "calm",
-        7_200_000,
-        448,
-        8192,
-        0.006,
-        0.0031,
-        110,
-        _SHORT,
-        is_short=True,
-        has_pieces=True,
-        with_repeats=True,
-    ),
+    _Dense("dense", 2_400_000, 448, 8192, 0.01, 0.009, 109, _SHORT),
+    _Dense("calm", 7_200_000, 448, 8192, 0.006, 0.0031, 110, _SHORT),
     Stage("last", 4_500_000, 1408, 8192, 0.003, 0.0, 107, _SPANS, has_pieces=True),
+]
+"""The committed weights went through these with an earlier vocabulary; `carry.py` took them over."""
+STAGES = [
+    *BEFORE,
+    _Dense("carried", 3_000_000, 640, 8192, 0.01, 0.006, 201, _CITED),
+    _Dense("calmer", 22_000_000, 640, 8192, 0.006, 0.002, 202, _CITED),
+    Stage("end", 5_000_000, 1408, 8192, 0.003, 0.0, 203, _SPANS, has_pieces=True),
 ]

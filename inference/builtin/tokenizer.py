@@ -32,11 +32,25 @@ from inference.token_bytes import byte_alphabet
 VOCAB_SIZE = 4096
 """All tokens, the added ones included."""
 SPECIAL_TOKENS = (END_OF_TEXT, IM_START, IM_END)
-PATTERN = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPACED = (
+    "a|about|all|an|and|are|as|at|be|been|by|can|could|did|do|does|for|from|get|had|has|have|"
+    "if|in|into|is|it|me|more|must|my|not|of|on|only|or|our|out|please|so|such|than|that|the|"
+    "their|them|then|there|these|they|this|to|up|us|use|was|we|were|which|will|with|would|you|"
+    "your"
 )
-"""How text is cut before merging: Qwen2's pattern, digits one by one. Source: Qwen2's vocabulary."""
+"""Words that may hold the space before them: closed classes, which nobody's names are made of."""
+PATTERN = (
+    r"'(?:s|t|re|ve|m|ll|d)(?!\p{L})"
+    rf"| (?:{SPACED})(?!\p{{L}})"
+    r"|\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{L}|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""How text is cut before merging: words without their space, parts of camelCase and digits apart.
+
+Most vocabularies glue the space to the word (Qwen2's, GPT-2's), so that a word has other tokens
+behind a space than behind a quote, a bracket or a line's start. A small model must copy names from
+sentences into JSON and back: here a word is the same tokens wherever it stands.
+"""
 
 NUM_DIALOGS = 40_000
 SEED = 11
@@ -89,9 +103,9 @@ def build(tokens: list[str]) -> Tokenizer:
 
 
 def name_pieces(tokenizer: Tokenizer) -> tuple[str, ...]:
-    """The tokens of two letters or more, without their space, that names can be made of."""
-    words = (token.removeprefix("Ġ") for token in tokenizer.get_vocab(with_added_tokens=False))
-    return tuple(sorted({w for w in words if len(w) > 1 and w.isascii() and w.isalpha()}))
+    """The tokens of two letters or more that names can be made of."""
+    words = tokenizer.get_vocab(with_added_tokens=False)
+    return tuple(sorted(w for w in words if len(w) > 1 and w.isascii() and w.isalpha()))
 
 
 def rank_lines(tokens: list[str]) -> str:

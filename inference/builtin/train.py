@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from inference.builtin import MODEL_DIR
+from inference.builtin.carry import carried
 from inference.builtin.mixture import Style, training_dialogs
 from inference.builtin.network import Network, Shape, from_hub, hub_config, initialise, to_hub
 from inference.builtin.optim import Optimiser
@@ -119,8 +120,15 @@ class Trainer:
         return progress
 
     def start_from(self, folder: Path) -> None:
-        """Begin with the weights of an exported model, with fresh moments."""
-        _set_masters(self, from_hub(self.shape, load_file(folder / "model.safetensors")))
+        """Begin with the weights of an exported model, with fresh moments.
+
+        The model may have another vocabulary: then the rows of its embedding are carried over.
+        """
+        weights = from_hub(self.shape, load_file(folder / "model.safetensors"))
+        theirs, ours = load_tokenizer(folder), load_tokenizer()
+        if theirs.get_vocab() != ours.get_vocab():
+            weights["embedding"] = carried(weights["embedding"], theirs, ours)
+        _set_masters(self, weights)
 
 
 def _set_masters(trainer: Trainer, weights: dict[str, Tensor]) -> None:

@@ -168,8 +168,28 @@ _BEFORE = (
 )  # fmt: skip
 
 
+def lines(scene: Scene) -> None:
+    """Numbered lines, each asked for by its beginning: the way from a line to its number, bare.
+
+    An exercise that scoring does not ask. In a passage's answer the mark is one token in twenty.
+    """
+    rng, words = scene.rng, scene.words
+    bodies = [words.phrase(2, 6) for _ in range(rng.randint(2, 9))]
+    text = f"{header(scene)}\n{_shaped(words, bodies)}"
+    for count in range(rng.randint(4, 9)):
+        number = rng.randrange(len(bodies))
+        body = bodies[number].split()
+        start = " ".join(body[: rng.randint(1, len(body))])
+        scene.user(start if count else f"{text}\n\n{start}")
+        same = [n for n, b in enumerate(bodies) if f"{b} ".startswith(f"{start} ")]
+        scene.answer(cited(bodies[same[0]], same[0] + 1))
+
+
 def passages(scene: Scene) -> None:
     """Passages and the question in one user message."""
+    if scene.is_dense and scene.rng.random() < 0.3:
+        lines(scene)
+        return
     books = library(scene.words)
     text, answer, also = from_library(scene, books)
     frame = scene.rng.choice(_BEFORE)
