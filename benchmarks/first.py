@@ -2,7 +2,8 @@
 
 The same prompts run in turn through the bare engine (our worker, no web), through a browser's socket
 on a real `manage.py serve` (Postgres, log, socket and all), and through transformers' own generate on
-the same weights and threads as the peer. Every answer has the same number of tokens. Rounds are
+the same weights and threads as the peer. Every answer has the same number of tokens, and nobody
+guesses ahead: a model that never ends repeats itself, and would be guessed right. Rounds are
 interleaved, medians shown. The CPU figure is the steady one: processes' own CPU seconds per token,
 without the engine worker's.
 """
@@ -54,6 +55,7 @@ def main() -> None:
             "VITRINE_MODELS": f"{NAME}={model}",
             "VITRINE_DEFAULT_MODEL": NAME,
             "VITRINE_THREADS": str(THREADS),
+            "VITRINE_DRAFTING": "0",
             "VITRINE_PRELOAD": "true",
         }
         with Site(Path(folder) / "data", **environment) as site:
@@ -97,6 +99,7 @@ class _Bare:
             extra_models=(f"{NAME}={model}",),
             default_model=NAME,
             num_threads=THREADS,
+            max_num_drafting=0,
         )
         self.loop = asyncio.new_event_loop()
         self.engine: Engine | None = None

@@ -12,6 +12,9 @@ def default_num_threads() -> int:
     return max(1, len(os.sched_getaffinity(0)) - 1)
 
 
+MAX_NUM_DRAFTING = 4
+
+
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
     """Limits of the engine. `kv_bytes` None: a quarter of the free memory, at most 4 GiB.
@@ -35,7 +38,7 @@ class EngineConfig:
     max_num_sequences: int = 16
     step_budget_tokens: int = 256
     max_waiting_tokens: int = 400_000
-    max_num_drafting: int = 4
+    max_num_drafting: int = MAX_NUM_DRAFTING
     kv_bytes: int | None = None
     dtype: str = "auto"
     watchdog_s: float = 120.0

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from inference.config import DTYPES, EngineConfig, default_num_threads
+from inference.config import DTYPES, MAX_NUM_DRAFTING, EngineConfig, default_num_threads
 from webapp.databases import database_settings
 from webapp.env import (
     env_bool,
@@ -37,6 +37,7 @@ ENGINE = EngineConfig(
     default_model=env_str("VITRINE_DEFAULT_MODEL"),
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
+    max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
 )
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
 SIGNUP_OPEN = env_choice("VITRINE_SIGNUP", ("open", "closed"), "open") == "open"
