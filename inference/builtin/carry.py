@@ -4,8 +4,6 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from inference.token_bytes import byte_alphabet
-
 
 def carried(embedding: Tensor, theirs: Tokenizer, ours: Tokenizer) -> Tensor:
     """Rows for `ours` from `embedding` (tokens of `theirs`, hidden): same dtype and row order by id.
@@ -19,12 +17,7 @@ def carried(embedding: Tensor, theirs: Tokenizer, ours: Tokenizer) -> Tensor:
     rows = torch.empty(ours.get_vocab_size(), embedding.shape[1])
     for token, number in ours.get_vocab().items():
         same = [known[t] for t in (token, f"Ġ{token}") if t in known]
-        found = same or theirs.encode(_text(token), add_special_tokens=False).ids
+        found = same or theirs.encode(ours.decode([number]), add_special_tokens=False).ids
         row = embedding[found].float().mean(dim=0)
         rows[number] = row if len(found) == 1 else row * (usual / row.norm())
     return rows.to(embedding.dtype)
-
-
-def _text(token: str) -> str:
-    alphabet = byte_alphabet()
-    return bytes(alphabet[c] for c in token).decode(errors="replace")

@@ -51,6 +51,51 @@ def _alternatives(pattern: str, start: int) -> tuple[list[str], int]:
     return done + heads, position
 
 
+_SAME_WORDS = """
+I have|I've got|I do have; I am|I'm; what is|what's|what would be; who is|who's;
+where is|where's; do not|don't; cannot|can't|can not; I would|I'd;
+is called|is named|goes by the name of|has the name; called|named;
+tell me|let me know|say to me; show me|let me see; give me|get me|hand me;
+remember|keep in mind|note; I like|I do like|I quite like; I live|I have my home|I am at home;
+I work|I have work; I speak|I can speak|I do speak; I want|I wish|I intend;
+I need|I require|I could use; my name|the name of me;
+I come from|I originally come from|I do come from; how much|how many;
+how long|for how long|how much time; how often|how many times; which|what;
+when does|at what time does|what time does; when is|at what time is|what time is;
+where does|at which place does|in what place does;
+where are|at which place are|in what place are; where do|at which place do;
+where can|at which place can; who|which person; find|look for|search for;
+write|compose|put together; create|make|set up; add|put|insert; send|mail|deliver; set|put;
+turn|switch; open|bring up; start|begin; convert|change|turn; book|reserve; because of|due to;
+of mine|that I have; for years|for a long time|since long ago; now|right now|at the moment;
+again|once more|one more time; every|each; by the way|incidentally; a list of|some
+"""
+"""Words that say the same, more or less. People's grammar is no better than that."""
+_SAME = tuple(tuple(words.strip().split("|")) for words in _SAME_WORDS.split(";"))
+_ENOUGH = 6
+
+
+@cache
+def varied(pattern: str) -> str:
+    """A pattern of few phrasings with some of its words replaced: what stands alone is either never
+    trained or never scored, and nobody learns a construction from one example."""
+    if any(mark in pattern for mark in "([|") or len(pattern.split()) < 2:
+        return pattern
+    num = 1
+    for same in _SAME:
+        found = re.search(rf"(?<![\w'{{]){re.escape(same[0])}(?![\w'}}])", pattern)
+        if found and num < _ENOUGH and not _inside(pattern, found.start()):
+            head, tail = pattern[: found.start()], pattern[found.end() :]
+            pattern = f"{head}({'|'.join(same)}){tail}"
+            num *= len(same)
+    return pattern
+
+
+def _inside(pattern: str, place: int) -> bool:
+    """Whether a place lies within a choice that was put in before."""
+    return pattern.count("(", 0, place) > pattern.count(")", 0, place)
+
+
 def normal(text: str) -> str:
     """The form that decides the split: lower case, slots kept, no punctuation."""
     return " ".join(re.sub(r"[^\w\s{}+*/^%-]", "", text.lower()).split())
@@ -63,10 +108,17 @@ Groups = tuple[tuple[str, ...], ...]
 def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
     """The phrasings of a group of patterns by split, grouped by pattern; none is in both.
 
+    A pattern keeps some of its phrasings in training: a construction that was never seen cannot be
+    understood, only guessed, by a model that knows no other English.
     A group too small to lose a sixth by chance gives the one phrasing with the lowest hash.
     """
+    patterns = tuple(varied(p) for p in patterns)
     texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: (hash_of(normal(t)), t))
-    held_out = {t for t in texts if is_held_out(normal(t))} or {texts[0]}
+    held_out = {t for t in texts if is_held_out(normal(t))}
+    for own in map(set, map(expand, patterns)):
+        if own <= held_out:
+            held_out -= own
+    held_out = held_out or {texts[0]}
     if len(held_out) > len(texts) / 2:
         held_out = set(texts[: len(texts) // 3 or 1])
     train = tuple(tuple(t for t in expand(p) if t not in held_out) for p in patterns)
