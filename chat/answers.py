@@ -11,7 +11,7 @@ from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent
 from chat.models import Conversation, Generation
-from chat.tools import BUILT_IN
+from chat.tools import tools_named
 
 _is_draining = False
 
@@ -27,10 +27,13 @@ def is_draining() -> bool:
 
 
 async def send(user: Any, draft: Draft) -> Sent:
-    """Save a message and start its answer. Raises ChatError or UnknownModel; then nothing was saved."""
+    """Save a message and start its answer.
+
+    Raises ChatError, UnknownModel or WrongKind; then nothing was saved.
+    """
     if _is_draining:
         raise ShuttingDown
-    engine().spec(draft.model)
+    engine().require(draft.model, "chat")
     sent = await in_db(actions.send_message)(user, draft, lease_owner=runs.PROCESS_ID)
     if sent.is_new:
         await _start(sent.generation, sent.conversation, user.pk)
@@ -61,7 +64,7 @@ async def _start(
         user=str(user_id),
         weight=generation.params.get("weight", 1.0),
         sampling=_sampling_from(generation.params.get("sampling", {})),
-        tools=tuple(BUILT_IN[n] for n in generation.params.get("tools", []) if n in BUILT_IN),
+        tools=tools_named(generation.params.get("tools", [])),
         events=events,
         turn=turn,
     )

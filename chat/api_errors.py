@@ -15,6 +15,7 @@ from inference import (
     Overloaded,
     RequestError,
     UnknownModel,
+    WrongKind,
 )
 
 _TYPES = {
@@ -62,8 +63,12 @@ _STATUS_OF = {
     ContextTooLong.code: 400,
     InvalidParameter.code: 400,
     UnknownModel.code: 404,
+    WrongKind.code: 400,
     Overloaded.code: 503,
     "engine_closed": 503,
+    "upstream_unavailable": 503,
+    "upstream_busy": 429,
+    "upstream_error": 502,
     "worker_died": 503,
 }
 

@@ -50,6 +50,8 @@ class AnswerRequest:
     model, the oldest turns are left out; otherwise that is an error.
     `tools` are run here; `tool_schemas` are only shown to the model, and a call of one ends the
     answer with the reason "tool_calls".
+    `upstream_options` are OpenAI's parameters for models on other servers; those of our own engine
+    follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
     `events` are those that were logged before an interruption, `turn` the turn they end in.
     """
@@ -61,6 +63,7 @@ class AnswerRequest:
     sampling: Sampling = field(default_factory=Sampling)
     tools: tuple[Tool, ...] = ()
     tool_schemas: tuple[dict[str, Any], ...] = ()
+    upstream_options: dict[str, Any] = field(default_factory=dict)
     weight: float = 1.0
     priority: Priority = "interactive"
     may_drop_turns: bool = True

@@ -254,7 +254,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _tell_models(self) -> None:
         kind = "hello"
         async for _ in engine().changes():
-            models = [values.model_value(state) for state in engine().models()]
+            models = [values.model_value(state) for state in engine().models("chat")]
             await self._tell({"type": kind, "models": models})
             kind = "models.changed"
             await asyncio.sleep(0.1)  # loading changes often; ten times a second is enough

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from inference import TokenLogprob
 
 PartKind = Literal["text", "reasoning"]
-PhaseKind = Literal["loading", "queued", "prefill", "decode", "tool"]
+PhaseKind = Literal["loading", "queued", "asking", "prefill", "decode", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class Phase:
     """What is happening now. Only the fields of its kind are set.
 
     loading: `progress` 0–1 and `detail`; queued: `position` (from 1), `wait_s` (None: unknown);
-    prefill: `done`, `total`, `cached` in tokens; decode: `tokens`, `tokens_per_s`; tool: `detail`.
+    asking: `detail`, the other server that runs the model; prefill: `done`, `total`, `cached` in
+    tokens; decode: `tokens`, `tokens_per_s`, both 0 where another server counts them; tool: `detail`.
     """
 
     phase: PhaseKind

@@ -1,7 +1,7 @@
-"""/v1: models and chat completions, as OpenAI's clients expect them.
+"""/v1: models, chat completions and embeddings, as OpenAI's clients expect them.
 
-The same answer() as the browser's; its events are framed as server-sent events or folded into one
-body. Nothing of the conversation is stored: the caller holds it.
+A completion is the same answer() as the browser's; its events are framed as server-sent events or
+folded into one body. Nothing of the conversation is stored: the caller holds it.
 """
 
 from typing import Any
@@ -15,7 +15,8 @@ from chat.api_errors import add_error_handlers
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.off_loop import off_loop
-from chat.openai_completion import Completion
+from chat.openai_completion import own_completion, upstream_completion
+from chat.openai_embeddings import EmbeddingsIn, embed
 from chat.openai_schemas import ChatCompletionIn
 from inference import ModelState
 
@@ -44,11 +45,22 @@ async def create_chat_completion(request: HttpRequest, data: ChatCompletionIn) -
     """Answer a chat, whole or as a stream. Raises what becomes OpenAI's errors."""
     if is_draining():
         raise ShuttingDown
-    engine().spec(data.model)
-    tokenizer = await engine().tokenizer(data.model)
-    # In a thread: schemas of the caller's are compiled.
-    completion = await off_loop(Completion, request.user, data, tokenizer)
+    engine().require(data.model, "chat")
+    if engine().is_upstream(data.model):
+        completion = upstream_completion(request.user, data)
+    else:
+        tokenizer = await engine().tokenizer(data.model)
+        # In a thread: schemas of the caller's are compiled.
+        completion = await off_loop(own_completion, request.user, data, tokenizer)
     return await (completion.streamed() if data.stream else completion.whole())
+
+
+@api.post("/embeddings")
+async def create_embeddings(request: HttpRequest, data: EmbeddingsIn) -> HttpResponseBase:
+    """A vector for each input. Raises what becomes OpenAI's errors."""
+    if is_draining():
+        raise ShuttingDown
+    return await embed(request.user, data)
 
 
 def _model(state: ModelState) -> dict[str, Any]:
@@ -57,5 +69,6 @@ def _model(state: ModelState) -> dict[str, Any]:
         "object": "model",
         "created": 0,
         "owned_by": "vitrine",
+        "kind": state.spec.kind,
         "context_window": state.max_context_tokens,
     }

@@ -32,16 +32,39 @@ from chat.openai_grammar import grammar_of
 from chat.openai_schemas import ChatCompletionIn
 from chat.orchestrator import answer
 from chat.wire import dumps
-from inference import ChatTokenizer, TokenLogprob
+from inference import ChatTokenizer, InvalidParameter, TokenLogprob
 
 Numbered = tuple[int, Event]
 """An event and the index of the choice that it belongs to."""
 
 
+def own_completion(user: Any, data: ChatCompletionIn, tokenizer: ChatTokenizer) -> "Completion":
+    """Of a model of our own engine: what the answer has to follow is compiled to a grammar."""
+    return Completion(user, data, tokenizer, grammar=grammar_of(data, tokenizer))
+
+
+def upstream_completion(user: Any, data: ChatCompletionIn) -> "Completion":
+    """Of another server's model, which is told what its answer has to follow.
+
+    Raises InvalidParameter for what cannot be handed on.
+    """
+    if data.logprobs:
+        raise InvalidParameter("logprobs", "not told by models that run on other servers")
+    return Completion(user, data, None, upstream_options=data.format_options())
+
+
 class Completion:
     """The requests as answer() wants them, one for each choice, and their events as OpenAI frames."""
 
-    def __init__(self, user: Any, data: ChatCompletionIn, tokenizer: ChatTokenizer) -> None:
+    def __init__(
+        self,
+        user: Any,
+        data: ChatCompletionIn,
+        tokenizer: ChatTokenizer | None,
+        *,
+        grammar: str = "",
+        upstream_options: dict[str, Any] | None = None,
+    ) -> None:
         self.data = data
         self.tokenizer = tokenizer
         self.id = f"chatcmpl-{secrets.token_hex(12)}"
@@ -52,8 +75,9 @@ class Completion:
             messages=[chat_message(message) for message in data.messages],
             user=str(user.pk),
             weight=user.tier.weight,
-            sampling=_sampling(data, grammar_of(data, tokenizer)),
+            sampling=_sampling(data, grammar),
             tool_schemas=data.tool_schemas(),
+            upstream_options=upstream_options or {},
             priority="api",
             may_drop_turns=False,  # the caller holds the conversation, and has to know
         )
@@ -165,7 +189,9 @@ class Completion:
         return merged([answer(request) for request in self.requests])
 
     def _logprobs(self, rated: list[TokenLogprob] | tuple[TokenLogprob, ...]) -> Any:
-        return logprobs_body(self.tokenizer, rated) if self.data.logprobs else None
+        if self.tokenizer is None or not self.data.logprobs:
+            return None
+        return logprobs_body(self.tokenizer, rated)
 
     def _body(self, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
         return {
@@ -212,9 +238,10 @@ def _choice(first: AnswerRequest, index: int) -> AnswerRequest:
 
 
 def _is_waiting(event: Event) -> bool:
-    """Whether the engine has not begun to compute: the model loads, or the request is queued."""
+    """Whether the engine has not begun to compute: the model loads, the request is queued, or it is
+    another server's turn to speak."""
     if isinstance(event, Phase):
-        return event.phase in ("loading", "queued")
+        return event.phase in ("loading", "queued", "asking")
     return isinstance(event, Started)
 
 

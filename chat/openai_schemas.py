@@ -23,31 +23,31 @@ def _depth(value: Any) -> int:
     return depth
 
 
-class _Strict(Schema):
+class Strict(Schema):
     """What is understood is listed; a field that would change the answer and is not yet understood
     is refused, never ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class TextPart(_Strict):
+class TextPart(Strict):
     type: Literal["text"]
     text: Text
 
 
-class FunctionCall(_Strict):
+class FunctionCall(Strict):
     name: str
     arguments: str
 
 
-class ToolCallIn(_Strict):
+class ToolCallIn(Strict):
     id: str
     index: int | None = None
     type: Literal["function"] = "function"
     function: FunctionCall
 
 
-class ChatMessageIn(_Strict):
+class ChatMessageIn(Strict):
     """One message. Content is a text or a list of text parts."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -77,11 +77,11 @@ class ChatMessageIn(_Strict):
         return self.content or ""
 
 
-class StreamOptions(_Strict):
+class StreamOptions(Strict):
     include_usage: bool = False
 
 
-class FunctionIn(_Strict):
+class FunctionIn(Strict):
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     description: Text | None = None
     parameters: dict[str, Any] | None = None
@@ -99,30 +99,30 @@ class FunctionIn(_Strict):
         return self
 
 
-class ToolIn(_Strict):
+class ToolIn(Strict):
     type: Literal["function"]
     function: FunctionIn
 
 
-class ToolName(_Strict):
+class ToolName(Strict):
     name: str
 
 
-class NamedTool(_Strict):
+class NamedTool(Strict):
     """The choice of one tool: it has to be called."""
 
     type: Literal["function"]
     function: ToolName
 
 
-class JsonSchema(_Strict):
+class JsonSchema(Strict):
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     description: str | None = None
     schema_: dict[str, Any] = Field(alias="schema")
     strict: bool | None = None
 
 
-class ResponseFormat(_Strict):
+class ResponseFormat(Strict):
     type: Literal["text", "json_object", "json_schema"] = "text"
     wanted: JsonSchema | None = Field(None, alias="json_schema")
 
@@ -133,7 +133,7 @@ class ResponseFormat(_Strict):
         return self
 
 
-class ChatCompletionIn(_Strict):
+class ChatCompletionIn(Strict):
     """The whole body."""
 
     model: str
@@ -201,6 +201,11 @@ class ChatCompletionIn(_Strict):
     @property
     def offered_tools(self) -> list[ToolIn]:
         return [] if self.tool_choice == "none" else self.tools or []
+
+    def format_options(self) -> dict[str, Any]:
+        """What the answer has to follow, in OpenAI's own words, as far as the caller said so."""
+        names = {"response_format", "tool_choice", "parallel_tool_calls"}
+        return self.model_dump(include=names, exclude_none=True, by_alias=True)
 
     def tool_schemas(self) -> tuple[dict[str, Any], ...]:
         """As the model sees them: what the caller wrote, less what is said to us."""

@@ -15,9 +15,11 @@ from chat import prompt
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.engine import engine
+from chat.engine_turn import EngineTurn
 from chat.events import Delta, Event, Failed, LogEvent, Phase, Started, ToolCall, ToolResult
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
+from chat.upstream_turn import UpstreamTurn
 from inference import EngineError
 
 _num_active = 0
@@ -49,12 +51,11 @@ def num_active() -> int:
 
 async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Event, None]:
     state = AnswerState(request)
-    tokenizer = await engine().tokenizer(request.model)
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
     while True:
         if calls is None:
-            turn = Turn(state, control, tokenizer, so_far, earlier)
+            turn = await _turn_of(state, control, so_far, earlier)
             async with aclosing(turn.events()) as events:
                 async for event in events:
                     yield event
@@ -78,6 +79,15 @@ async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Eve
             return
         so_far, earlier, calls = None, [], None
         state.turn_index += 1
+
+
+async def _turn_of(
+    state: AnswerState, control: Control, so_far: TurnSoFar | None, earlier: list[LogEvent]
+) -> Turn:
+    model = state.request.model
+    if engine().is_upstream(model):
+        return UpstreamTurn(state, control, earlier)
+    return EngineTurn(state, control, earlier, await engine().tokenizer(model), so_far)
 
 
 def _take_up(

@@ -1,15 +1,17 @@
 """A title for a conversation, found by the model that answered in it."""
 
 import logging
+from dataclasses import replace
 from uuid import UUID
 
 from chat import actions, prompt
 from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
+from chat.engine import engine
 from chat.events import Delta, Finished
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.orchestrator import answer
-from chat.tools import BUILT_IN
+from chat.tools import tools_named
 from inference import ChatMessage, regex_grammar
 
 logger = logging.getLogger(__name__)
@@ -18,6 +20,8 @@ REQUEST = "Write a short title for this conversation."
 MAX_TOKENS = 24
 MAX_SHOWN_CHARS = 4_000  # of both messages; a title needs no more
 _TEXT = r"(?s:.{1,200})"  # more than `clean` takes, so that nothing is cut to fit
+_SAMPLING = Sampling(max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(_TEXT))
+_UPSTREAM_SAMPLING = Sampling(max_tokens=200)  # thinks first, perhaps, and may fix its temperature
 
 
 async def find_title(conversation_id: UUID) -> bool:
@@ -25,6 +29,8 @@ async def find_title(conversation_id: UUID) -> bool:
     request = await in_db(_request)(conversation_id)
     if request is None:
         return False
+    if engine().is_upstream(request.model):
+        request = replace(request, sampling=_UPSTREAM_SAMPLING, tool_schemas=())
     title = clean(await _ask(request))
     if not title:
         return False
@@ -47,17 +53,15 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
     if reply.status != MessageStatus.COMPLETE:
         return None
     params = reply.generation.params
-    turns = [{"role": "user", "content": REQUEST}]
+    turns = [*_exchange(question, reply), {"role": "user", "content": REQUEST}]
     return AnswerRequest(
         run_id=f"title-{conversation_id}",
         model=reply.model,
-        messages=prompt.with_system(
-            conversation.system_prompt, [*_exchange(question, reply), *turns]
-        ),
+        messages=prompt.with_system(conversation.system_prompt, turns),
         user=str(conversation.owner_id),
         weight=params.get("weight", 1.0),
-        sampling=Sampling(max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(_TEXT)),
-        tool_schemas=tuple(BUILT_IN[n].schema() for n in params.get("tools", []) if n in BUILT_IN),
+        sampling=_SAMPLING,
+        tool_schemas=tuple(tool.schema() for tool in tools_named(params.get("tools", []))),
         priority="background",
         may_drop_turns=False,  # a title of nothing but the question for one would be made up
     )

@@ -76,6 +76,7 @@ def message_value(message: Message, run_id: UUID | None = None) -> Value:
 def model_value(state: ModelState) -> Value:
     return {
         "name": state.spec.name,
+        "kind": state.spec.kind,
         "title": state.spec.title,
         "description": state.spec.description,
         "state": state.state,

@@ -43,7 +43,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         shown = [message for message in messages if message["id"] in path]
     page = history.conversation_page(user)
     conversations = values.conversation_summaries(page.conversations)
-    models = [values.model_value(state) for state in engine().models()]
+    models = [values.model_value(state) for state in engine().models("chat")]
     return {
         "conversations": conversations,
         "conversation": conversation,
@@ -70,6 +70,6 @@ def _settings_context(request: HttpRequest) -> dict[str, Any]:
     user: Any = request.user
     return {
         "tier": user.tier,
-        "models": [values.model_value(state) for state in engine().models()],
+        "models": [values.model_value(state) for state in engine().models("chat")],
         "version": version("vitrine"),
     }

@@ -1,15 +1,21 @@
-"""Vitrine's inference engine: any transformers causal language model, for many people at once.
+"""Vitrine's inference engine: transformers models that chat, embed, classify and rank, for many
+people at once.
 
 This is all that the rest of Vitrine uses. Nothing here imports torch or Django; torch lives in the
 worker processes that `Engine` starts.
 """
 
 from inference.call_forms import Call
-from inference.catalog import BUILTIN, ModelSpec, ModelState
+from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState
 from inference.config import EngineConfig
+from inference.defaults import DEFAULT_MAX_TOKENS
+from inference.encode_messages import Caller
+from inference.encoder import Classifications, Embeddings, LabelScore, Relevance, Reranking
+from inference.encoder_layout import EncoderLayout
 from inference.engine import Engine
 from inference.errors import (
     ContextTooLong,
+    EncodingFailed,
     EngineError,
     GenerationFailed,
     InvalidParameter,
@@ -18,9 +24,13 @@ from inference.errors import (
     ModelTooLarge,
     Overloaded,
     RequestError,
+    TextTooLong,
     UnknownModel,
+    WrongKind,
 )
+from inference.fitting import fit_messages, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
+from inference.kinds import ModelKind
 from inference.messages import (
     EngineStats,
     Failed,
@@ -28,7 +38,6 @@ from inference.messages import (
     GenerateRequest,
     Loading,
     Prefill,
-    Priority,
     PromptLogprobs,
     Queued,
     SamplingParams,
@@ -39,16 +48,28 @@ from inference.messages import (
     Usage,
 )
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
+from inference.priority import Priority
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
+from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
+from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
 __all__ = [
     "BUILTIN",
+    "BUILTIN_EMBEDDING",
+    "DEFAULT_MAX_TOKENS",
     "AnswerParser",
+    "Asked",
     "Call",
+    "Caller",
     "ChatMessage",
+    "ChatRequest",
     "ChatTokenizer",
+    "Classifications",
     "ContextTooLong",
+    "Embeddings",
+    "EncoderLayout",
+    "EncodingFailed",
     "Engine",
     "EngineConfig",
     "EngineError",
@@ -58,8 +79,10 @@ __all__ = [
     "GenerateRequest",
     "GenerationFailed",
     "InvalidParameter",
+    "LabelScore",
     "Loading",
     "ModelError",
+    "ModelKind",
     "ModelRefused",
     "ModelSpec",
     "ModelState",
@@ -70,20 +93,31 @@ __all__ = [
     "PromptLogprobs",
     "Queued",
     "Reasoning",
+    "Relevance",
     "RequestError",
+    "Reranking",
+    "Said",
     "SamplingParams",
     "Segment",
     "Text",
+    "TextTooLong",
     "Timings",
     "TokenLogprob",
     "Tokens",
     "UnknownModel",
     "Update",
+    "UpstreamSpec",
+    "UpstreamUpdate",
     "Usage",
+    "WrongKind",
     "behind_thinking",
+    "fit_messages",
+    "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",
     "opens_thinking",
+    "parse_upstream",
+    "prompt_room",
     "regex_grammar",
     "tool_grammar",
 ]

@@ -9,39 +9,49 @@ from transformers.utils.logging import disable_progress_bar
 
 from inference import memory
 from inference.config import EngineConfig
+from inference.encoder_loader import load_encoder
+from inference.encoder_loop import EncoderLoop
 from inference.engine_loop import EngineLoop
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.grammar import Grammars
+from inference.hybrid_kv import HybridKV
+from inference.hybrid_runner import make_runner
+from inference.kinds import read_kind
 from inference.kv_cache import SlabKV
 from inference.loader import LoadedModel, Progress, best_dtype, load_model
 from inference.messages import ModelInfo
-from inference.model_runner import ModelRunner
 from inference.scheduler import Scheduler
 
 _MAX_KV_BYTES = 4 * 2**30
 _LEAST_CONTEXT_TOKENS = 1024
+# Of each slot: a step works on a copy, so that one that fails has changed nothing; and a snapshot.
+_STATE_COPIES = 3
 
 
 def assemble(
     name: str, path: Path, config: EngineConfig, progress: Progress
-) -> tuple[EngineLoop, ModelInfo]:
-    """Load a model and build the loop that serves it. Raises ModelError."""
+) -> tuple[EngineLoop | EncoderLoop, ModelInfo]:
+    """Load a model and build the loop that serves its kind. Raises ModelError."""
     torch.set_num_threads(config.num_threads)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    dtype = best_dtype() if config.dtype == "auto" else getattr(torch, config.dtype)
-    loaded = load_model(name, path, progress, dtype)
+    is_named = config.dtype in ("float32", "bfloat16")
+    dtype = getattr(torch, config.dtype) if is_named else best_dtype()
+    if read_kind(path) == "chat":
+        return _assemble_chat(name, path, config, progress, dtype)
+    encoder, info = load_encoder(name, path, progress, dtype)
+    return EncoderLoop(encoder, max_waiting_tokens=config.max_waiting_tokens), info
+
+
+def _assemble_chat(
+    name: str, path: Path, config: EngineConfig, progress: Progress, dtype: torch.dtype
+) -> tuple[EngineLoop, ModelInfo]:
+    loaded = load_model(name, path, progress, dtype, in_int8=config.dtype == "int8")
     progress("warming up", 0.9)
-    kv = _make_kv(loaded, config)
-    scheduler = Scheduler(
-        kv,
-        max_num_sequences=config.max_num_sequences,
-        step_budget_tokens=config.step_budget_tokens,
-        max_waiting_tokens=config.max_waiting_tokens,
-        max_num_drafting=config.max_num_drafting,
-    )
+    kv = make_kv(loaded, config)
+    scheduler = _make_scheduler(kv, config)
     vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(
-        ModelRunner(loaded.model, kv),
+        make_runner(loaded.model, kv),
         kv,
         scheduler,
         tokenizer := _rust_tokenizer(path),
@@ -52,19 +62,59 @@ def assemble(
     return loop, replace(loaded.info, max_context_tokens=kv.max_context_tokens)
 
 
-def _make_kv(loaded: LoadedModel, config: EngineConfig) -> SlabKV:
-    """A cache within the memory limit; where it holds less than the model's context, that shrinks."""
-    available = memory.available_bytes()
-    kv_bytes = config.kv_bytes or min(available // 4, _MAX_KV_BYTES)
-    capacity_tokens = kv_bytes // loaded.kv_bytes_per_token
+def make_kv(loaded: LoadedModel, config: EngineConfig) -> SlabKV:
+    """A cache within the memory limit; where it holds less than the model's context, that shrinks.
+
+    Raises ModelTooLarge where that is hardly anything.
+    """
+    kv_bytes = config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+    state_bytes = loaded.footprint.state_bytes
+    if state_bytes is None:
+        return SlabKV(*_tokens_within(kv_bytes, loaded))
+    num_slots = _num_slots(kv_bytes, loaded, config)
+    kv_bytes -= num_slots * _STATE_COPIES * state_bytes
+    return HybridKV(*_tokens_within(kv_bytes, loaded), num_slots)
+
+
+def _tokens_within(kv_bytes: int, loaded: LoadedModel) -> tuple[int, int]:
+    """How many tokens the cache holds, and how many of them one sequence may have."""
+    per_token = max(1, loaded.footprint.kv_bytes_per_token)  # 0 where no layer attends
+    capacity_tokens = kv_bytes // per_token
     max_context_tokens = min(loaded.info.max_context_tokens, capacity_tokens)
     least_tokens = min(loaded.info.max_context_tokens, _LEAST_CONTEXT_TOKENS)
     if max_context_tokens < least_tokens:
-        needed = least_tokens * loaded.kv_bytes_per_token
         raise ModelTooLarge(
-            f"The KV cache of {loaded.info.name}", needed_bytes=needed, available_bytes=kv_bytes
+            f"The KV cache of {loaded.info.name}",
+            needed_bytes=least_tokens * per_token,
+            available_bytes=kv_bytes,
         )
-    return SlabKV(capacity_tokens, max_context_tokens)
+    return capacity_tokens, max_context_tokens
+
+
+def _num_slots(kv_bytes: int, loaded: LoadedModel, config: EngineConfig) -> int:
+    """As many as sequences may run, if their states leave half of the memory to keys and values."""
+    needed = _STATE_COPIES * (loaded.footprint.state_bytes or 1)
+    num_slots = min(config.max_num_sequences, kv_bytes // 2 // needed)
+    if num_slots < 1:
+        raise ModelTooLarge(
+            f"The cache of {loaded.info.name}, with a state for each sequence,",
+            needed_bytes=2 * needed,
+            available_bytes=kv_bytes,
+        )
+    return num_slots
+
+
+def _make_scheduler(kv: SlabKV, config: EngineConfig) -> Scheduler:
+    """States have a slot for each sequence, and cannot go back behind a draft that was wrong."""
+    if isinstance(kv, HybridKV):
+        config = replace(config, max_num_sequences=kv.states.num_slots, max_num_drafting=0)
+    return Scheduler(
+        kv,
+        max_num_sequences=config.max_num_sequences,
+        step_budget_tokens=config.step_budget_tokens,
+        max_waiting_tokens=config.max_waiting_tokens,
+        max_num_drafting=config.max_num_drafting,
+    )
 
 
 def _rust_tokenizer(path: Path) -> Tokenizer:

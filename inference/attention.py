@@ -35,6 +35,7 @@ class StepContext:
     kv: SlabKV
     spans: list[Span]
     layers_seen: set[int] = field(default_factory=set)
+    layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
 
 
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process
@@ -57,25 +58,48 @@ def attention(
     s_aux: Tensor | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """query: (1, heads, tokens, head_dim), key: (1, kv_heads, tokens, head_dim), value: likewise
-    with value_dim -> (1, tokens, heads, value_dim). Causal within each sequence."""
+    """query: (rows, heads, tokens, head_dim), key: (rows, kv_heads, tokens, head_dim), value:
+    likewise with value_dim -> (rows, tokens, heads, value_dim). Causal within each sequence.
+
+    A packed step is one row; where linear-attention layers decode, each sequence has its own.
+    """
     context = _current
     assert context is not None, "the model ran outside of a step"
-    layer = module.layer_idx
-    assert isinstance(layer, int)
-    context.layers_seen.add(layer)
+    layer = _layer_of(module, key, context)
+    num_rows = query.shape[0]
+    query, key, value = (_packed(tensor) for tensor in (query, key, value))
     outputs = []
     begin = 0
     for span in context.spans:
         packed = slice(begin, begin + span.num_tokens)
         begin += span.num_tokens
         keys, values = context.kv.extend(
-            layer, span.sequence_id, span.start, key[0, :, packed], value[0, :, packed]
+            layer, span.sequence_id, span.start, key[:, packed], value[:, packed]
         )
         outputs.append(
-            _attend(query[0, :, packed], keys, values, scaling, sliding_window, softcap, s_aux)
+            _attend(query[:, packed], keys, values, scaling, sliding_window, softcap, s_aux)
         )
-    return torch.cat(outputs, dim=1).transpose(0, 1).unsqueeze(0).contiguous(), None
+    output = (
+        torch.cat(outputs, dim=1).transpose(0, 1).contiguous()
+    )  # (all tokens, heads, value_dim)
+    return output.view(num_rows, -1, *output.shape[1:]), None
+
+
+def _layer_of(module: nn.Module, key: Tensor, context: StepContext) -> int:
+    """Where a module's keys are in the cache: its own layer, or the one that it has them from."""
+    layer = module.layer_idx
+    assert isinstance(layer, int)
+    context.layers_seen.add(layer)
+    if getattr(module, "is_kv_shared_layer", False):
+        # The very tensor of an earlier layer (gemma3n, gemma4), alive since then: ids are unique.
+        return context.layers_by_keys.get(id(key), layer)
+    context.layers_by_keys[id(key)] = layer
+    return layer
+
+
+def _packed(rows: Tensor) -> Tensor:
+    """(rows, heads, tokens, dim) -> (heads, rows * tokens, dim)"""
+    return rows[0] if rows.shape[0] == 1 else rows.transpose(0, 1).flatten(1, 2)
 
 
 def _attend(
@@ -95,6 +119,14 @@ def _attend(
     if sliding_window is not None and num_new == 1 and num_all > sliding_window:
         keys, values = keys[:, -sliding_window:], values[:, -sliding_window:]
         num_all = sliding_window
+    group = query.shape[0] // keys.shape[0]
+    if num_new == 1 and group > 1 and not softcap and sinks is None:
+        # The heads of a group as so many queries: seven to twelve times as fast as enable_gqa.
+        heads = query.reshape(1, keys.shape[0], group, -1)
+        grouped = scaled_dot_product_attention(
+            heads, keys.unsqueeze(0), values.unsqueeze(0), scale=scaling
+        )
+        return grouped.reshape(query.shape[0], 1, -1)
     whole_prompt = num_new == num_all and (sliding_window is None or num_all <= sliding_window)
     mask = None
     if num_new > 1 and not whole_prompt:
@@ -110,7 +142,7 @@ def _attend(
         attn_mask=mask,
         is_causal=num_new > 1 and mask is None,
         scale=scaling,
-        enable_gqa=query.shape[0] != keys.shape[0],
+        enable_gqa=group > 1,
     )
     return out[0]
 

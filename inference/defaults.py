@@ -8,6 +8,9 @@ from typing import Any
 from inference.context_window import DEFAULT_TOKENS, servable_tokens
 from inference.weights import read_config
 
+DEFAULT_MAX_TOKENS = 4096
+"""Of an answer whose length nobody has asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingDefaults:

@@ -1,24 +1,40 @@
-"""The engine as the rest of Vitrine sees it: models by name, and answers as streams of updates."""
+"""The engine as the rest of Vitrine sees it: models by name, answers as streams of updates, texts as
+vectors and scores."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
 
 from inference.catalog import ModelSpec, ModelState, discover
 from inference.config import EngineConfig
 from inference.defaults import SamplingDefaults, read_context_tokens, read_sampling_defaults
-from inference.errors import UnknownModel
+from inference.encode_messages import Caller
+from inference.encoder import Classifications, Embeddings, Encoder, Reranking
+from inference.encoder_layout import EncoderLayout, read_encoder_layout
+from inference.encoder_tokenizer import EncoderTokenizer
+from inference.errors import UnknownModel, WrongKind
 from inference.host import WorkerHost
-from inference.messages import EngineStats, GenerateRequest, Update
+from inference.kinds import KIND_NAMES, ModelKind
+from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
 from inference.tokenizer import ChatTokenizer
+from inference.upstreams.messages import ChatRequest, UpstreamUpdate
+from inference.upstreams.spec import UpstreamSpec
+from inference.upstreams.upstream import Upstream
 
 
 class Engine:
-    """The pool of workers, one per loaded model. Lives on one event loop; loads no torch."""
+    """The pool of workers, one per loaded model, and beside it the models of other servers.
+
+    Lives on one event loop; loads no torch.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self._hosts: dict[str, WorkerHost] = {}
+        self._served: dict[str, WorkerHost | Upstream] = {}
+        self._upstream_specs = {upstream.name: upstream for upstream in config.upstreams}
+        self._own_config = replace(config, upstreams=())  # for workers, who are told no keys
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
+        self._encoders: dict[str, asyncio.Task[Encoder]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
         self._changed = asyncio.Event()
         self.refresh()
@@ -28,30 +44,56 @@ class Engine:
     def refresh(self) -> None:
         """Look for models again: one may have been pulled since."""
         found = discover(self.config)
-        added = [name for name in found if name not in self._hosts]
+        added = [name for name in found if name not in self._served]
         for name in added:
-            self._hosts[name] = WorkerHost(found[name], self.config, self._announce)
+            self._served[name] = self._serve(found[name])
         if added:
             self._announce()
+
+    def _serve(self, spec: ModelSpec) -> WorkerHost | Upstream:
+        if spec.path is None:
+            return Upstream(spec, self._upstream_specs[spec.name], self._announce)
+        return WorkerHost(spec, spec.path, self._own_config, self._announce)
 
     @property
     def default_model(self) -> str:
         """The model for those who name none: as configured, else the first of the catalogue."""
-        return self.config.default_model or next(iter(self._hosts))
+        return self.config.default_model or next(iter(self._served))
 
-    def models(self) -> list[ModelState]:
-        """Every model of the catalogue and how it stands, those pulled a moment ago included."""
+    def models(self, kind: ModelKind | None = None) -> list[ModelState]:
+        """The models of the catalogue and how they stand, those pulled a moment ago included.
+
+        All of them, or those of one kind.
+        """
         self.refresh()
         return [
-            host.as_state(is_default=name == self.default_model)
-            for name, host in self._hosts.items()
+            served.as_state(is_default=name == self.default_model)
+            for name, served in self._served.items()
+            if kind is None or served.spec.kind == kind
         ]
 
+    def require(self, model: str, kind: ModelKind) -> None:
+        """Raises UnknownModel, or WrongKind where a model is made for something else."""
+        own_kind = self.spec(model).kind
+        if own_kind != kind:
+            raise WrongKind(model, kind=KIND_NAMES[own_kind], wanted=KIND_NAMES[kind])
+
     def spec(self, model: str) -> ModelSpec:
-        return self._host(model).spec
+        return self._find(model).spec
+
+    def is_upstream(self, model: str) -> bool:
+        """Whether another server runs the model: it is asked by chat(), not by generate()."""
+        return isinstance(self._find(model), Upstream)
+
+    def upstream_spec(self, model: str) -> UpstreamSpec:
+        return self._upstream(model).upstream
 
     def state(self, model: str) -> ModelState:
-        return self._host(model).as_state(is_default=model == self.default_model)
+        return self._find(model).as_state(is_default=model == self.default_model)
+
+    def info(self, model: str) -> ModelInfo | None:
+        """What a loaded model is; None until it is loaded."""
+        return self._host(model).info
 
     def stats(self, model: str) -> EngineStats:
         return self._host(model).stats
@@ -68,23 +110,31 @@ class Engine:
             await changed.wait()
 
     def load(self, model: str) -> None:
-        """Start loading a model in the background; `models()` shows how it goes."""
-        self._host(model).start()
+        """Start loading a model in the background; `models()` shows how it goes.
+
+        Servers that were given up for a while are tried again at once.
+        """
+        served = self._find(model)
+        if isinstance(served, Upstream):
+            served.try_again()
+        else:
+            served.start()
 
     async def unload(self, model: str) -> None:
         await self._host(model).close()
 
     async def close(self) -> None:
-        """End every worker."""
-        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+        """End every worker, and hang up on other servers."""
+        await asyncio.gather(*(served.close() for served in self._served.values()))
 
-    # --- requests -----------------------------------------------------------------------------
+    # --- answers ------------------------------------------------------------------------------
 
     async def tokenizer(self, model: str) -> ChatTokenizer:
-        """The tokenizer of a model; read once, in a thread. Raises ModelError."""
+        """The tokenizer of a chat model; read once, in a thread. Raises ModelError, WrongKind."""
+        self.require(model, "chat")
         task = self._tokenizers.get(model)
         if task is None or (task.done() and task.exception() is not None):
-            path = self.spec(model).path
+            path = self._host(model).path
             task = asyncio.create_task(asyncio.to_thread(ChatTokenizer.load, path))
             self._tokenizers[model] = task
         return await asyncio.shield(task)
@@ -94,37 +144,131 @@ class Engine:
 
         A model that is not loaded tells what its files say; memory may allow less.
         """
-        loaded = self._host(model).info
-        if loaded is not None:
-            return loaded.max_context_tokens
-        return read_context_tokens(self.spec(model).path)
+        host = self._host(model)
+        if host.info is not None:
+            return host.info.max_context_tokens
+        return read_context_tokens(host.path)
 
     def sampling_defaults(self, model: str) -> SamplingDefaults:
         """How the makers of a model want it to be sampled."""
         if model not in self._sampling_defaults:
-            self._sampling_defaults[model] = read_sampling_defaults(self.spec(model).path)
+            self._sampling_defaults[model] = read_sampling_defaults(self._host(model).path)
         return self._sampling_defaults[model]
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
         """Queue a request and hear of it until it ends; a cold model is loaded first.
 
-        Leaving the iterator aborts. Raises UnknownModel at once.
+        Leaving the iterator aborts. Raises UnknownModel or WrongKind at once.
         """
+        self.require(request.model, "chat")
         return self._host(request.model).generate(request)
+
+    def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
+        """Ask another server's model and hear of it until it ends.
+
+        Leaving the iterator hangs up. Raises UnknownModel at once.
+        """
+        return self._upstream(request.model).chat(request)
 
     def abort(self, model: str, request_id: str) -> None:
         """Stop a request at the next step. Its iterator ends with `Finished("abort")`."""
-        self._host(model).abort(request_id)
+        self._find(model).abort(request_id)
+
+    # --- vectors and scores -------------------------------------------------------------------
+
+    # What these have in common: a cold model is loaded first, cancelling aborts at the next step,
+    # and a worker's death costs a pause. A text longer than the model's window raises TextTooLong,
+    # or loses its end with `truncate`. They raise EngineError.
+
+    async def embed(
+        self,
+        model: str,
+        texts: Sequence[str | Sequence[int]],
+        *,
+        prompt_name: str | None = None,
+        truncate: bool = False,
+        dimensions: int | None = None,
+        caller: Caller | None = None,
+    ) -> Embeddings:
+        """A vector for each text; of length 1 where the model's files say so.
+
+        A text may be token ids, read as they are. `prompt_name` is one of the model's own ("query",
+        "document" …); None is its default one, often none. `dimensions` cuts vectors of models that
+        are made for it.
+        """
+        encoder = await self._encoder(model, "embedding")
+        return await encoder.embed(
+            texts,
+            prompt_name=prompt_name,
+            truncate=truncate,
+            dimensions=dimensions,
+            caller=caller or Caller(),
+        )
+
+    async def classify(
+        self,
+        model: str,
+        texts: Sequence[str | tuple[str, str]],
+        *,
+        truncate: bool = False,
+        caller: Caller | None = None,
+    ) -> Classifications:
+        """All labels of each text, or of each pair of texts, with their probabilities."""
+        encoder = await self._encoder(model, "classifier")
+        return await encoder.classify(texts, truncate=truncate, caller=caller or Caller())
+
+    async def rerank(
+        self,
+        model: str,
+        query: str,
+        documents: Sequence[str],
+        *,
+        truncate: bool = False,
+        caller: Caller | None = None,
+    ) -> Reranking:
+        """How well each document answers the query."""
+        encoder = await self._encoder(model, "reranker")
+        return await encoder.rerank(query, documents, truncate=truncate, caller=caller or Caller())
+
+    async def encoder_layout(self, model: str) -> EncoderLayout:
+        """What the files of an encoder say: its dimensions, window, prompts, labels."""
+        return (await self._encoder(model, self.spec(model).kind)).layout
+
+    async def _encoder(self, model: str, kind: ModelKind) -> Encoder:
+        """Read once, in a thread. Raises ModelError, WrongKind."""
+        self.require(model, kind)
+        task = self._encoders.get(model)
+        if task is None or (task.done() and task.exception() is not None):
+            task = asyncio.create_task(asyncio.to_thread(_read_encoder, self._host(model)))
+            self._encoders[model] = task
+        return await asyncio.shield(task)
 
     def _host(self, model: str) -> WorkerHost:
-        host = self._hosts.get(model)
-        if host is None:
-            self.refresh()
-            host = self._hosts.get(model)
-        if host is None:
+        served = self._find(model)
+        if isinstance(served, Upstream):
             raise UnknownModel(model)
-        return host
+        return served
+
+    def _upstream(self, model: str) -> Upstream:
+        served = self._find(model)
+        if isinstance(served, WorkerHost):
+            raise UnknownModel(model)
+        return served
+
+    def _find(self, model: str) -> WorkerHost | Upstream:
+        served = self._served.get(model)
+        if served is None:
+            self.refresh()
+            served = self._served.get(model)
+        if served is None:
+            raise UnknownModel(model)
+        return served
 
     def _announce(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+
+def _read_encoder(host: WorkerHost) -> Encoder:
+    layout = read_encoder_layout(host.path)
+    return Encoder(layout, EncoderTokenizer.load(host.path, layout), host.encode)

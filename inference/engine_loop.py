@@ -10,7 +10,8 @@ from torch import Tensor
 
 from inference.checks import check_request
 from inference.detokenizer import Detokenizer
-from inference.errors import Overloaded, RequestError
+from inference.encode_messages import EncodeRequest
+from inference.errors import ModelError, Overloaded, RequestError
 from inference.grammar import Grammars, GrammarState
 from inference.kv_cache import SlabKV
 from inference.logits import shaped
@@ -23,6 +24,7 @@ from inference.messages import (
     GenerateRequest,
     Prefill,
     PromptLogprobs,
+    SamplingParams,
     StepFrame,
     TokenLogprob,
     Tokens,
@@ -74,9 +76,11 @@ class EngineLoop:
 
     # --- requests -----------------------------------------------------------------------------
 
-    def submit(self, request: GenerateRequest) -> None:
+    def submit(self, request: GenerateRequest | EncodeRequest) -> None:
         """Queue a request, or answer at once why not."""
         try:
+            if isinstance(request, EncodeRequest):
+                raise RequestError("This model writes answers; it embeds and ranks nothing.")
             check_request(
                 request,
                 max_context_tokens=self.kv.max_context_tokens,
@@ -84,7 +88,7 @@ class EngineLoop:
             )
             answer = self._begin(request)
         except RequestError as error:
-            self._emit(request.request_id, Failed(error.code, str(error), param=error.param))
+            self._emit(request.request_id, Failed.of(error))
             return
         except Exception as error:
             logger.exception("request %s cannot begin", request.request_id)
@@ -99,8 +103,9 @@ class EngineLoop:
         elif self.scheduler.add(sequence):
             self._answers[sequence.id] = answer
         else:
-            full = Overloaded(retry_after_s=min(120.0, self.scheduler.waiting.wait_s() or 5.0))
-            self._emit(sequence.id, Failed(full.code, str(full), full.retry_after_s))
+            self._emit(
+                sequence.id, Failed.of(Overloaded.expecting(self.scheduler.waiting.wait_s()))
+            )
 
     def _begin(self, request: GenerateRequest) -> _Answer:
         """The answer up to the tokens that were emitted before. Raises InvalidParameter."""
@@ -117,6 +122,22 @@ class EngineLoop:
         sequence = self.scheduler.find(request_id)
         if sequence is not None:
             self._end(sequence, "abort")
+
+    # --- checks -------------------------------------------------------------------------------
+
+    def canary(self) -> None:
+        """Ready means that a token was generated, not that a process runs. Raises ModelError."""
+        params = SamplingParams(max_tokens=1, ignore_eos=True)
+        self.submit(GenerateRequest("canary", "", (1, 2, 3), params))
+        while not self.is_idle:
+            for frame in self.step():
+                for _, update in frame.updates:
+                    if isinstance(update, Failed):
+                        raise ModelError(f"The canary token failed: {update.message}")
+
+    def check(self) -> None:
+        """Prove that an idle engine's books are right. Raises AssertionError."""
+        self.kv.check()
 
     # --- the step -----------------------------------------------------------------------------
 
@@ -144,9 +165,11 @@ class EngineLoop:
         started_s = monotonic()
         if plan:
             num_wrong = self.scheduler.num_wrong
+            num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
             self._run(plan)
             num_tokens = sum(num for _, num in plan) - (self.scheduler.num_wrong - num_wrong)
-            self.scheduler.estimates.learn_step(num_tokens, monotonic() - started_s)
+            took_s = monotonic() - started_s
+            self.scheduler.estimates.learn_step(num_tokens, took_s, num_read)
         if frame := self._frame((monotonic() - started_s) * 1e3):
             yield frame
 

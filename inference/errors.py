@@ -7,9 +7,12 @@ EngineError
 │   └── ModelTooLarge       does not fit in memory; carries both numbers
 ├── RequestError            this request is wrong; others are unaffected
 │   ├── ContextTooLong      prompt + max_tokens exceed the context; carries the counts
-│   └── InvalidParameter    carries the parameter's name
+│   │   └── TextTooLong     a text exceeds an encoder's window; carries its index too
+│   ├── InvalidParameter    carries the parameter's name
+│   └── WrongKind           an embedding model cannot chat, a chat model cannot embed
 ├── Overloaded              the queue is full; carries retry_after_s
-└── GenerationFailed        accepted, then lost for good (twice the worker died, say)
+├── GenerationFailed        accepted, then lost for good (twice the worker died, say)
+└── EncodingFailed          the same, of texts to embed, classify or rank
 """
 
 
@@ -84,6 +87,25 @@ class ContextTooLong(RequestError):
         self.max_context_tokens = max_context_tokens
 
 
+class TextTooLong(ContextTooLong):
+    """One of several texts exceeds what a model reads at once.
+
+    `index` is its place among them. `is_cut`: it was not even read to its end, so `num_prompt_tokens`
+    counts a part of it.
+    """
+
+    def __init__(
+        self, index: int, *, num_tokens: int, max_context_tokens: int, is_cut: bool = False
+    ) -> None:
+        super().__init__(num_prompt_tokens=num_tokens, max_context_tokens=max_context_tokens)
+        length = "is far longer than that" if is_cut else f"takes {num_tokens}"
+        self.args = (
+            "context_length_exceeded: the model reads"
+            f" {max_context_tokens} tokens at once; text {index} {length}.",
+        )
+        self.index = index
+
+
 class InvalidParameter(RequestError):
     """A parameter is out of range."""
 
@@ -92,6 +114,16 @@ class InvalidParameter(RequestError):
     def __init__(self, param: str, reason: str) -> None:
         super().__init__(f"{param}: {reason}")
         self.param = param
+
+
+class WrongKind(RequestError):
+    """The model is made for something else."""
+
+    code = "wrong_model_kind"
+    param = "model"
+
+    def __init__(self, model: str, *, kind: str, wanted: str) -> None:
+        super().__init__(f"'{model}' is {kind}; this needs {wanted}.")
 
 
 class Overloaded(EngineError):
@@ -103,8 +135,31 @@ class Overloaded(EngineError):
         super().__init__("The engine's queue is full.")
         self.retry_after_s = retry_after_s
 
+    @classmethod
+    def expecting(cls, wait_s: float | None) -> "Overloaded":
+        """By how long the queue will probably take: clients do not wait longer than two minutes."""
+        return cls(retry_after_s=min(120.0, wait_s or 5.0))
+
 
 class GenerationFailed(EngineError):
     """An accepted request could not be completed."""
 
     code = "generation_failed"
+
+
+class EncodingFailed(EngineError):
+    """Texts that were accepted could not be embedded, classified or ranked."""
+
+    code = "encoding_failed"
+
+
+def error_of(
+    code: str, message: str, retry_after_s: float | None = None, param: str | None = None
+) -> EngineError:
+    """What a worker or its host has said, as an error to raise; the code stays what it is."""
+    if code == Overloaded.code:
+        return Overloaded(retry_after_s or 1.0)
+    kinds: tuple[type[EngineError], ...] = (ModelRefused, ModelError, RequestError, EncodingFailed)
+    error = next((kind for kind in kinds if kind.code == code), EngineError)(message)
+    error.code, error.retry_after_s, error.param = code, retry_after_s, param
+    return error

@@ -1,40 +1,40 @@
 """One model's worker process, seen from the web process: spawned, watched, replaced when it dies.
 
-A request outlives the worker. When a worker dies, the next one gets the prompt and the tokens that
-were emitted, and goes on behind them; the caller notices a pause. A request that was on board twice
-when a worker died is failed, because it may be the cause. A model whose workers die while they load
-it is given up, and rests before the next request may try again.
+A request outlives the worker. When a worker dies, the next one gets what is missing of each (see
+`flights`); the caller notices a pause. A request that was on board twice when a worker died is
+failed, because it may be the cause; encodings that were on board once come one after the other, so
+that the cause is on board alone. A model whose workers die while they load it is given up, and
+rests before the next request may try again.
 """
 
 import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field, replace
-from itertools import count
+from contextlib import aclosing
+from pathlib import Path
 from time import monotonic
 
 from inference.catalog import ModelSpec, ModelState, State
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
+from inference.encode_messages import Encoded, EncodeRequest
+from inference.errors import error_of
+from inference.flights import Encoding, Flight, Generation
 from inference.messages import (
     Abort,
     EngineStats,
     Failed,
-    Finished,
     GenerateRequest,
     LoadFailed,
     Loading,
     ModelInfo,
-    PromptLogprobs,
     Ready,
+    Reply,
     Shutdown,
     StepFrame,
     Submit,
-    Timings,
-    Tokens,
     Update,
-    Usage,
     WorkerSetup,
 )
 from inference.worker_process import bury, log_words_of, spawn
@@ -43,81 +43,16 @@ logger = logging.getLogger(__name__)
 MAX_DEATHS = 2  # of workers with the same request on board
 MAX_FAILED_LOADS = 3  # workers in a row that died before they were ready
 REST_S = 60.0  # after so many: a load that the kernel kills for its memory hurts the whole machine
-_wire_numbers = count(1)
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """A request on its way, with all that is needed to send it again.
-
-    The worker knows it by `wire_id`, which is never used twice: a caller's ids may be, and the
-    worker may still be ending the request before.
-    """
-
-    request: GenerateRequest
-    wire_id: str = field(init=False)
-    updates: "asyncio.Queue[Update]" = field(default_factory=asyncio.Queue)
-    output_ids: list[int] = field(default_factory=list)
-    num_prompt_rated: int = 1
-    num_deaths: int = 0
-    aborted_s: float | None = None
-    ended: bool = False
-    since_s: float = field(default_factory=monotonic)
-    first_token_s: float | None = None
-
-    def __post_init__(self) -> None:
-        self.wire_id = f"{self.request.request_id}#{next(_wire_numbers)}"
-
-    def hear(self, update: Update) -> None:
-        if self.ended:
-            return  # a reader may take its time, and news of the worker is not for it any more
-        if isinstance(update, Tokens):
-            self.output_ids += update.ids
-            self.first_token_s = self.first_token_s or monotonic()
-        elif isinstance(update, PromptLogprobs):
-            self.num_prompt_rated = update.start + len(update.logprobs)
-        elif isinstance(update, Finished):
-            update = replace(update, timings=self._timings(update.timings))
-        self.ended = isinstance(update, Finished | Failed)
-        self.updates.put_nowait(update)
-
-    def _timings(self, of_last_worker: Timings) -> Timings:
-        """Over all workers: the last one knows its own part only, and the usage counts all."""
-        now_s = monotonic()
-        if self.aborted_s is not None:
-            of_last_worker = replace(of_last_worker, stop_ms=(now_s - self.aborted_s) * 1e3)
-        if not self.num_deaths:
-            return of_last_worker
-        first_s = self.first_token_s if self.first_token_s is not None else now_s
-        ttft_ms = (first_s - self.since_s) * 1e3
-        return replace(
-            of_last_worker,
-            prefill_ms=max(0.0, ttft_ms - of_last_worker.queued_ms),
-            ttft_ms=ttft_ms,
-            decode_ms=(now_s - first_s) * 1e3,
-        )
-
-    def hear_aborted(self) -> None:
-        """Answer an abort in the worker's place, while there is none."""
-        usage = Usage(len(self.request.prompt_ids), 0, len(self.output_ids))
-        self.hear(Finished("abort", usage, Timings()))
-
-    def as_sent(self) -> GenerateRequest:
-        """What the worker is asked: to go on behind the tokens that were emitted."""
-        output_ids = self.request.output_ids + tuple(self.output_ids)
-        return replace(
-            self.request,
-            request_id=self.wire_id,
-            output_ids=output_ids,
-            num_prompt_rated=max(self.request.num_prompt_rated, self.num_prompt_rated),
-        )
 
 
 class WorkerHost:
     """Supervises the worker of one model. All methods run on the event loop."""
 
-    def __init__(self, spec: ModelSpec, config: EngineConfig, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, spec: ModelSpec, path: Path, config: EngineConfig, changed: Callable[[], None]
+    ) -> None:
         self.spec = spec
+        self.path = path
         self.config = config
         self.state: State = "cold"
         self.detail = ""
@@ -127,7 +62,7 @@ class WorkerHost:
         self.pid: int | None = None
         self.num_restarts = 0
         self._changed = changed
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, Flight] = {}
         self._channel: AsyncChannel | None = None
         self._task: asyncio.Task[None] | None = None
         self._deaths_s: deque[float] = deque()
@@ -205,7 +140,7 @@ class WorkerHost:
         reader = asyncio.create_task(log_words_of(process, self.spec.name))
         try:
             self._channel = await AsyncChannel.open(ours)
-            self._channel.send(WorkerSetup(self.config, self.spec.name, self.spec.path))
+            self._channel.send(WorkerSetup(self.config, self.spec.name, self.path))
             return await self._pump(self._channel)
         finally:
             watchdog.cancel()
@@ -233,7 +168,7 @@ class WorkerHost:
                 case Loading(phase, fraction):
                     self._set_state("loading", phase, fraction)
                 case Ready(info, load_s):
-                    self._become_ready(info, load_s, channel)
+                    self._become_ready(info, load_s)
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None
@@ -265,16 +200,29 @@ class WorkerHost:
             return 0.0
         return monotonic() - max(self._heard_s, min(waiting_since_s))
 
-    def _become_ready(self, info: ModelInfo, load_s: float, channel: AsyncChannel) -> None:
+    def _become_ready(self, info: ModelInfo, load_s: float) -> None:
         logger.info("%s is ready after %.1f s", self.spec.name, load_s)
         self.info = info
         self._num_failed_loads = 0
         self._set_state("ready", "", 1.0)
         for flight in self._flights.values():
-            if flight.aborted_s is not None and not flight.ended:
+            flight.is_on_board = False
+            if flight.aborted_s is not None:
                 flight.hear_aborted()  # its abort went down with the last worker
-            elif not flight.ended:
-                channel.send(Submit(flight.as_sent()))
+        self._send_due()
+
+    def _send_due(self) -> None:
+        """Send the worker what it has not got yet and may have now."""
+        if self.state != "ready" or self._channel is None:
+            return
+        flights = [flight for flight in self._flights.values() if not flight.ended]
+        is_suspect_on_board = any(f.is_suspect and f.is_on_board for f in flights)
+        for flight in flights:
+            if flight.is_on_board or (flight.is_suspect and is_suspect_on_board):
+                continue
+            is_suspect_on_board |= flight.is_suspect
+            flight.is_on_board = True
+            self._channel.send(Submit(flight.as_sent()))
 
     def _failed_to_load_too_often(self) -> bool:
         self._num_failed_loads += self.state == "loading"
@@ -291,10 +239,10 @@ class WorkerHost:
         for flight in self._flights.values():
             if flight.ended:
                 continue
-            flight.num_deaths += self.state == "ready"
+            flight.num_deaths += self.state == "ready" and flight.is_on_board
             if flight.num_deaths >= MAX_DEATHS:
                 message = f"The engine worker died {MAX_DEATHS} times on this request ({reason})."
-                flight.hear(Failed("generation_failed", message))
+                flight.hear(Failed(flight.failed_code, message))
 
     def _give_up(self, code: str, message: str) -> None:
         self._set_state("failed", message)
@@ -318,38 +266,52 @@ class WorkerHost:
 
         Leaving the iterator early aborts the request at the worker's next step.
         """
+        async with aclosing(self._fly(Generation(request))) as updates:
+            async for update in updates:
+                assert not isinstance(update, Encoded)
+                yield update
+
+    async def encode(self, request: EncodeRequest) -> Encoded:
+        """The vectors or scores of one request. Cancelling it aborts it. Raises EngineError."""
+        async with aclosing(self._fly(Encoding(request))) as updates:
+            async for update in updates:
+                if isinstance(update, Encoded):
+                    return update
+                if isinstance(update, Failed):
+                    raise error_of(update.code, update.message, update.retry_after_s, update.param)
+        raise AssertionError("every request has an end")
+
+    async def _fly(self, flight: Flight) -> AsyncGenerator[Reply, None]:
+        """Send a request and hear of it until it ends, or until its reader leaves."""
         rest_s = self._rests_until_s - monotonic()
         if self.state == "failed" and rest_s > 0:
             yield Failed("worker_died", self.detail, retry_after_s=rest_s)
             return
         self.start()
-        flight = _Flight(request)
         self._flights[flight.wire_id] = flight
-        if self.state == "ready" and self._channel is not None:
-            self._channel.send(Submit(flight.as_sent()))
-        else:
+        if self.state != "ready":
             flight.hear(Loading(self.detail, self.progress))
+        self._send_due()
         try:
-            while True:
-                update = await flight.updates.get()
-                yield update
-                if isinstance(update, Finished | Failed):
-                    return
+            async with aclosing(flight.updates()) as updates:
+                async for update in updates:
+                    yield update
         finally:
             self._abort(flight)
             del self._flights[flight.wire_id]
+            self._send_due()
 
     def abort(self, request_id: str) -> None:
-        """Stop the requests of an id at the next step; `Finished("abort")` still comes to a listener."""
+        """Stop the requests of an id at the next step; a reader still hears of the end."""
         for flight in self._flights.values():
-            if flight.request.request_id == request_id:
+            if flight.request_id == request_id:
                 self._abort(flight)
 
-    def _abort(self, flight: _Flight) -> None:
+    def _abort(self, flight: Flight) -> None:
         if flight.ended:
             return
         flight.aborted_s = flight.aborted_s or monotonic()
-        if self.state == "ready" and self._channel is not None:
+        if self.state == "ready" and self._channel is not None and flight.is_on_board:
             self._channel.send(Abort(flight.wire_id))
         else:
             flight.hear_aborted()

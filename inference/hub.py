@@ -16,11 +16,13 @@ from typing import Any
 
 from inference import memory
 from inference.errors import ModelError, ModelTooLarge
-from inference.weights import check_servable, read_config
+from inference.kinds import MODULES_FILE, read_kind
 
 # Only what serving needs. Pickled weights are not among it: opening them can run code.
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
 UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors"]
+# Of an embedding model, what stands behind the transformer: 1_Pooling, 2_Dense, 3_Normalize.
+_MODULE = re.compile(r"[1-9]_[A-Za-z]+/(config\.json|model\.safetensors)")
 _BYTES_PER_BYTE = 1.15  # in memory, of what the files take: see loader.py
 _CONFIG = "config.json"
 _RECORD = ".pulled"  # the revision that a directory holds, then its files, a line each
@@ -62,7 +64,9 @@ class Pull:
 
     @property
     def weights_bytes(self) -> int:
-        return sum(f.size_bytes for f in self.files if f.name.endswith(".safetensors"))
+        """Of the model itself; a layer behind an embedding's pooling is small, and no model."""
+        own = (f for f in self.files if "/" not in f.name and f.name.endswith(".safetensors"))
+        return sum(f.size_bytes for f in own)
 
 
 def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
@@ -247,23 +251,31 @@ def _check_name(name: str) -> None:
 def _is_wanted(file: str) -> bool:
     from fnmatch import fnmatch
 
+    if _MODULE.fullmatch(file):
+        return True
     return any(fnmatch(file, p) for p in WANTED) and not any(fnmatch(file, p) for p in UNWANTED)
 
 
 def _check_architecture(plan: Pull, token: str | None) -> None:
-    """Fetch config.json by itself: a few kilobytes decide whether gigabytes are worth fetching."""
+    """Fetch what tells the kind by itself: a few kilobytes decide whether gigabytes are worth it."""
     from tempfile import TemporaryDirectory
 
+    with TemporaryDirectory(prefix="vitrine-pull-") as directory:
+        _download_small(plan, _CONFIG, directory, token)
+        if any(file.name == MODULES_FILE for file in plan.files):
+            _download_small(plan, MODULES_FILE, directory, token)
+        read_kind(Path(directory))
+
+
+def _download_small(plan: Pull, file: str, directory: str, token: str | None) -> None:
     from huggingface_hub import hf_hub_download
 
-    with TemporaryDirectory(prefix="vitrine-pull-") as directory:
-        _talk(
-            plan.name,
-            lambda: hf_hub_download(
-                plan.name, _CONFIG, revision=plan.revision, local_dir=directory, token=token
-            ),
-        )
-        check_servable(read_config(Path(directory)))
+    _talk(
+        plan.name,
+        lambda: hf_hub_download(
+            plan.name, file, revision=plan.revision, local_dir=directory, token=token
+        ),
+    )
 
 
 def _check_memory(name: str, weights_bytes: int) -> None:

@@ -36,6 +36,8 @@ class Slab:
 class SlabKV:
     """Keys and values of all sequences, running and ended, within `capacity_tokens` over all."""
 
+    shares_prefixes = True
+
     def __init__(self, capacity_tokens: int, max_context_tokens: int) -> None:
         self.capacity_tokens = capacity_tokens
         self.max_context_tokens = max_context_tokens
@@ -76,7 +78,7 @@ class SlabKV:
         common is taken over; of one that holds much more, the beginning is copied.
         """
         assert sequence_id not in self._running
-        slab, num_common = self._index.find(token_ids[: len(token_ids) - 1], salt)
+        slab, num_common = self._find(token_ids[: len(token_ids) - 1], salt)
         if slab is None:
             return 0
         if slab in self._cached and 2 * num_common >= len(slab.token_ids):
@@ -134,6 +136,10 @@ class SlabKV:
             assert len(slab.token_ids) <= slab.num_tokens
             assert all(len(pair[0][0]) <= slab.num_tokens for pair in slab.layers.values())
 
+    def _find(self, token_ids: Sequence[int], salt: str) -> tuple[Slab | None, int]:
+        """The slab to begin with, and how many of its tokens are good for these."""
+        return self._index.find(token_ids, salt)
+
     def _uncache(self, slab: Slab) -> None:
         del self._cached[slab]
         self.cached_tokens -= slab.num_tokens
@@ -168,6 +174,11 @@ class SlabKV:
         pair[0][:, start:end] = keys
         pair[1][:, start:end] = values
         return pair[0][:, :end], pair[1][:, :end]
+
+    def bytes_per_token(self, sequence_id: str) -> int:
+        """What each token of a sequence takes, over all layers that have written so far."""
+        pairs = self._running[sequence_id].layers.values()
+        return sum(t[:, 0].numel() * t.itemsize for pair in pairs for t in pair)
 
     @staticmethod
     def _grown(

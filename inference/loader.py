@@ -13,12 +13,15 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 from transformers.utils.logging import set_tqdm_hook
 
-from inference import attention, memory
+from inference import attention, int8, memory
 from inference.context_window import max_context_tokens
 from inference.errors import ModelRefused, ModelTooLarge
+from inference.experts import set_experts_implementation
+from inference.footprint import Footprint, measure_footprint
+from inference.kinds import read_kind
 from inference.messages import ModelInfo
 from inference.selftest import check_architecture
-from inference.weights import check_servable, read_config, read_weights
+from inference.weights import Weights, read_weights
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
@@ -30,46 +33,76 @@ _COMPUTED = re.compile(r"(inv_freq|masked_bias|(attn|attention)\.bias|position_i
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to run. `eos_ids` end an answer; `kv_bytes_per_token` sizes the cache."""
+    """A model ready to run. `eos_ids` end an answer; `footprint` sizes the cache."""
 
     model: nn.Module
     config: PretrainedConfig
     info: ModelInfo
     eos_ids: frozenset[int]
-    kv_bytes_per_token: int
+    footprint: Footprint
 
 
-def load_model(name: str, path: Path, progress: Progress, dtype: torch.dtype) -> LoadedModel:
+def load_model(
+    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, in_int8: bool = False
+) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
+    `in_int8` puts the linear layers into 8 bits, where the processor can; `dtype` is all else's.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
     progress("reading files", 0.0)
-    check_servable(read_config(path))
+    read_kind(path)  # refuses what can never be served
     weights = read_weights(path)
-    needed = int(weights.num_parameters * dtype.itemsize * _OVERHEAD)
-    available = memory.available_bytes()
-    if needed > available:
-        raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
-    config = _read_model_config(path)
+    check_memory(name, weights, dtype)
+    config = read_model_config(path)
     progress("checking the architecture", 0.1)
     check_architecture(config)
-    with _tensors_counted(progress):
-        model = _from_pretrained(path, config, dtype)
+    with tensors_counted(progress):
+        model, report = from_pretrained(
+            AutoModelForCausalLM, path, config, dtype=dtype, attn_implementation=attention.NAME
+        )
+    check_complete(model, report)
+    set_experts_implementation(model)
+    dtype_name = str(dtype).removeprefix("torch.")
+    if in_int8 and _quantize(name, model, progress):
+        dtype_name = "int8"
     info = ModelInfo(
         name=name,
         revision=weights.revision,
         architecture=str(config.model_type),
         num_parameters=weights.num_parameters,
-        weights_bytes=weights.num_parameters * dtype.itemsize,
+        weights_bytes=_weights_bytes(model),
         max_context_tokens=_context_tokens(name, config),
-        dtype=str(dtype).removeprefix("torch."),
+        dtype=dtype_name,
         device="cpu",
     )
     return LoadedModel(
-        model, config, info, _eos_ids(path, config), _kv_bytes_per_token(config, dtype)
+        model, config, info, _eos_ids(path, config), measure_footprint(model, config)
     )
+
+
+def _quantize(name: str, model: nn.Module, progress: Progress) -> bool:
+    if not int8.is_sound():
+        logger.warning("%s stays as it is: its int8 products would be wrong here", name)
+        return False
+    progress("quantizing", 0.88)
+    int8.quantize(model)
+    return True
+
+
+def _weights_bytes(model: nn.Module) -> int:
+    """What a model takes in memory; shared weights count once."""
+    packed = [m.packed for m in model.modules() if isinstance(m, int8.Int8Linear)]
+    return sum(t.nbytes for t in (*model.parameters(), *model.buffers(), *packed))
+
+
+def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:
+    """Raise ModelTooLarge unless the weights fit into the memory that is free."""
+    needed = int(weights.num_parameters * dtype.itemsize * _OVERHEAD)
+    available = memory.available_bytes()
+    if needed > available:
+        raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
 
 
 def best_dtype() -> torch.dtype:
@@ -91,7 +124,7 @@ def _context_tokens(name: str, config: PretrainedConfig) -> int:
 
 
 @contextmanager
-def _tensors_counted(progress: Progress) -> Iterator[None]:
+def tensors_counted(progress: Progress) -> Iterator[None]:
     """Within, transformers' progress bar over a checkpoint's tensors is told as ours, by percents."""
 
     def counted(tensors: Collection[Any]) -> Iterator[Any]:
@@ -115,7 +148,8 @@ def _tensors_counted(progress: Progress) -> Iterator[None]:
         set_tqdm_hook(previous)
 
 
-def _read_model_config(path: Path) -> PretrainedConfig:
+def read_model_config(path: Path) -> PretrainedConfig:
+    """config.json as transformers reads it. Raises ModelRefused."""
     try:
         config: PretrainedConfig = AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
@@ -125,25 +159,27 @@ def _read_model_config(path: Path) -> PretrainedConfig:
     return config
 
 
-def _from_pretrained(path: Path, config: PretrainedConfig, dtype: torch.dtype) -> nn.Module:
+def from_pretrained(
+    auto_class: Any, path: Path, config: PretrainedConfig, **settings: Any
+) -> tuple[nn.Module, dict[str, Any]]:
+    """A model from safetensors, ready to run, and transformers' report for `check_complete`.
+
+    Raises ModelRefused.
+    """
     try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        model, report = auto_class.from_pretrained(
             path,
             config=config,
-            dtype=dtype,
-            attn_implementation=attention.NAME,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they come back in the report, by their names
+            **settings,
         )
     except (ValueError, KeyError, OSError, RuntimeError, TypeError) as error:
         raise ModelRefused(f"The weights do not load: {error}") from error
-    model: nn.Module
-    model, report = loaded
-    check_complete(model, report)
-    return model.eval()
+    return model.eval(), report
 
 
 def check_complete(model: nn.Module, report: dict[str, Any]) -> None:
@@ -190,11 +226,3 @@ def _eos_ids(path: Path, config: PretrainedConfig) -> frozenset[int]:
         eos = getattr(source, "eos_token_id", None)
         ids.update([eos] if isinstance(eos, int) else eos or [])
     return frozenset(ids)
-
-
-def _kv_bytes_per_token(config: PretrainedConfig, dtype: torch.dtype) -> int:
-    text = config.get_text_config()
-    num_heads = text.num_attention_heads
-    num_kv_heads = getattr(text, "num_key_value_heads", None) or num_heads
-    head_dim = getattr(text, "head_dim", None) or text.hidden_size // num_heads
-    return int(2 * text.num_hidden_layers * num_kv_heads * head_dim * dtype.itemsize)

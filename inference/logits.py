@@ -43,11 +43,7 @@ def shaped(
 def _asks(sequence: Sequence) -> bool:
     params = sequence.request.params
     return (
-        bool(params.logit_bias)
-        or params.repetition_penalty != 1
-        or params.presence_penalty != 0
-        or params.frequency_penalty != 0
-        or sequence.num_output < params.min_tokens
+        bool(params.logit_bias) or params.has_penalties or sequence.num_output < params.min_tokens
     )
 
 

@@ -1,7 +1,8 @@
 """The values that cross between the web process and an engine worker, and nothing else.
 
-Requests go down as `GenerateRequest`; what happens to them comes back as `Update`s, all updates of
-one engine step in one `StepFrame`. Every value is frozen, so that it may be shared between tasks.
+Requests go down as `GenerateRequest` or `EncodeRequest`; what happens to them comes back as
+`Update`s, all updates of one engine step in one `StepFrame`. Every value is frozen, so that it may be
+shared between tasks.
 """
 
 from dataclasses import dataclass, field
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from inference.config import EngineConfig
+from inference.encode_messages import Encoded, EncodeRequest
+from inference.errors import EngineError
+from inference.priority import Priority
 
-Priority = Literal["interactive", "api", "background"]
 FinishReason = Literal["stop", "length", "abort"]
 
 
@@ -45,6 +48,15 @@ class SamplingParams:
     grammar: str = ""
     num_logprobs: int | None = None
     num_prompt_logprobs: int | None = None
+
+    @property
+    def has_penalties(self) -> bool:
+        """Whether what was written changes what is drawn next."""
+        return (
+            self.repetition_penalty != 1
+            or self.presence_penalty != 0
+            or self.frequency_penalty != 0
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +179,11 @@ class Failed:
     retry_after_s: float | None = None
     param: str | None = None
 
+    @classmethod
+    def of(cls, error: EngineError) -> "Failed":
+        """What `error` says; `error_of` is the way back."""
+        return cls(error.code, str(error), error.retry_after_s, error.param)
+
 
 @dataclass(frozen=True, slots=True)
 class Loading:
@@ -177,7 +194,10 @@ class Loading:
 
 
 Update = Loading | Queued | Prefill | PromptLogprobs | Tokens | Finished | Failed
-"""What a request can hear; exactly one `Finished` or `Failed` comes last."""
+"""What a generation can hear; exactly one `Finished` or `Failed` comes last."""
+
+Reply = Update | Encoded
+"""What any request can hear; an encoding hears of `Loading`, and then `Encoded` or `Failed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +228,15 @@ class WorkerSetup:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    request: GenerateRequest
+    request: GenerateRequest | EncodeRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Stop a request at the next step; answered by `Finished(reason="abort")`."""
+    """Stop a request at the next step.
+
+    A generation answers by `Finished(reason="abort")`, an encoding not at all.
+    """
 
     request_id: str
 
@@ -230,7 +253,7 @@ ToWorker = Submit | Abort | Shutdown
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The self-test passed and a canary token was generated."""
+    """The self-test passed, and a canary token was generated or a canary batch encoded."""
 
     info: ModelInfo
     load_s: float
@@ -265,7 +288,7 @@ class EngineStats:
 class StepFrame:
     """All updates of one step: (request_id, update) in order, and the state after it."""
 
-    updates: tuple[tuple[str, Update], ...]
+    updates: tuple[tuple[str, Reply], ...]
     stats: EngineStats = field(default_factory=EngineStats)
 
 

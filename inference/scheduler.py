@@ -15,10 +15,13 @@ from typing import Protocol
 
 from inference.fair_share import OUTPUT_COST, FairShare
 from inference.messages import Queued
+from inference.priority import RANK
 from inference.sequence import Sequence
-from inference.waiting import RANK, Estimates, WaitingQueue
+from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
 
 Tokens = TokenIds[int]
+_CALM_EVERY = 32
+_LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
 _EXPECTED_AT_FIRST = 0.7  # of the tokens that an answer may have, as in SGLang
 _EXPECTED_AT_LEAST = 0.1
@@ -31,6 +34,7 @@ class KVBooks(Protocol):
     capacity_tokens: int
     max_context_tokens: int
     used_tokens: int
+    shares_prefixes: bool
 
     def reserve(self, sequence_id: str, num_tokens: int) -> bool: ...
     def attach(self, sequence_id: str, token_ids: Tokens, salt: str) -> int: ...
@@ -59,6 +63,7 @@ class Scheduler:
         self.running: OrderedDict[str, Sequence] = OrderedDict()
         self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever
         self._expected_share = _EXPECTED_AT_FIRST
+        self._num_steps = 0
 
     # --- coming and going ---------------------------------------------------------------------
 
@@ -107,10 +112,21 @@ class Scheduler:
                 self._make_draft(sequence, budget - 1 - others, len(decoding))
                 plan.append((sequence, 1 + len(sequence.draft)))
                 budget -= 1 + len(sequence.draft)
-        budget = self._continue_prefills(plan, budget)
-        self._admit(plan, budget)
+        if plan:
+            budget = self._budget_beside_writers(budget)
+        self._read_on(plan, budget)
         self._charge(plan)
         return plan
+
+    def _budget_beside_writers(self, budget: int) -> int:
+        """What may be read in this step; now and then nothing, to see how long a calm step takes by
+        now: what their number has grown by would else be taken for the cost of reading."""
+        least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
+        chunk_tokens = self.estimates.chunk_tokens(least)
+        if chunk_tokens is None:
+            return budget
+        self._num_steps += 1
+        return min(budget, chunk_tokens) if self._num_steps % _CALM_EVERY else 0
 
     def _make_draft(self, sequence: Sequence, most: int, num_decoding: int) -> None:
         """Guess on, while few decode: rows are nearly free then, and later they are others' time.
@@ -141,13 +157,24 @@ class Scheduler:
         cost = OUTPUT_COST * num_accepted
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
-    def _continue_prefills(self, plan: list[tuple[Sequence, int]], budget: int) -> int:
-        for sequence in self.running.values():
-            if budget and not sequence.is_decoding:
-                num_tokens = min(budget, sequence.num_pending)
+    def _read_on(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
+        """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the
+        rest goes to newcomers and to who has least to read, so that a long one stops nobody."""
+        reading = [s for s in self.running.values() if not s.is_decoding]
+        if not budget or not reading:
+            self._admit(plan, budget)
+            return
+        oldest = reading[0]
+        has_company = len(reading) > 1 or bool(self.waiting)
+        num_oldest = min(oldest.num_pending, -(-budget // 2) if has_company else budget)
+        budget -= num_oldest
+        for sequence in sorted(reading[1:], key=_by_rest):
+            kept = budget // 2 if self.waiting else 0
+            if num_tokens := min(budget - kept, sequence.num_pending):
                 plan.append((sequence, num_tokens))
                 budget -= num_tokens
-        return budget
+        left = self._admit(plan, budget)
+        plan.append((oldest, min(oldest.num_pending, num_oldest + left)))
 
     def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
         for sequence, num_tokens in plan:
@@ -158,19 +185,21 @@ class Scheduler:
 
     # --- admission ----------------------------------------------------------------------------
 
-    def _admit(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
+    def _admit(self, plan: list[tuple[Sequence, int]], budget: int) -> int:
+        """Let waiting ones begin to be read; returns what is left of the budget."""
         if not self.waiting or not budget or len(self.running) >= self.max_num_sequences:
-            return
+            return budget
         for sequence in self.waiting.in_order(self.running.values()):
             if not budget or len(self.running) >= self.max_num_sequences:
-                return
+                return budget
             if self._has_sibling_in_prefill(sequence):
                 continue  # a moment later most of its prompt is there to be copied
             if not self._take_in(sequence):
-                return  # nobody overtakes the one that does not fit, or it would never be its turn
+                return budget  # nobody overtakes it, or it would never be its turn
             num_tokens = min(budget, sequence.num_pending)
             plan.append((sequence, num_tokens))
             budget -= num_tokens
+        return budget
 
     def _take_in(self, sequence: Sequence, *, is_due: bool = False) -> bool:
         """Make a waiting sequence a running one, behind what is cached of it. False: no room."""
@@ -213,7 +242,8 @@ class Scheduler:
         request = sequence.request
         num_shared = max(_LEAST_SHARED_TOKENS, len(request.prompt_ids) // 2)
         beginning = request.prompt_ids[:num_shared]
-        if len(beginning) < num_shared or request.params.num_prompt_logprobs is not None:
+        is_copied = self.kv.shares_prefixes and request.params.num_prompt_logprobs is None
+        if len(beginning) < num_shared or not is_copied:
             return False
         return any(
             other.num_computed < num_shared
@@ -286,3 +316,8 @@ class Scheduler:
             if sequence.reported_position != position:
                 sequence.reported_position = position
                 yield sequence.id, Queued(position, wait_s)
+
+
+def _by_rest(sequence: Sequence) -> tuple[int, int]:
+    """Higher classes first, and of one class who has least to read."""
+    return RANK[sequence.request.priority], sequence.num_pending

@@ -32,7 +32,7 @@ class Sequence:
     reported_position: int = 0
     draft: list[int] = field(default_factory=list)
     num_prompt_rated: int = field(init=False)
-    _drafter: Drafter | None = None
+    _drafter: Drafter = field(default_factory=Drafter)
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -85,22 +85,16 @@ class Sequence:
         """
         params = self.request.params
         return (
-            not params.grammar
-            and params.repetition_penalty == 1
-            and params.presence_penalty == 0
-            and params.frequency_penalty == 0
-            and self.num_output >= params.min_tokens
+            not params.grammar and not params.has_penalties and self.num_output >= params.min_tokens
         )
 
     def make_draft(self, most: int) -> None:
         """Guess up to `most` tokens that come next."""
-        if self._drafter is None:
-            self._drafter = Drafter()
         self.draft = self._drafter.draft(self.token_ids, most)
 
     def take_draft(self, num_accepted: int) -> None:
         """The draft was judged; the first `num_accepted` of it were drawn, and are computed."""
-        if self.draft and self._drafter is not None:
+        if self.draft:
             self._drafter.learn(len(self.draft), num_accepted, len(self.token_ids))
         self.draft = []
 

@@ -12,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inference.call_forms import CALL_OPEN
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
 from inference.token_bytes import TokenBytes
-from inference.tool_grammar import CALL_OPEN
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -25,6 +25,7 @@ ChatMessage = dict[str, Any]
 """{"role", "content"}, for assistants also "tool_calls", for tools "tool_call_id" (OpenAI's shape)."""
 
 TIKTOKEN_FILE = "vocab.tiktoken"
+_TAIL_TOKENS = 16
 
 
 class ChatTokenizer:
@@ -121,6 +122,10 @@ class ChatTokenizer:
 
     def decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids))
+
+    def tail_of(self, prompt_ids: tuple[int, ...]) -> str:
+        """The end of a prompt as text: enough to see what the template began for the answer."""
+        return self.decode(list(prompt_ids[-_TAIL_TOKENS:]))
 
     def token_bytes(self, token_id: int) -> bytes:
         """What one token stands for; it may be a part of a character."""

@@ -1,4 +1,4 @@
-"""Grammars of answers that call tools, in the Hermes form that `parsing.HERMES` reads. Torch-free.
+"""Grammars of answers that call tools, in the Hermes form that `call_forms.HERMES` reads. Torch-free.
 
 A call is `<tool_call>`, a line of JSON, `</tool_call>`. The marks are tokens of the vocabulary; free
 text contains them neither as tokens nor spelled out, so that where a call begins is never in doubt.
@@ -9,13 +9,11 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from inference.call_forms import family_of
+from inference.call_forms import CALL_CLOSE, CALL_OPEN, THINK_CLOSE, THINK_OPEN, family_of
 from inference.errors import InvalidParameter
 from inference.grammar import checked, json_part, nested_parts
 
-CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
-THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
-_MARKS = "<tool_call>|<\\/tool_call>|<think>|<\\/think>"
+_MARKS = "|".join((CALL_OPEN, CALL_CLOSE, THINK_OPEN, THINK_CLOSE)).replace("/", "\\/")
 _RULES = f"TEXT: /(?s:.*)/ & ~/(?s:.*)({_MARKS})(?s:.*)/"
 
 

@@ -4,25 +4,56 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from inference.fair_share import OUTPUT_COST, FairShare
-from inference.messages import Priority
+from inference.priority import RANK
 from inference.sequence import Sequence
 
-RANK: dict[Priority, int] = {"interactive": 0, "api": 1, "background": 2}
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
+UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
+LEAST_CHUNK_TOKENS = 16
+
+
+def _mixed(old: float | None, new: float, share: float) -> float:
+    """An average that forgets."""
+    return new if old is None else (1 - share) * old + share * new
 
 
 @dataclass(slots=True)
 class Estimates:
-    """What has been measured of this worker: tokens per second and lengths of answers."""
+    """What has been measured of this worker: tokens per second and lengths of answers.
+
+    `calm_step_s` is a step that reads no prompt, `reading_s` what a prompt's token adds to one.
+    """
 
     tokens_per_s: float | None = None
     output_tokens: float = _FIRST_GUESS_TOKENS
+    calm_step_s: float | None = None
+    reading_s: float | None = None
 
-    def learn_step(self, num_tokens: int, took_s: float) -> None:
-        if took_s > 0:
-            rate = num_tokens / took_s
-            old = self.tokens_per_s
-            self.tokens_per_s = rate if old is None else 0.95 * old + 0.05 * rate
+    def learn_step(self, num_tokens: int, took_s: float, num_read: int = 0) -> None:
+        """`num_read` of the tokens were prompts'."""
+        if took_s <= 0:
+            return
+        self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / took_s, 0.05)
+        if not num_read:
+            self.calm_step_s = _mixed(self.calm_step_s, took_s, 0.3)
+            return
+        share = 0.2 * min(1.0, num_read / 64)  # a few tokens tell of the step more than of tokens
+        if num_read == num_tokens:
+            self.reading_s = _mixed(self.reading_s, took_s / num_read, share)
+        elif self.calm_step_s is not None:
+            added_s = max(0.0, took_s - self.calm_step_s)
+            self.reading_s = _mixed(self.reading_s, added_s / num_read, share)
+
+    def chunk_tokens(self, least: int = LEAST_CHUNK_TOKENS) -> int | None:
+        """So much of prompts may be read beside those who write; None while nothing is known.
+
+        Their step then takes not quite twice as long as a calm one, or as long as nobody notices.
+        At `least` so much: it has to come to an end.
+        """
+        if self.calm_step_s is None or not self.reading_s:
+            return None
+        spare_s = max(0.8 * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
+        return max(least, int(spare_s / self.reading_s))
 
     def learn_output(self, num_tokens: int) -> None:
         self.output_tokens = 0.75 * self.output_tokens + 0.25 * num_tokens

@@ -37,21 +37,6 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def check_servable(config: dict[str, Any]) -> None:
-    """Refuse from config.json alone what can never be served. Raises ModelRefused."""
-    architectures = config.get("architectures") or []
-    if config.get("auto_map"):
-        raise ModelRefused(
-            "This model brings its own Python code. Vitrine never runs code from a model's files."
-        )
-    if architectures and not any(
-        "CausalLM" in a or "ConditionalGeneration" in a for a in architectures
-    ):
-        raise ModelRefused(
-            f"{architectures[0]} is no causal language model; it cannot write answers."
-        )
-
-
 def read_weights(path: Path) -> Weights:
     """Count parameters and bytes from the safetensors headers. Raises ModelRefused."""
     files = sorted(path.glob("*.safetensors"))

@@ -21,19 +21,17 @@ from inference.channel import BlockingChannel
 from inference.errors import ModelError
 from inference.messages import (
     Abort,
-    Failed,
     FromWorker,
-    GenerateRequest,
     LoadFailed,
     Loading,
     Ready,
-    SamplingParams,
     Shutdown,
     Submit,
     WorkerSetup,
 )
 
 if TYPE_CHECKING:
+    from inference.encoder_loop import EncoderLoop
     from inference.engine_loop import EngineLoop
 
 logger = logging.getLogger("inference.worker")
@@ -96,7 +94,7 @@ def _serve(
         loop, info = assemble(
             setup.model, setup.path, setup.config, lambda p, f: outbox.put(Loading(p, f))
         )
-        _canary(loop)
+        loop.canary()
     except ModelError as error:
         outbox.put(LoadFailed(error.code, str(error)))
         return
@@ -112,10 +110,10 @@ def _serve(
             outbox.put(frame)
 
 
-def _take_requests(loop: "EngineLoop", inbox: "queue.SimpleQueue[Any]") -> bool:
+def _take_requests(loop: "EngineLoop | EncoderLoop", inbox: "queue.SimpleQueue[Any]") -> bool:
     """Move what has arrived into the loop; waits when there is nothing to run. False: shut down."""
     if loop.is_idle:
-        loop.kv.check()
+        loop.check()
     while True:
         try:
             value = inbox.get(block=loop.is_idle)
@@ -128,18 +126,6 @@ def _take_requests(loop: "EngineLoop", inbox: "queue.SimpleQueue[Any]") -> bool:
                 loop.abort(request_id)
             case Shutdown():
                 return False
-
-
-def _canary(loop: "EngineLoop") -> None:
-    """Ready means that a token was generated, not that a process runs."""
-    loop.submit(
-        GenerateRequest("canary", "", (1, 2, 3), SamplingParams(max_tokens=1, ignore_eos=True))
-    )
-    while not loop.is_idle:
-        for frame in loop.step():
-            for _, update in frame.updates:
-                if isinstance(update, Failed):
-                    raise ModelError(f"The canary token failed: {update.message}")
 
 
 if __name__ == "__main__":

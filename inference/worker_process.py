@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from inference.config import EngineConfig
 
 logger = logging.getLogger(__name__)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|_URL$|^VITRINE_MODELS$", flags=re.IGNORECASE)
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -59,15 +61,22 @@ async def bury(process: asyncio.subprocess.Process) -> None:
 
 
 def _worker_environment(config: EngineConfig) -> dict[str, str]:
-    threads = str(config.num_threads)
-    return os.environ | {
+    """What a worker needs of ours; it needs no secrets."""
+    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)} | {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
-        "OMP_NUM_THREADS": threads,
-        "MKL_NUM_THREADS": threads,
-        # Spinning threads collapse when the web process needs a core: 49 against 104 tok/s measured.
-        "GOMP_SPINCOUNT": "0",
+        **thread_environment(config.num_threads),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_VERBOSITY": "error",
         "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    }
+
+
+def thread_environment(num_threads: int) -> dict[str, str]:
+    """The room that a process has which computes beside others."""
+    return {
+        "OMP_NUM_THREADS": str(num_threads),
+        "MKL_NUM_THREADS": str(num_threads),
+        # Spinning threads collapse when the web process needs a core: 49 against 104 tok/s measured.
+        "GOMP_SPINCOUNT": "0",
     }

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.config import DTYPES, MAX_NUM_DRAFTING, EngineConfig, default_num_threads
+from inference.upstreams.spec import is_upstream
 from webapp.databases import database_settings
 from webapp.env import (
     env_bool,
@@ -18,6 +19,7 @@ from webapp.hosts import default_allowed_hosts, trusted_networks
 from webapp.logs import logging_settings
 from webapp.secret_key import stored_secret_key
 from webapp.servers.sockets import valkey_socket
+from webapp.upstreams import upstream_specs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = env_path("DATA_DIR", BASE_DIR / "var")
@@ -31,9 +33,11 @@ DRAIN_TIMEOUT_S = env_int("DRAIN_TIMEOUT_S", 10)
 SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default_allowed_hosts(HOST))
 
+_MODELS = env_list("VITRINE_MODELS")
 ENGINE = EngineConfig(
     models_dir=DATA_DIR / "models",
-    extra_models=tuple(env_list("VITRINE_MODELS")),
+    extra_models=tuple(entry for entry in _MODELS if not is_upstream(entry)),
+    upstreams=upstream_specs([entry for entry in _MODELS if is_upstream(entry)]),
     default_model=env_str("VITRINE_DEFAULT_MODEL"),
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),

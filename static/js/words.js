@@ -23,6 +23,8 @@ export function phaseLine(phase) {
       const wait = phase.wait_s == null ? "" : ` · about ${seconds(Math.max(1, Math.round(phase.wait_s)))}`;
       return line("queued", `Queued ${ordinal(phase.position)}${wait}`);
     }
+    case "asking":
+      return line("asking", `Waiting for ${phase.detail}`);
     case "prefill": {
       const cached = phase.cached ? ` · ${whole.format(phase.cached)} from cache` : "";
       const text = `Reading ${whole.format(phase.done)} of ${whole.format(phase.total)} tokens`;

@@ -33,6 +33,9 @@ class ScriptedEngine:
     async def tokenizer(self, model: str) -> ChatTokenizer:
         return self._tokenizer
 
+    def is_upstream(self, model: str) -> bool:
+        return False
+
     def context_tokens(self, model: str) -> int:
         return 100_000
 
@@ -57,7 +60,7 @@ class ScriptedEngine:
 def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def use(*texts: str) -> ScriptedEngine:
         scripted = ScriptedEngine(*texts)
-        for module in ("chat.turn", "chat.orchestrator", "chat.asking"):
+        for module in ("chat.engine_turn", "chat.orchestrator", "chat.asking"):
             monkeypatch.setattr(f"{module}.engine", lambda: scripted)
         return scripted
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import AnswerParser, Call, Reasoning, Segment, Text
+from tests.inference.segments import joined
 
 WEATHER: dict[str, Any] = {
     "type": "function",
@@ -125,22 +126,12 @@ SAMPLES = {
 
 
 def parse(sample: Sample, size: int = 10**9, answer: str | None = None) -> list[Segment]:
-    """Neighbouring texts as one: how they were cut is not a promise."""
     text = sample.answer if answer is None else answer
     parser = AnswerParser(sample.template, sample.tail, TOOLS)
     found: list[Segment] = []
     for start in range(0, len(text), size):
         found += parser.feed(text[start : start + size])
-    joined: list[Segment] = []
-    for segment in found + parser.finish():
-        last = joined[-1] if joined else None
-        if isinstance(segment, Text) and isinstance(last, Text):
-            joined[-1] = Text(last.text + segment.text)
-        elif isinstance(segment, Reasoning) and isinstance(last, Reasoning):
-            joined[-1] = Reasoning(last.text + segment.text)
-        else:
-            joined.append(segment)
-    return joined
+    return joined(found + parser.finish())
 
 
 @pytest.mark.parametrize("name", SAMPLES)

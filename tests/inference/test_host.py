@@ -123,8 +123,8 @@ async def test_an_answer_that_is_read_slowly_is_not_blamed(watched: Engine) -> N
 
 def _waiting(engine: Engine) -> list[Update]:
     """What lies ready for the engine's only reader."""
-    (flight,) = engine._hosts["tiny"]._flights.values()
-    return list(flight.updates._queue)  # type: ignore[attr-defined]
+    (flight,) = engine._host("tiny")._flights.values()
+    return list(flight._updates._queue)  # type: ignore[attr-defined]
 
 
 async def test_a_model_whose_workers_die_while_loading_is_given_up(tiny_model: Path) -> None:

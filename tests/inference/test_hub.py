@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,7 +14,10 @@ from huggingface_hub.errors import HFValidationError
 
 from inference import EngineConfig, ModelRefused, ModelTooLarge, memory
 from inference.catalog import discover
+from inference.encoder_layout import read_encoder_layout
 from inference.hub import HubError, Pull, RemoteFile, _talk, plan_pull, pull, remove
+from inference.kinds import kind_at
+from tests.inference.tiny_models import make_encoder
 
 NAME = "org/tiny"
 SHA = "a" * 40
@@ -212,6 +216,27 @@ def test_a_model_that_cannot_be_served_is_not_fetched(hub: Hub, tmp_path: Path) 
     with pytest.raises(ModelRefused, match="no causal language model"):
         plan_pull(NAME, tmp_path)
     assert hub.sent == ["config.json"]
+
+
+def test_an_embedding_model_comes_with_what_stands_behind_it(hub: Hub, tmp_path: Path) -> None:
+    shutil.rmtree(hub.folder)
+    make_encoder(hub.folder, pooling="mean", max_seq_length=32)
+    config = json.loads((hub.folder / "config.json").read_text())
+    config["architectures"] = ["BertForMaskedLM"]  # served for its modules.json alone
+    (hub.folder / "config.json").write_text(json.dumps(config))
+    (hub.folder / "2_Dense").mkdir()
+    for name in ("2_Dense/model.safetensors", "2_Dense/config.json", "1_Pooling/evil.bin"):
+        (hub.folder / name).write_bytes(b"{}")
+    (hub.folder / "onnx").mkdir()
+    (hub.folder / "onnx" / "model.safetensors").write_bytes(b"not wanted")
+    plan = plan_pull(NAME, tmp_path)
+    assert plan.weights_bytes == (hub.folder / "model.safetensors").stat().st_size
+    path = pull(plan, tmp_path)
+    assert kind_at(path) == "embedding"
+    assert read_encoder_layout(path).window_tokens == 32
+    assert {f.name for f in (path / "1_Pooling").iterdir()} == {"config.json"}
+    assert (path / "2_Dense" / "model.safetensors").read_bytes() == b"{}"
+    assert not (path / "onnx").exists()
 
 
 def test_a_model_larger_than_memory_is_not_fetched(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.kv_cache import SlabKV
+from tests.inference.cache_stories import Story, play
 
 
 @given(
@@ -64,59 +65,24 @@ def _values(token_ids: list[int]) -> torch.Tensor:
     )
 
 
-class _Story:
-    """Sequences that come, are computed in part or whole, are shared, and go."""
+class _Story(Story):
+    """Over slabs of two layers."""
 
     def __init__(self, capacity_tokens: int) -> None:
-        self.kv = SlabKV(capacity_tokens, max_context_tokens=256)
-        self.running: dict[str, tuple[list[int], str]] = {}
-        self.num_cached = 0
+        super().__init__(SlabKV(capacity_tokens, max_context_tokens=256))
 
-    def come(self, name: str, token_ids: list[int], salt: str) -> None:
-        num_cached = self.kv.attach(name, token_ids, salt)
-        assert num_cached < len(token_ids), "one is left to compute"
-        if not self.kv.reserve(name, len(token_ids)):
-            self.kv.release(name, token_ids[:num_cached], salt)
-            return
-        self.num_cached += num_cached
-        self.running[name] = (token_ids, salt)
+    def compute(self, name: str, token_ids: list[int], num_cached: int, chunk: int) -> None:
         new = _values(token_ids)[:, num_cached:]
         for layer in (0, 1):
             keys, values = self.kv.extend(layer, name, num_cached, new + layer, new * 2)
             assert torch.equal(keys, _values(token_ids) + layer), "also what came from the cache"
             assert torch.equal(values, _values(token_ids) * 2)
 
-    def go(self, name: str, *, is_reusable: bool) -> None:
-        token_ids, salt = self.running.pop(name)
-        self.kv.release(name, token_ids if is_reusable else (), salt)
-
-
-ROOTS = [[7] * 40, [7] * 16 + [8] * 60, list(range(90))]
-
 
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_what_is_used_again_is_what_was_computed(data: st.DataObject) -> None:
-    story = _Story(capacity_tokens=data.draw(st.sampled_from((256, 640, 4096))))
-    for number in range(data.draw(st.integers(1, 25))):
-        if story.running and data.draw(st.booleans()):
-            name = data.draw(st.sampled_from(sorted(story.running)))
-            token_ids, salt = story.running[name]
-            if data.draw(st.booleans()):
-                story.kv.share(name, token_ids, salt)
-            else:
-                story.go(name, is_reusable=data.draw(st.booleans()))
-        else:
-            root = data.draw(st.sampled_from(ROOTS))
-            cut = data.draw(st.integers(1, len(root)))
-            tail = data.draw(st.lists(st.integers(0, 3), max_size=30))
-            salt = data.draw(st.sampled_from(("", "bob")))
-            story.come(str(number), root[:cut] + tail, salt)
-        story.kv.check()
-    for name in list(story.running):
-        story.go(name, is_reusable=False)
-    story.kv.check()
-    assert story.kv.used_tokens == 0
+    play(_Story(capacity_tokens=data.draw(st.sampled_from((256, 640, 4096)))), data)
 
 
 def test_the_next_turn_takes_the_last_one_over() -> None:

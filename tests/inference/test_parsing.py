@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import AnswerParser, Call, Reasoning, Segment, Text
+from tests.inference.segments import joined
 
 HERMES = "<tool_call> <think>"
 CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "17 * 23"}}\n</tool_call>'
@@ -17,21 +18,7 @@ def _parse(text: str, size: int = 10**9, tail: str = "<|im_start|>assistant\n") 
     segments: list[Segment] = []
     for start in range(0, len(text), size):
         segments += parser.feed(text[start : start + size])
-    return _joined(segments + parser.finish())
-
-
-def _joined(segments: list[Segment]) -> list[Segment]:
-    """Neighbouring texts as one: how they were cut is not a promise."""
-    joined: list[Segment] = []
-    for segment in segments:
-        last = joined[-1] if joined else None
-        if isinstance(segment, Text) and isinstance(last, Text):
-            joined[-1] = Text(last.text + segment.text)
-        elif isinstance(segment, Reasoning) and isinstance(last, Reasoning):
-            joined[-1] = Reasoning(last.text + segment.text)
-        else:
-            joined.append(segment)
-    return joined
+    return joined(segments + parser.finish())
 
 
 def test_text_reasoning_and_calls() -> None:

@@ -21,7 +21,8 @@ from inference import (
 )
 from inference.context_window import max_context_tokens
 from inference.defaults import read_context_tokens
-from inference.selftest import MAX_RELATIVE_ERROR, check_architecture, packed_error, shrink
+from inference.selftest import MAX_RELATIVE_ERROR, check_architecture, packed_error
+from inference.small_config import shrink
 from tests.inference.conftest import engine_config
 from tests.inference.tiny_models import make_model
 

@@ -10,6 +10,7 @@ from inference import GenerateRequest, Priority, SamplingParams
 from inference.fair_share import FairShare
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
+from inference.waiting import Estimates
 
 BUDGET = 32
 CAPACITY = 300
@@ -20,6 +21,7 @@ class Books:
     """A KV cache that only counts."""
 
     capacity_tokens: int = CAPACITY
+    shares_prefixes: bool = True
     reserved: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -271,3 +273,89 @@ def test_more_is_admitted_where_answers_end_early() -> None:
             break
     assert scheduler.is_idle
     assert most >= 4
+
+
+@pytest.mark.parametrize(("shares_prefixes", "planned"), [(True, ["a"]), (False, ["a", "b"])])
+def test_a_sibling_waits_only_where_there_will_be_something_to_copy(
+    shares_prefixes: bool, planned: list[str]
+) -> None:
+    scheduler = _scheduler(step_budget_tokens=200)
+    scheduler.kv = Books(shares_prefixes=shares_prefixes)
+    for name in "ab":
+        scheduler.add(_sequence(name, 80, max_tokens=10))
+    assert [sequence.id for sequence, _ in scheduler.plan()] == planned
+
+
+@given(calm_s=st.floats(0.05, 2), token_s=st.floats(1e-4, 0.02))
+def test_a_chunk_beside_writers_does_not_double_their_step(calm_s: float, token_s: float) -> None:
+    """A machine whose step takes so long, and so much longer for each token that is read."""
+    estimates = Estimates()
+    assert estimates.chunk_tokens() is None, "nothing is known yet"
+    for _ in range(30):
+        estimates.learn_step(1, calm_s)
+        num_read = estimates.chunk_tokens() or 256
+        estimates.learn_step(1 + num_read, calm_s + num_read * token_s, num_read)
+    chunk = estimates.chunk_tokens()
+    assert chunk is not None
+    assert chunk == 16 or chunk * token_s <= calm_s
+    assert chunk == 16 or chunk * token_s >= 0.7 * calm_s - token_s, "no time is wasted either"
+
+
+def test_steps_that_nobody_notices_may_be_longer() -> None:
+    estimates = Estimates()
+    estimates.learn_step(1, 0.002)
+    estimates.learn_step(100, 0.05, num_read=100)
+    assert estimates.chunk_tokens() == 46
+
+
+def test_who_reads_alone_has_the_whole_budget() -> None:
+    scheduler = _scheduler()
+    scheduler.estimates.learn_step(1, 0.1)
+    scheduler.estimates.learn_step(100, 1.0, num_read=100)
+    assert scheduler.estimates.chunk_tokens() == 16
+    scheduler.add(_sequence("first", 20, max_tokens=50))
+    assert [n for _, n in _run_step(scheduler)] == [20]
+    scheduler.add(_sequence("second", 30, max_tokens=50))
+    assert [n for _, n in _run_step(scheduler)] == [1, 16]
+
+
+@pytest.mark.parametrize("newcomer", ["background", "interactive"])
+def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
+    """Beside a writer, where little is read in a step."""
+    books = Books(capacity_tokens=20_000)
+    scheduler = Scheduler(
+        books, max_num_sequences=4, step_budget_tokens=256, max_waiting_tokens=100_000
+    )
+    scheduler.estimates.learn_step(1, 0.1)
+    scheduler.estimates.learn_step(100, 0.5, num_read=100)  # 16 tokens in 80 ms
+    scheduler.add(_sequence("writer", 4))
+    _run_step(scheduler)
+    scheduler.add(_sequence("long", 5000))
+    for _ in range(3):
+        _run_step(scheduler)
+    scheduler.add(short := _sequence("short", 20, newcomer))
+    num_steps = 0
+    while not short.num_output:
+        _run_step(scheduler)
+        num_steps += 1
+    assert num_steps <= 5
+    read = scheduler.running["long"].num_computed
+    for _ in range(10):
+        _run_step(scheduler)
+    assert scheduler.running["long"].num_computed >= read + 9 * 8, "and it is read on itself"
+
+
+def test_who_writes_is_measured_again_while_others_read() -> None:
+    scheduler = Scheduler(
+        Books(capacity_tokens=20_000),
+        max_num_sequences=4,
+        step_budget_tokens=256,
+        max_waiting_tokens=100_000,
+    )
+    scheduler.estimates.learn_step(1, 0.1)
+    scheduler.estimates.learn_step(100, 0.5, num_read=100)
+    scheduler.add(_sequence("writer", 4))
+    _run_step(scheduler)
+    scheduler.add(_sequence("long", 5000))
+    calm = [len(_run_step(scheduler)) == 1 for _ in range(64)]
+    assert sum(calm) == 2

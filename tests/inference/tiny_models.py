@@ -58,6 +58,89 @@ def copy_tokenizer(path: Path, source: Path) -> int:
     return int(json.loads((source / "config.json").read_text())["vocab_size"])
 
 
+ENCODER_TOKENS = ["[PAD]", "[CLS]", "[SEP]"]
+
+
+def make_encoder_tokenizer(path: Path, vocab_size: int = 600) -> int:
+    """Write a byte-level BPE tokenizer that puts [CLS] and [SEP] around one text or two."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=ENCODER_TOKENS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TEXT, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+    )
+    tokenizer.enable_truncation(20)  # real files come with settings of their makers' training
+    tokenizer.enable_padding(length=20)
+    path.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(path / "tokenizer.json"))
+    return int(tokenizer.get_vocab_size())
+
+
+def make_encoder(
+    path: Path,
+    model_type: str = "bert",
+    *,
+    labels: tuple[str, ...] = (),
+    pooling: str | None = None,
+    is_normalized: bool = True,
+    max_seq_length: int | None = None,
+    prompts: dict[str, str] | None = None,
+    seed: int = 0,
+    **overrides: Any,
+) -> Path:
+    """Write a small embedding model with weights from a seed; with `labels`, a classifier of them.
+
+    `pooling` makes it a model of sentence-transformers' layout.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification
+
+    vocab_size = make_encoder_tokenizer(path)
+    settings = {**_SMALL, "vocab_size": vocab_size, **overrides}
+    if labels:
+        settings |= {"id2label": dict(enumerate(labels)), "num_labels": len(labels)}
+    config = AutoConfig.for_model(model_type, **settings)
+    auto_class = AutoModelForSequenceClassification if labels else AutoModel
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = auto_class.from_config(config, dtype=torch.float32)
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                torch.nn.init.normal_(parameter, std=0.2)
+    model.save_pretrained(path)
+    if pooling is not None:
+        _add_modules(path, pooling, is_normalized=is_normalized)
+    if max_seq_length is not None:
+        settings = {"max_seq_length": max_seq_length, "do_lower_case": False}
+        (path / "sentence_bert_config.json").write_text(json.dumps(settings))
+    if prompts is not None:
+        text = json.dumps({"prompts": prompts, "default_prompt_name": None})
+        (path / "config_sentence_transformers.json").write_text(text)
+    return path
+
+
+def _add_modules(path: Path, pooling: str, *, is_normalized: bool) -> None:
+    names = ["Transformer", "Pooling", *(["Normalize"] if is_normalized else [])]
+    modules = [
+        {"idx": i, "name": str(i), "path": f"{i}_{name}" if i else "", "type": f"a.package.{name}"}
+        for i, name in enumerate(names)
+    ]
+    (path / "modules.json").write_text(json.dumps(modules))
+    (path / "1_Pooling").mkdir()
+    config = {"embedding_dimension": 64, "pooling_mode": pooling, "include_prompt": True}
+    (path / "1_Pooling" / "config.json").write_text(json.dumps(config))
+
+
 def make_model(
     path: Path,
     model_type: str = "qwen3",

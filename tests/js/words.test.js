@@ -14,6 +14,8 @@ test("phases tell the truth in words and numbers", () => {
   assert.equal(text({ phase: "tool", detail: "calculator" }), "Using the calculator");
   assert.equal(text({ phase: "loading", progress: 0.42, detail: "weights" }),
     "Loading the model · 42 % · weights");
+  assert.equal(text({ phase: "asking", detail: "gpu1:8000" }), "Waiting for gpu1:8000");
+  assert.equal(text({ phase: "decode", tokens: 0, tokens_per_s: 0 }), "Writing");
   assert.equal(text(null), "Sending");
 });
 

@@ -11,6 +11,7 @@ from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
 from webapp.secret_key import stored_secret_key
+from webapp.upstreams import upstream_specs
 
 
 @pytest.fixture
@@ -138,3 +139,21 @@ def test_processes_that_start_at_once_agree_on_the_secret_key(tmp_path: Path) ->
     assert len(keys[0]) > 50
     assert (data_dir / "secret_key").stat().st_mode & 0o777 == 0o600
     assert os.listdir(data_dir) == ["secret_key"]
+
+
+def test_models_on_other_servers(variable) -> None:
+    variable("sk-1")
+    (spec,) = upstream_specs(["far=http://x.example/v1?key=NAME"])
+    assert spec.api_key == "sk-1"
+
+
+@pytest.mark.parametrize(
+    ("entries", "word"),
+    [
+        (["far=http://x.example/?key=NO_SUCH_NAME"], "NO_SUCH_NAME"),
+        (["far=http://x.example", "far=http://y.example"], "twice"),
+    ],
+)
+def test_wrong_models_on_other_servers_stop_the_start(entries: list[str], word: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"VITRINE_MODELS.*{word}"):
+        upstream_specs(entries)

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inference import ModelError
 from inference.hub import plan_pull, pull
+from inference.kinds import kind_at
 
 
 class Command(BaseCommand):
@@ -29,7 +30,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped. The same command goes on from here.") from None
-        self.stdout.write(f"\n{model} is in {path}; choose it at the top of a chat.")
+        use = "choose it at the top of a chat" if kind_at(path) == "chat" else "use it by its name"
+        self.stdout.write(f"\n{model} is in {path}; {use}.")
 
 
 class _Line:

@@ -1,0 +1,180 @@
+"""One answer of another server's model: the conversation goes there as messages, text comes back."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from chat.engine import engine
+from chat.events import Delta, Event, Failed, Phase, Started, ToolCall
+from chat.turn import Turn
+from inference import (
+    Asked,
+    ChatMessage,
+    ChatRequest,
+    ContextTooLong,
+    Said,
+    Timings,
+    Usage,
+    fit_messages,
+    prompt_room,
+)
+from inference import Failed as EngineFailed
+from inference import Finished as EngineFinished
+
+_BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many drops a turn too early
+
+
+class UpstreamTurn(Turn):
+    """A turn of a model whose tokens we do not see.
+
+    Where the process died in the middle of an answer, a server that can go on behind a text does;
+    another would write a different one, so the answer ends where it was seen.
+    """
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        begun = self._begun()
+        if begun is None:
+            yield self._interrupted()
+            return
+        if not any(isinstance(event, Started) for event in self.logged):
+            yield self.log(self._started())
+        self._drop_what_cannot_fit()
+        while True:
+            if self.control.is_stopped:
+                self.end = EngineFinished("abort", Usage(), Timings())
+                return
+            failed: EngineFailed | None = None
+            async with aclosing(self._ask(begun)) as events:
+                async for event in events:
+                    if isinstance(event, EngineFailed):
+                        failed = event
+                    else:
+                        yield event
+            if failed is None:
+                return
+            is_overflow = failed.code == ContextTooLong.code and not self._has_written()
+            if not (is_overflow and self._drop_older_half()):
+                yield Failed(failed.code, failed.message, failed.retry_after_s, failed.param)
+                return
+
+    async def _ask(self, begun: str) -> AsyncGenerator[Event | EngineFailed, None]:
+        request = self._request(begun)
+        with self.control.while_generating(request.model, request.request_id):
+            async with aclosing(engine().chat(request)) as updates:
+                async for update in updates:
+                    match update:
+                        case Asked(host):
+                            yield Phase("asking", detail=host)
+                        case Said(segments):
+                            for event in self.show(segments):
+                                yield event
+                            yield Phase("decode")
+                        case EngineFinished():
+                            self.end = update
+                        case EngineFailed():
+                            yield update
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    def _request(self, begun: str) -> ChatRequest:
+        request = self.state.request
+        is_capable = engine().upstream_spec(request.model).has_tools
+        tools = tuple(self.tool_schemas()) if is_capable else ()
+        options = self._options()
+        if not tools:
+            options.pop("tool_choice", None)
+            options.pop("parallel_tool_calls", None)
+        return ChatRequest(
+            request_id=f"{request.run_id}.{self.state.turn_index}",
+            model=request.model,
+            messages=tuple(self.state.messages),
+            tools=tools,
+            options=options,
+            begun=begun,
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """What was asked for, by OpenAI's names; what was not is the server's to choose."""
+        asked = self.state.request.sampling
+        options: dict[str, Any] = {
+            "max_tokens": asked.max_tokens,
+            "temperature": asked.temperature,
+            "top_p": asked.top_p,
+            "top_k": asked.top_k,
+            "min_p": asked.min_p,
+            "seed": asked.seed,
+            "repetition_penalty": asked.repetition_penalty,
+            "stop": list(asked.stop) or None,
+            "stop_token_ids": list(asked.stop_token_ids) or None,
+            "ignore_eos": asked.ignore_eos or None,
+            "min_tokens": asked.min_tokens or None,
+            "presence_penalty": asked.presence_penalty or None,
+            "frequency_penalty": asked.frequency_penalty or None,
+            "logit_bias": {str(token): bias for token, bias in asked.logit_bias} or None,
+            **self.state.request.upstream_options,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _started(self) -> Started:
+        """The server draws the seed where none was asked for, and keeps it to itself."""
+        seed = self.state.seed or 0
+        return Started(self.state.request.model, "", seed, self.state.turn_index)
+
+    # --- an interrupted answer --------------------------------------------------------------------
+
+    def _begun(self) -> str | None:
+        """The text so far that the server is to go on with; None where it cannot."""
+        written = [event for event in self.logged if isinstance(event, Delta) and event.text]
+        if not written:
+            return ""
+        continues = engine().upstream_spec(self.state.request.model).continues
+        is_text_only = all(event.part == "text" for event in written)
+        if not continues or not is_text_only or self._has_called():
+            return None
+        return "".join(event.text for event in written)
+
+    def _has_written(self) -> bool:
+        return any(isinstance(event, Delta) and event.text for event in self.logged)
+
+    def _has_called(self) -> bool:
+        return any(isinstance(event, ToolCall) for event in self.logged)
+
+    @staticmethod
+    def _interrupted() -> Failed:
+        message = "Vitrine was interrupted, and this model's server cannot go on in mid-answer."
+        return Failed("interrupted", message)
+
+    # --- what fits --------------------------------------------------------------------------------
+
+    def _drop_what_cannot_fit(self) -> None:
+        """Some servers cut a long prompt at its beginning without a word, the system prompt first."""
+        limit = engine().upstream_spec(self.state.request.model).context_tokens
+        if limit is None or not self.state.request.may_drop_turns:
+            return
+        messages = self.state.messages
+        # The last turn is never refused by an estimate: the server counts right.
+        self.state.messages, _ = fit_messages(
+            messages,
+            lambda shown: range(0) if _num_users(shown) < 2 else _about_tokens(shown),
+            prompt_room(limit, self.state.request.sampling.max_tokens),
+            max_context_tokens=limit,
+        )
+
+    def _drop_older_half(self) -> bool:
+        """Leave out the older half of the turns. False: the caller forbids it, or none can go."""
+        messages = self.state.messages
+        starts = [i for i, message in enumerate(messages) if message["role"] == "user"]
+        if not self.state.request.may_drop_turns or len(starts) < 2:
+            return False
+        first_kept = starts[len(starts) - len(starts) // 2]
+        self.state.messages = messages[: starts[0]] + messages[first_kept:]
+        return True
+
+
+def _num_users(messages: list[ChatMessage]) -> int:
+    return sum(message["role"] == "user" for message in messages)
+
+
+def _about_tokens(messages: list[ChatMessage]) -> range:
+    """As many numbers as the messages have tokens, about."""
+    return range(sum(len(message["content"].encode()) for message in messages) // _BYTES_PER_TOKEN)

@@ -1,0 +1,102 @@
+"""From a model directory to an encoder that runs, or to a sentence that says why not."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers import AutoModel, AutoModelForSequenceClassification, PretrainedConfig
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+)
+
+from inference.encoder_layout import EncoderLayout, read_encoder_layout
+from inference.encoder_model import EncoderModel
+from inference.errors import ModelRefused
+from inference.loader import (
+    Progress,
+    check_complete,
+    check_memory,
+    from_pretrained,
+    read_model_config,
+    tensors_counted,
+)
+from inference.messages import ModelInfo
+from inference.pooling import load_dense
+from inference.weights import Weights, read_weights
+
+
+def load_encoder(
+    name: str, path: Path, progress: Progress, dtype: torch.dtype
+) -> tuple[EncoderModel, ModelInfo]:
+    """Load an embedding model, a classifier or a reranker after every check that can be made before.
+
+    Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
+    model's directory and never opens pickled weights.
+    """
+    progress("reading files", 0.0)
+    layout = read_encoder_layout(path)
+    weights = read_weights(path)
+    check_memory(name, weights, dtype)
+    config = read_model_config(path)
+    if config.is_encoder_decoder:
+        raise ModelRefused(f"{config.model_type} is an encoder with a decoder, not an encoder.")
+    with tensors_counted(progress):
+        model = _load_model(path, config, layout, dtype)
+    dense = [load_dense(directory) for directory in layout.dense]
+    encoder = EncoderModel(model, layout, modes=_modes(layout, config), dense=dense)
+    progress("checking the batches", 0.9)
+    info = ModelInfo(
+        name=name,
+        revision=_revision(path, weights, layout),
+        architecture=str(config.model_type),
+        num_parameters=weights.num_parameters,
+        weights_bytes=weights.num_parameters * dtype.itemsize,
+        max_context_tokens=layout.window_tokens,
+        dtype=str(dtype).removeprefix("torch."),
+        device="cpu",
+    )
+    return encoder, info
+
+
+def _load_model(
+    path: Path, config: PretrainedConfig, layout: EncoderLayout, dtype: torch.dtype
+) -> nn.Module:
+    is_embedding = layout.kind == "embedding"
+    auto_class = AutoModel if is_embedding else AutoModelForSequenceClassification
+    if hasattr(config.get_text_config(), "use_cache"):
+        config.get_text_config().use_cache = False
+    model, report = from_pretrained(auto_class, path, config, dtype=dtype)
+    if is_embedding:
+        report = _without_poolers(report)
+    check_complete(model, report)
+    return model
+
+
+def _without_poolers(report: dict[str, Any]) -> dict[str, Any]:
+    """transformers hangs a layer behind some encoders that no vector of ours comes through."""
+    missing = [name for name in report["missing_keys"] if not name.startswith("pooler.")]
+    return {**report, "missing_keys": missing}
+
+
+def _modes(layout: EncoderLayout, config: PretrainedConfig) -> tuple[str, ...]:
+    """As the files say; else the mean, or the last token where only that one has seen all."""
+    if layout.kind != "embedding" or layout.pooling:
+        return layout.pooling
+    kind = str(config.model_type)
+    is_decoder = (
+        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+    return ("lasttoken",) if is_decoder else ("mean",)
+
+
+def _revision(path: Path, weights: Weights, layout: EncoderLayout) -> str:
+    """Changes with everything that a vector depends on: the pooling and the tokenizer as well."""
+    digest = hashlib.sha256(weights.revision.encode())
+    dense = [directory / "model.safetensors" for directory in layout.dense]
+    for file in [*sorted(path.glob("*.json")), *sorted(path.glob("*/config.json")), *dense]:
+        digest.update(str(file.relative_to(path)).encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

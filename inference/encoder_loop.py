@@ -1,0 +1,158 @@
+"""The heart of an encoder's worker: requests in, results out, one frame per step."""
+
+import logging
+from array import array
+from collections.abc import Iterator
+from time import monotonic
+
+from torch import Tensor
+
+from inference.encode_messages import Encoded, EncodeRequest
+from inference.encoder_model import EncoderModel
+from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length
+from inference.encoder_selftest import check_batches
+from inference.errors import EncodingFailed, Overloaded, RequestError
+from inference.messages import EngineStats, Failed, GenerateRequest, Reply, StepFrame
+from inference.pooling import unit
+from inference.waiting import Estimates
+
+logger = logging.getLogger(__name__)
+# A newcomer waits for the end of a step; shorter ones cost throughput on small models.
+_STEP_S = 0.2
+_LEAST_STEP_TOKENS = 256
+_MAX_STEP_TOKENS = 16_384
+
+
+class EncoderLoop:
+    """Owns the queue and the results so far. Single-threaded; does no I/O."""
+
+    def __init__(self, model: EncoderModel, *, max_waiting_tokens: int) -> None:
+        self.model = model
+        self.queue = EncoderQueue(max_waiting_tokens)
+        self.estimates = Estimates()
+        self._updates: list[tuple[str, Reply]] = []
+
+    # --- requests -----------------------------------------------------------------------------
+
+    def submit(self, request: GenerateRequest | EncodeRequest) -> None:
+        """Queue a request, or answer at once why not."""
+        try:
+            checked = self._checked(request)
+        except RequestError as error:
+            self._emit(request.request_id, Failed.of(error))
+            return
+        if not self.queue.add(checked):
+            self._emit(request.request_id, Failed.of(Overloaded.expecting(self._wait_s())))
+
+    def abort(self, request_id: str) -> None:
+        """Forget a request; unknown ids are fine: it may just have ended. Nobody hears of it."""
+        self.queue.remove(request_id)
+
+    def _checked(self, request: GenerateRequest | EncodeRequest) -> EncodeRequest:
+        """The tokenizer has seen to all of this; a model that reads beyond its tables would die."""
+        if isinstance(request, GenerateRequest):
+            raise RequestError("This model writes no answers.")
+        layout = self.model.layout
+        for text in request.inputs:
+            if not 0 < len(text) <= layout.window_tokens:
+                raise RequestError(f"An input of {len(text)} tokens does not fit into the window.")
+            if not (min(text.ids) >= 0 and max(text.ids) < layout.vocab_size):
+                raise RequestError("An input holds token ids that the model does not know.")
+            if text.type_ids and len(text.type_ids) != len(text.ids):
+                raise RequestError("An input has more or fewer types than tokens.")
+        if not request.inputs:
+            raise RequestError("There is no input.")
+        return request
+
+    # --- checks -------------------------------------------------------------------------------
+
+    def canary(self) -> None:
+        """Ready means that a batch was encoded. Raises ModelRefused."""
+        check_batches(self.model)
+
+    def check(self) -> None:
+        """Prove that an idle engine's books are right. Raises AssertionError."""
+        assert not self.queue.num_tokens
+
+    # --- the step -----------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.queue and not self._updates
+
+    def step(self) -> Iterator[StepFrame]:
+        """Compute some inputs; a frame even where no request has ended, as a sign of life."""
+        started_s = monotonic()
+        due = self.queue.take(self._budget_tokens())
+        for batch in batches_by_length(due):
+            self._run(batch)
+        took_s = monotonic() - started_s
+        if due:
+            self.estimates.learn_step(sum(task.length(i) for task, i in due), took_s)
+        updates, self._updates = tuple(self._updates), []
+        yield StepFrame(updates, self._stats(len({t.arrival for t, _ in due}), took_s))
+
+    def _budget_tokens(self) -> int:
+        wanted = int((self.estimates.tokens_per_s or 0) * _STEP_S)
+        return min(_MAX_STEP_TOKENS, max(_LEAST_STEP_TOKENS, wanted))
+
+    def _run(self, batch: list[Due]) -> None:
+        try:
+            rows = self._rows(batch)
+        except Exception:
+            logger.exception("a batch of %d inputs failed", len(batch))
+            self._run_one_by_one(batch)
+            return
+        for (task, index), row in zip(batch, rows, strict=True):
+            self._take(task, index, row)
+
+    def _run_one_by_one(self, batch: list[Due]) -> None:
+        """Find the culprit of a failed batch: its request fails alone."""
+        for task, index in batch:
+            try:
+                (row,) = self._rows([(task, index)])
+            except Exception as error:
+                logger.exception("request %s fails by itself", task.request.request_id)
+                self._fail(task, f"The engine could not run this request: {error}")
+            else:
+                self._take(task, index, row)
+
+    def _rows(self, batch: list[Due]) -> list[Tensor]:
+        inputs = [task.request.inputs[index] for task, index in batch]
+        if self.model.can_batch:
+            return list(self.model.encode(inputs))
+        return [self.model.encode([each])[0] for each in inputs]
+
+    def _take(self, task: EncoderTask, index: int, row: Tensor) -> None:
+        """A result has come: (width,). The last one of a request ends it."""
+        if not self.queue.has(task):
+            return  # another input of the request has failed
+        if not bool(row.isfinite().all()):
+            self._fail(task, "The model produced no numbers (NaN) for an input.")
+            return
+        dimensions = task.request.dimensions
+        row = row if dimensions is None else unit(row[:dimensions])
+        task.rows[index] = row.numpy().tobytes()
+        if task.is_done:
+            self.queue.remove(task.request.request_id)
+            values = array("f", b"".join(task.rows[i] for i in range(len(task.rows))))
+            self._emit(task.request.request_id, Encoded(values, len(row)))
+
+    def _fail(self, task: EncoderTask, message: str) -> None:
+        self.queue.remove(task.request.request_id)
+        self._emit(task.request.request_id, Failed(EncodingFailed.code, message))
+
+    # --- frames -------------------------------------------------------------------------------
+
+    def _emit(self, request_id: str, update: Reply) -> None:
+        self._updates.append((request_id, update))
+
+    def _wait_s(self) -> float | None:
+        """How long the whole queue will take."""
+        rate = self.estimates.tokens_per_s
+        return self.queue.num_tokens / rate if rate else None
+
+    def _stats(self, num_running: int, took_s: float) -> EngineStats:
+        return EngineStats(
+            num_running=num_running, num_waiting=len(self.queue), step_ms=took_s * 1e3
+        )

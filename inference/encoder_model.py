@@ -1,0 +1,71 @@
+"""Runs an encoder: a padded batch of inputs to one row of numbers for each. Knows no queue."""
+
+import inspect
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from inference.encode_messages import EncoderInput
+from inference.encoder_layout import EncoderLayout
+from inference.pooling import pooled, unit
+
+
+class EncoderModel:
+    """An embedding model, a classifier or a reranker with its weights.
+
+    `modes` pool an embedding model's output, `dense` stand behind them. Padding is always behind a
+    text, where causal attention does not look and a mask hides it from other attention.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layout: EncoderLayout,
+        *,
+        modes: tuple[str, ...] = (),
+        dense: Sequence[nn.Module] = (),
+    ) -> None:
+        self.model = model
+        self.layout = layout
+        self.dtype = next(model.parameters()).dtype
+        self._modes = modes
+        self._dense = nn.Sequential(*dense)
+        self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters
+        pad_id = getattr(model.config, "pad_token_id", None)
+        self._pad_id = pad_id if isinstance(pad_id, int) and pad_id >= 0 else 0
+        # Classifiers made of decoders find their last token by what is padding: they have to know.
+        self.can_batch = bool(self._modes) or isinstance(pad_id, int)
+
+    @torch.inference_mode()
+    def encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
+        """(inputs, width) in float32: vectors, probabilities of labels, or logits of relevance."""
+        ids = _padded([torch.tensor(i.ids) for i in inputs], self._pad_id)
+        lengths = torch.tensor([len(i) for i in inputs])
+        mask = torch.arange(ids.shape[1]) < lengths.unsqueeze(1)  # (inputs, tokens)
+        arguments = {"input_ids": ids, "attention_mask": mask.long()}
+        if self._takes_types:
+            arguments["token_type_ids"] = _padded([_types(i) for i in inputs], 0)
+        output = self.model(**arguments)
+        if self.layout.kind == "embedding":
+            return self._vectors(output.last_hidden_state, mask)
+        return self._scores(output.logits.float())
+
+    def _vectors(self, hidden: Tensor, mask: Tensor) -> Tensor:
+        vectors: Tensor = self._dense(pooled(hidden, mask, self._modes))
+        return unit(vectors) if self.layout.is_normalized else vectors
+
+    def _scores(self, logits: Tensor) -> Tensor:
+        """logits: (inputs, labels)"""
+        if self.layout.kind == "reranker":
+            return logits
+        return logits.sigmoid() if self.layout.is_multi_label else logits.softmax(-1)
+
+
+def _padded(rows: list[Tensor], value: int) -> Tensor:
+    return pad_sequence(rows, batch_first=True, padding_value=value).long()
+
+
+def _types(text: EncoderInput) -> Tensor:
+    return torch.tensor(list(text.type_ids) or [0] * len(text))

@@ -1,0 +1,149 @@
+"""Requests on their way through a worker, with all that is needed to send them again.
+
+The worker knows a flight by its `wire_id`, which is never used twice: a caller's ids may be, and the
+worker may still be ending the request before.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from itertools import count
+from time import monotonic
+
+from inference.encode_messages import Encoded, EncodeRequest
+from inference.messages import (
+    Failed,
+    Finished,
+    GenerateRequest,
+    PromptLogprobs,
+    Reply,
+    Timings,
+    Tokens,
+    Usage,
+)
+
+_END = Finished | Encoded | Failed
+_wire_numbers = count(1)
+
+
+class Flight(ABC):
+    """One request, from its arrival to its end, over as many workers as it takes."""
+
+    failed_code: str
+    """What it fails with when it may be the cause of its workers' deaths."""
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+        self.wire_id = f"{request_id}#{next(_wire_numbers)}"
+        self.num_deaths = 0
+        self.is_on_board = False
+        self.aborted_s: float | None = None
+        self.ended = False
+        self.since_s = monotonic()
+        self._updates: asyncio.Queue[Reply] = asyncio.Queue()
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it has to be on board alone among such, because a worker died on it."""
+        return False
+
+    def hear(self, update: Reply) -> None:
+        """Hand an update to the reader."""
+        if self.ended:
+            return  # a reader may take its time, and news of the worker is not for it any more
+        update = self._noted(update)
+        self.ended = isinstance(update, _END)
+        self._updates.put_nowait(update)
+
+    async def updates(self) -> AsyncGenerator[Reply, None]:
+        """All updates, up to the end."""
+        while True:
+            update = await self._updates.get()
+            yield update
+            if isinstance(update, _END):
+                return
+
+    def _noted(self, update: Reply) -> Reply:
+        """Remember what a replay needs of an update; returns what the reader gets."""
+        return update
+
+    @abstractmethod
+    def as_sent(self) -> GenerateRequest | EncodeRequest:
+        """What the worker is asked now."""
+
+    @abstractmethod
+    def hear_aborted(self) -> None:
+        """Answer an abort in the worker's place, while there is none."""
+
+
+class Generation(Flight):
+    """An answer that is written: the next worker goes on behind the tokens that were emitted."""
+
+    failed_code = "generation_failed"
+
+    def __init__(self, request: GenerateRequest) -> None:
+        super().__init__(request.request_id)
+        self.request = request
+        self._output_ids: list[int] = []
+        self._num_prompt_rated = request.num_prompt_rated
+        self._first_token_s: float | None = None
+
+    def as_sent(self) -> GenerateRequest:
+        return replace(
+            self.request,
+            request_id=self.wire_id,
+            output_ids=self.request.output_ids + tuple(self._output_ids),
+            num_prompt_rated=self._num_prompt_rated,
+        )
+
+    def hear_aborted(self) -> None:
+        usage = Usage(len(self.request.prompt_ids), 0, len(self._output_ids))
+        self.hear(Finished("abort", usage, Timings()))
+
+    def _noted(self, update: Reply) -> Reply:
+        if isinstance(update, Tokens):
+            self._output_ids += update.ids
+            self._first_token_s = self._first_token_s or monotonic()
+        elif isinstance(update, PromptLogprobs):
+            rated = update.start + len(update.logprobs)
+            self._num_prompt_rated = max(self._num_prompt_rated, rated)
+        elif isinstance(update, Finished):
+            return replace(update, timings=self._timings(update.timings))
+        return update
+
+    def _timings(self, of_last_worker: Timings) -> Timings:
+        """Over all workers: the last one knows its own part only, and the usage counts all."""
+        now_s = monotonic()
+        if self.aborted_s is not None:
+            of_last_worker = replace(of_last_worker, stop_ms=(now_s - self.aborted_s) * 1e3)
+        if not self.num_deaths:
+            return of_last_worker
+        first_s = self._first_token_s if self._first_token_s is not None else now_s
+        ttft_ms = (first_s - self.since_s) * 1e3
+        return replace(
+            of_last_worker,
+            prefill_ms=max(0.0, ttft_ms - of_last_worker.queued_ms),
+            ttft_ms=ttft_ms,
+            decode_ms=(now_s - first_s) * 1e3,
+        )
+
+
+class Encoding(Flight):
+    """Texts that become vectors or scores: nothing is half done, so a replay begins anew."""
+
+    failed_code = "encoding_failed"
+
+    def __init__(self, request: EncodeRequest) -> None:
+        super().__init__(request.request_id)
+        self.request = request
+
+    @property
+    def is_suspect(self) -> bool:
+        return self.num_deaths > 0
+
+    def as_sent(self) -> EncodeRequest:
+        return replace(self.request, request_id=self.wire_id)
+
+    def hear_aborted(self) -> None:
+        self.hear(Failed("aborted", "The request was aborted."))

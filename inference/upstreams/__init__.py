@@ -1,0 +1,1 @@
+"""Models that other servers run: asked over HTTP, heard as the same kind of updates."""

@@ -1,0 +1,130 @@
+"""OpenAI's /chat/completions, as vLLM, SGLang, llama.cpp, Ollama and most others speak it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from inference.messages import FinishReason, Usage
+from inference.parsing import Reasoning, Segment
+from inference.upstreams.messages import ChatMessage, ChatRequest
+from inference.upstreams.problems import of_event
+from inference.upstreams.spec import UpstreamSpec, host_of
+from inference.upstreams.thinking import ThinkingSplitter
+from inference.upstreams.wire import call_or_text, count_of
+
+_REASONS: dict[str, FinishReason] = {"length": "length"}
+
+
+def address(base: str) -> str:
+    """Where requests go."""
+    return f"{base}/chat/completions"
+
+
+def headers(spec: UpstreamSpec) -> dict[str, str]:
+    return {"Authorization": f"Bearer {spec.api_key}"} if spec.api_key else {}
+
+
+def body(spec: UpstreamSpec, url: str, request: ChatRequest) -> dict[str, Any]:
+    """The body of one request."""
+    options = dict(request.options)
+    if host_of(url) == "api.openai.com" and "max_tokens" in options:
+        # Its newer models refuse the old name, and not every other server knows the new one.
+        options["max_completion_tokens"] = options.pop("max_tokens")
+    messages = [_message(message) for message in request.messages]
+    if request.begun:
+        messages.append({"role": "assistant", "content": request.begun})
+        if spec.continues == "vllm":
+            options |= {"continue_final_message": True, "add_generation_prompt": False}
+    tools = {"tools": list(request.tools)} if request.tools else {}
+    return {
+        "model": spec.model,
+        "messages": messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **tools,
+        **options,
+    }
+
+
+def _message(message: ChatMessage) -> ChatMessage:
+    """Arguments of calls travel as text; a message of calls alone has no content."""
+    calls = message.get("tool_calls")
+    if not calls:
+        return message
+    written = [
+        {**call, "function": {**call["function"], "arguments": _text_of(call["function"])}}
+        for call in calls
+    ]
+    return {**message, "content": message.get("content") or None, "tool_calls": written}
+
+
+def _text_of(function: dict[str, Any]) -> str:
+    arguments = function["arguments"]
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _CallPieces:
+    index: Any
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+class OpenAIReader:
+    """See `wire.Reader`. Calls are handed over whole: their arguments come in pieces."""
+
+    def __init__(self, host: str, key: str = "") -> None:
+        self.reason: FinishReason | None = None
+        self.usage = Usage()
+        self._host, self._key = host, key
+        self._splitter = ThinkingSplitter()
+        self.is_over = False
+        self._calls: list[_CallPieces] = []
+
+    def read(self, kind: str, data: str) -> list[Segment]:
+        if data == "[DONE]":
+            self.is_over = True
+            self.reason = self.reason or "stop"  # some servers say no other word
+            return []
+        chunk: dict[str, Any] = json.loads(data)
+        if error := chunk.get("error"):
+            raise of_event(self._host, error, self._key)
+        if usage := chunk.get("usage"):
+            self.usage = Usage(
+                count_of(usage, "prompt_tokens"),
+                count_of(usage, "prompt_tokens_details", "cached_tokens"),
+                count_of(usage, "completion_tokens"),
+            )
+        segments: list[Segment] = []
+        for choice in chunk.get("choices") or ():
+            segments += self._read_delta(choice.get("delta") or {})
+            if reason := choice.get("finish_reason"):
+                self.reason = _REASONS.get(reason, "stop")
+        return segments
+
+    def _read_delta(self, delta: dict[str, Any]) -> list[Segment]:
+        segments: list[Segment] = []
+        # Two names for the same: DeepSeek's, and OpenRouter's and vLLM's newer one.
+        if thought := delta.get("reasoning_content") or delta.get("reasoning"):
+            segments.append(Reasoning(str(thought)))
+        if text := delta.get("content") or delta.get("refusal"):
+            segments += self._splitter.feed(str(text))
+        for piece in delta.get("tool_calls") or ():
+            function = piece.get("function") or {}
+            call = self._call_of(piece.get("index") or 0, str(piece.get("id") or ""))
+            call.name += function.get("name") or ""
+            call.arguments += function.get("arguments") or ""
+        return segments
+
+    def _call_of(self, index: Any, call_id: str) -> "_CallPieces":
+        """The call that a piece belongs to. Ollama and Gemini count all of them 0, by other ids."""
+        for call in reversed(self._calls):
+            if call.index == index and call_id in ("", call.id):
+                return call
+        self._calls.append(_CallPieces(index, call_id))
+        return self._calls[-1]
+
+    def finish(self) -> list[Segment]:
+        calls = [call_or_text(call.name, call.arguments) for call in self._calls]
+        return [*self._splitter.finish(), *calls]

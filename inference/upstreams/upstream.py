@@ -1,0 +1,300 @@
+"""One model that other servers run: asked, heard, asked again elsewhere, stopped."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from random import uniform
+from time import monotonic
+
+import httpx2
+
+from inference.catalog import ModelSpec, ModelState
+from inference.errors import EngineError
+from inference.messages import Failed, Finished, Timings, Usage
+from inference.parsing import Text
+from inference.upstreams import anthropic_messages, openai_chat, problems
+from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
+from inference.upstreams.problems import Problem
+from inference.upstreams.replicas import NoneLeft, Replica, Replicas
+from inference.upstreams.spec import UpstreamSpec
+from inference.upstreams.wire import Continued, Reader
+
+logger = logging.getLogger(__name__)
+MAX_ATTEMPTS = 4
+MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
+MAX_ANSWER_BYTES = 64 * 2**20  # of events, which take some fifty times their text
+_MAX_ERROR_BYTES = 65_536
+# What reading an answer raises that is not as it should be: deep, of other types, without a field.
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
+_CONNECT_TIMEOUT_S = 5.0
+_SEND_TIMEOUT_S = 30.0
+_READERS: dict[str, Callable[[str, str], Reader]] = {
+    "openai": openai_chat.OpenAIReader,
+    "anthropic": anthropic_messages.AnthropicReader,
+}
+_PROTOCOLS = {"openai": openai_chat, "anthropic": anthropic_messages}
+
+
+@dataclass(slots=True, eq=False)
+class _Flight:
+    """A request on its way. `text` is what it has said for the reader, `said` whether anything."""
+
+    request: ChatRequest
+    updates: "asyncio.Queue[UpstreamUpdate]" = field(default_factory=asyncio.Queue)
+    since_s: float = field(default_factory=monotonic)
+    first_s: float | None = None
+    aborted_s: float | None = None
+    text: str = ""
+    said: bool = False
+    said_only_text: bool = True
+    ended: bool = False
+
+    def hear(self, update: UpstreamUpdate) -> None:
+        self.ended = self.ended or isinstance(update, Finished | Failed)
+        if isinstance(update, Said):
+            self.first_s = self.first_s or monotonic()
+            self.said = True
+            for segment in update.segments:
+                if isinstance(segment, Text):
+                    self.text += segment.text
+                else:
+                    self.said_only_text = False
+        self.updates.put_nowait(update)
+
+    def hear_end_of(self, task: "asyncio.Task[None]") -> None:
+        """The task is over, in whatever way, and somebody may wait for a word: a callback, because a
+        task that is cancelled before its first step runs none of its own code."""
+        if self.ended:
+            return
+        if task.cancelled():
+            self.hear(Finished("abort", Usage(), self.timings()))
+            return
+        match task.exception():
+            case EngineError() as error:
+                self.hear(Failed.of(error))
+            case error:
+                logger.error("asking another server failed", exc_info=error)
+                self.hear(Failed(problems.REFUSED, "The request to another server failed."))
+
+    def timings(self) -> Timings:
+        now_s = monotonic()
+        first_s = self.first_s or now_s
+        return Timings(
+            ttft_ms=(first_s - self.since_s) * 1e3,
+            decode_ms=(now_s - first_s) * 1e3,
+            stop_ms=0.0 if self.aborted_s is None else (now_s - self.aborted_s) * 1e3,
+        )
+
+
+class Upstream:
+    """Lives on one event loop. Neither loads nor starts anything until it is asked."""
+
+    def __init__(
+        self, spec: ModelSpec, upstream: UpstreamSpec, changed: Callable[[], None]
+    ) -> None:
+        self.spec = spec
+        self.upstream = upstream
+        self.replicas = Replicas(upstream.urls)
+        self._changed = changed
+        self._was_resting = False
+        self._client: httpx2.AsyncClient | None = None
+        self._flights: dict[_Flight, asyncio.Task[None]] = {}
+
+    def as_state(self, *, is_default: bool) -> ModelState:
+        """Ready, as far as is known; failed while all its servers rest."""
+        is_failed = self.replicas.are_resting
+        return ModelState(
+            spec=self.spec,
+            state="failed" if is_failed else "ready",
+            is_default=is_default,
+            detail=f"{self.upstream.hosts} does not answer." if is_failed else "",
+            progress=0.0 if is_failed else 1.0,
+            max_context_tokens=self.upstream.context_tokens,
+        )
+
+    def try_again(self) -> None:
+        self.replicas.try_again()
+        self._tell_if_changed()
+
+    async def close(self) -> None:
+        tasks = list(self._flights.values())
+        for flight, task in self._flights.items():
+            flight.hear(Failed("engine_closed", "The engine was shut down."))
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
+        """The updates of one request; ends after `Finished` or `Failed`. Leaving it early hangs up."""
+        flight = _Flight(request)
+        task = asyncio.create_task(
+            self._ask_until_answered(flight), name=f"upstream {self.spec.name}"
+        )
+        task.add_done_callback(flight.hear_end_of)
+        self._flights[flight] = task
+        try:
+            while True:
+                update = await flight.updates.get()
+                yield update
+                if isinstance(update, Finished | Failed):
+                    return
+        finally:
+            del self._flights[flight]
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def abort(self, request_id: str) -> None:
+        """Hang up; `Finished("abort")` comes once the connection is closed."""
+        for flight, task in self._flights.items():
+            if flight.request.request_id == request_id and flight.aborted_s is None:
+                flight.aborted_s = monotonic()
+                task.cancel()
+
+    # --- one request ----------------------------------------------------------------------------
+
+    async def _ask_until_answered(self, flight: _Flight) -> None:
+        """Ask one server after the other, as long as that may help and nothing is said twice."""
+        message = f"{self.upstream.hosts} does not answer."
+        failed = Failed(problems.UNAVAILABLE, message)
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                with self.replicas.chosen() as replica:
+                    flight.hear(Asked(replica.host))
+                    await self._ask(replica, flight)
+                return
+            except NoneLeft as none_left:
+                wait_s = none_left.retry_after_s
+                failed = replace(failed, retry_after_s=wait_s)
+                can_help = wait_s <= MAX_WAIT_S
+            except Problem as problem:
+                wait_s = uniform(0.5, 1.0) * 0.25 * 2**attempt  # noqa: S311  spreads the retries
+                failed = problem.failed
+                can_help = problem.kind != "refused"
+            finally:
+                self._tell_if_changed()
+            if attempt == MAX_ATTEMPTS or not can_help or not self._may_go_on(flight):
+                flight.hear(failed)
+                return
+            if len(self.replicas.all) == 1 or self.replicas.are_resting:
+                await asyncio.sleep(wait_s)
+
+    def _may_go_on(self, flight: _Flight) -> bool:
+        """Whether asking again repeats nothing that was shown."""
+        return not flight.said or (bool(self.upstream.continues) and flight.said_only_text)
+
+    async def _ask(self, replica: Replica, flight: _Flight) -> None:
+        """One server's answer. Raises Problem, and has told the replica of it."""
+        try:
+            await self._hear_out(replica, flight)
+        except httpx2.SSEError:
+            problem = problems.not_understood(replica.host)
+        except httpx2.TimeoutException:
+            problem = problems.down(replica.host, "was silent for too long")
+        except httpx2.HTTPError as error:
+            how = "broke off" if flight.said else "cannot be reached"
+            problem = problems.down(replica.host, f"{how} ({type(error).__name__})")
+        except Problem as known:
+            problem = known
+        except _MALFORMED:
+            problem = problems.not_understood(replica.host)
+        else:
+            return  # it has succeeded with its first word
+        match problem.kind:
+            case "down":
+                replica.failed()
+            case "busy":
+                replica.is_busy_for(problem.failed.retry_after_s or 1.0)
+            case "refused":
+                replica.succeeded()  # it answers
+        raise problem
+
+    async def _hear_out(self, replica: Replica, flight: _Flight) -> None:
+        protocol = _PROTOCOLS[self.upstream.protocol]
+        reader = _READERS[self.upstream.protocol](replica.host, self.upstream.api_key)
+        request = flight.request
+        begun = request.begun + flight.text
+        if begun:
+            request = replace(request, begun=begun)
+            reader = Continued(reader, begun)
+        async with self._http().stream(
+            "POST",
+            protocol.address(replica.url),
+            headers=protocol.headers(self.upstream),
+            json=protocol.body(self.upstream, replica.url, request),
+        ) as response:
+            if response.status_code != 200:
+                error = await _beginning_of(response)
+                retry_after = response.headers.get("retry-after")
+                raise problems.of_response(
+                    *(replica.host, response.status_code, retry_after, error),
+                    self.upstream.api_key,
+                )
+            await self._read(response, reader, flight, replica)
+
+    async def _read_events(
+        self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
+    ) -> None:
+        num_bytes = 0
+        events = aiter(httpx2.EventSource(response))
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                segments = reader.read(event.event, event.data)
+                replica.succeeded()  # it speaks: who waits for its trial need not wait for the end
+                if segments:
+                    flight.hear(Said(tuple(segments)))
+                num_bytes += len(event.data)
+                if num_bytes > MAX_ANSWER_BYTES:
+                    message = f"{replica.host} does not stop."
+                    raise Problem("refused", Failed(problems.REFUSED, message))
+                if reader.is_over:
+                    return
+
+    async def _read(
+        self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
+    ) -> None:
+        host = replica.host
+        try:
+            await self._read_events(response, reader, flight, replica)
+        except httpx2.HTTPError:
+            if reader.reason is None:
+                raise  # else it only hung up without a goodbye
+        if reader.reason is None:
+            raise problems.down(host, "broke off")
+        if segments := reader.finish():
+            flight.hear(Said(tuple(segments)))
+        if not flight.said and not flight.request.begun:
+            raise Problem("refused", Failed(problems.REFUSED, f"{host} ended without an answer."))
+        flight.hear(Finished(reader.reason, reader.usage, flight.timings()))
+
+    def _http(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            self._client = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(
+                    self.upstream.timeout_s, connect=_CONNECT_TIMEOUT_S, write=_SEND_TIMEOUT_S
+                ),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
+                follow_redirects=False,  # a key goes nowhere but where it belongs
+            )
+        return self._client
+
+    def _tell_if_changed(self) -> None:
+        is_resting = self.replicas.are_resting
+        if is_resting:
+            rest_s = self.replicas.rest_s + 0.01
+            asyncio.get_running_loop().call_later(rest_s, self._tell_if_changed)
+        if is_resting != self._was_resting:
+            self._was_resting = is_resting
+            self._changed()
+
+
+async def _beginning_of(response: httpx2.Response) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) >= _MAX_ERROR_BYTES:
+            break
+    return body[:_MAX_ERROR_BYTES]

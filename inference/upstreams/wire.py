@@ -1,0 +1,100 @@
+"""What the two protocols have in common: a body to send, and a reader of the events that come back."""
+
+import json
+from typing import Any, Protocol
+
+from inference.call_forms import Call
+from inference.messages import FinishReason, Usage
+from inference.parsing import Segment, Text
+
+
+class Reader(Protocol):
+    """Reads one streamed answer.
+
+    `reason` is set once the server has said that the answer is whole; a stream that ends before has
+    broken off.
+    """
+
+    @property
+    def reason(self) -> FinishReason | None: ...
+
+    @property
+    def usage(self) -> Usage: ...
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will come, though the connection may stay open."""
+        ...
+
+    def read(self, kind: str, data: str) -> list[Segment]:
+        """What an event adds. Raises Problem, or what malformed data raises."""
+        ...
+
+    def finish(self) -> list[Segment]:
+        """What was held back."""
+        ...
+
+
+def call_or_text(name: str, arguments: str) -> Segment:
+    """A tool call, or its text where the arguments are no JSON object: a model's mistake is no error."""
+    try:
+        value = json.loads(arguments or "{}", parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        value = None
+    if name and isinstance(value, dict):
+        return Call(name, json.dumps(value, ensure_ascii=False))
+    return Text(f"{name}({arguments})")
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Continued:
+    """A reader of what follows a text: white space that stands at its end is not said again.
+
+    Some protocols refuse it there, so the server begins with it once more.
+    """
+
+    def __init__(self, reader: Reader, begun: str) -> None:
+        self._reader = reader
+        self._space = begun[len(begun.rstrip()) :]
+
+    @property
+    def reason(self) -> FinishReason | None:
+        return self._reader.reason
+
+    @property
+    def usage(self) -> Usage:
+        return self._reader.usage
+
+    @property
+    def is_over(self) -> bool:
+        return self._reader.is_over
+
+    def read(self, kind: str, data: str) -> list[Segment]:
+        return self._fresh(self._reader.read(kind, data))
+
+    def finish(self) -> list[Segment]:
+        return self._fresh(self._reader.finish())
+
+    def _fresh(self, segments: list[Segment]) -> list[Segment]:
+        fresh: list[Segment] = []
+        for segment in segments:
+            if self._space and isinstance(segment, Text):
+                text = segment.text
+                while self._space and text and text[0] == self._space[0]:
+                    text, self._space = text[1:], self._space[1:]
+                if text:
+                    self._space = ""
+                    fresh.append(Text(text))
+            else:
+                fresh.append(segment)
+        return fresh
+
+
+def count_of(values: Any, *path: str) -> int:
+    """A count somewhere in the usage that a server reports; 0 where it reports none."""
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, int) and values >= 0 else 0

@@ -1,0 +1,263 @@
+"""Models on other servers, as people and programs see them: like any other model."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import openai
+import pytest
+
+from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.sites import Site, SiteMaker, email_of, wait_until
+from tests.upstream_server import Asked, UpstreamServer, chunk, events, status, texts
+
+SLOW = events(*texts(*(f"word{n} " for n in range(200))), pause_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
+    models = f"far={server.url}?key=FAR_KEY,steady={server.url}?continue=prefix&context=1000"
+    with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far", FAR_KEY="sk-far") as site:
+        site.set_up().close()
+        yield site
+
+
+@pytest.fixture
+def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
+    server.answers = [events(*texts("Hello ", "from far."))]
+    server.asked.clear()
+    reader = Reader.signed_up(site, "alice")
+    with closing(reader.client), reader:
+        yield reader
+
+
+@pytest.fixture(scope="module")
+def client(site: Site) -> Iterator[openai.OpenAI]:
+    site.sign_up("developer").close()
+    key = site.create_api_key(email_of("developer"), "--name", "tests")
+    with openai.OpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0) as client:
+        yield client
+
+
+def behind(accepted: Frame) -> Frame:
+    """The fields of a message that follows an answer."""
+    return {"conversation": accepted["conversation"]["id"], "parent": accepted["answer"]["id"]}
+
+
+def conversations(asked: list[Asked]) -> list[list[Frame]]:
+    """The messages of each request, those for titles left out."""
+    found = [request.body["messages"] for request in asked]
+    return [messages for messages in found if "short title" not in messages[-1]["content"]]
+
+
+def test_an_answer_streams_and_is_saved(reader: Reader, server: UpstreamServer) -> None:
+    begun = chunk(role="assistant")  # and a pause, long enough for a phase to be seen
+    server.answers = [events(begun, *texts("Hello ", "from far."), pause_s=0.3)]
+    accepted = reader.send("Hi", model="far")
+    end = reader.hear_end(accepted["run"])
+    assert end["kind"] == "finished"
+    assert end["usage"] == {"prompt_tokens": 11, "cached_tokens": 4, "completion_tokens": 2}
+    assert end["timings"]["ttft_ms"] > 0
+    assert_gapless(reader.numbered(accepted["run"]))
+    saved = reader.saved(accepted)
+    assert saved["text"] == reader.text(accepted["run"]) == "Hello from far."
+    phases = [f["phase"] for f in reader.frames if f["type"] == "run.phase"]
+    assert {"asking", "decode"} == {phase["phase"] for phase in phases}
+    assert phases[0]["detail"] == server.host
+    assert server.asked[0].header("authorization") == "Bearer sk-far"
+    again = reader.send("And?", model="far", **behind(accepted))
+    reader.hear_end(again["run"])
+    roles = [message["role"] for message in conversations(server.asked)[-1]]
+    assert roles == ["system", "user", "assistant", "user"]
+
+
+def test_our_tools_are_run_for_it(reader: Reader, server: UpstreamServer) -> None:
+    call = {"index": 0, "function": {"name": "calculator", "arguments": '{"expression": "6*7"}'}}
+    server.answers = [
+        events(chunk(tool_calls=[call]), chunk("tool_calls")),
+        events(*texts("It is 42.")),
+    ]
+    accepted = reader.send("What is 6 * 7?", model="far")
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    kinds = [part["type"] for part in reader.saved(accepted)["parts"]]
+    assert kinds == ["tool_call", "tool_result", "text"]
+    assert "calculator" in [tool["function"]["name"] for tool in server.asked[0].body["tools"]]
+    shown = server.asked[1].body["messages"]
+    assert shown[-1]["role"] == "tool"
+    assert "42" in shown[-1]["content"]
+    assert shown[-1]["tool_call_id"] == shown[-2]["tool_calls"][0]["id"]
+
+
+def test_a_stop_ends_the_text_where_it_was_seen(reader: Reader, server: UpstreamServer) -> None:
+    server.answers = [SLOW]
+    accepted = reader.send("Say something long", model="far")
+    run = accepted["run"]
+    reader.hear_events(run, 4)
+    reader.say({"type": "run.stop", "run": run})
+    assert reader.hear_end(run)["kind"] == "stopped"
+    assert reader.saved(accepted)["text"] == reader.text(run)
+
+
+def test_an_error_of_the_server_is_a_sentence(reader: Reader, server: UpstreamServer) -> None:
+    server.answers = [status(401, {"error": {"message": "Incorrect key: sk-far"}})]
+    accepted = reader.send("Hi", model="far")
+    end = reader.hear_end(accepted["run"])
+    assert end["kind"] == "failed"
+    assert server.host in end["message"]
+    assert "sk-far" not in str(reader.frames)
+
+
+def test_turns_that_do_not_fit_are_left_out(reader: Reader, server: UpstreamServer) -> None:
+    """It says so only after it was asked."""
+    accepted = reader.send("One", model="far")
+    reader.hear_end(accepted["run"])
+    wait_until(lambda: len(server.asked) == 2, what="the question for a title")
+    full = status(400, {"error": {"code": "context_length_exceeded", "message": "9 of 8"}})
+    server.answers = [full, events(*texts("Fits."))]
+    server.asked.clear()
+    second = reader.send("Two", model="far", **behind(accepted))
+    assert reader.hear_end(second["run"])["kind"] == "finished"
+    sent = [[m["content"] for m in messages[1:]] for messages in conversations(server.asked)]
+    assert sent == [["One", "Hello from far.", "Two"], ["Two"]]
+
+
+def test_a_known_context_is_not_overrun(reader: Reader, server: UpstreamServer) -> None:
+    """Servers that cut a prompt without a word lose the system prompt. The last turn is always sent:
+    an estimate refuses nobody."""
+    accepted = reader.send("long " * 300, model="steady")
+    reader.hear_end(accepted["run"])
+    wait_until(lambda: len(server.asked) == 2, what="the question for a title")
+    server.asked.clear()
+    again = reader.send("long " * 700, model="steady", **behind(accepted))
+    assert reader.hear_end(again["run"])["kind"] == "finished"
+    assert [len(messages) for messages in conversations(server.asked)] == [2]
+
+
+def test_an_overflow_in_mid_answer_begins_no_second_one(
+    reader: Reader, server: UpstreamServer
+) -> None:
+    accepted = reader.send("One", model="far")
+    reader.hear_end(accepted["run"])
+    wait_until(lambda: len(server.asked) == 2, what="the question for a title")
+    full = {"error": {"code": "context_length_exceeded", "message": "9 of 8"}}
+    server.answers = [events(chunk(content="Half of"), full), events(*texts("Whole."))]
+    second = reader.send("Two", model="far", **behind(accepted))
+    assert reader.hear_end(second["run"])["code"] == "context_length_exceeded"
+    assert reader.saved(second)["text"] == "Half of"
+
+
+def test_the_web_process_dies_and_the_answer_goes_on(
+    reader: Reader, server: UpstreamServer, site: Site
+) -> None:
+    server.answers = [SLOW, events(*texts("and the rest."))]
+    accepted = reader.send("Say something long", model="steady")
+    run = accepted["run"]
+    reader.hear_events(run, 6)
+    _come_back_after_a_crash(reader, site, run)
+    assert reader.hear_end(run)["kind"] == "finished"
+    saved = reader.saved(accepted)
+    begun = conversations(server.asked)[1][-1]
+    assert begun["role"] == "assistant"
+    assert begun["content"].startswith("word0 word1 ")
+    assert saved["text"] == begun["content"] + "and the rest."
+    assert reader.text(run) == saved["text"]
+
+
+def test_where_it_cannot_go_on_what_was_seen_is_kept(
+    reader: Reader, server: UpstreamServer, site: Site
+) -> None:
+    server.answers = [SLOW]
+    accepted = reader.send("Say something long", model="far")
+    run = accepted["run"]
+    reader.hear_events(run, 6)
+    _come_back_after_a_crash(reader, site, run)
+    end = reader.hear_end(run)
+    assert (end["kind"], end["code"]) == ("failed", "interrupted")
+    saved = reader.saved(accepted)
+    assert saved["text"].startswith("word0 word1 ")
+    assert saved["text"] == reader.text(run)
+
+
+def _come_back_after_a_crash(reader: Reader, site: Site, run: str) -> None:
+    reader.close()
+    site.kill()
+    site.start()
+
+    def opened() -> bool:
+        try:
+            reader.open()
+        except (OSError, TimeoutError):
+            return False
+        return True
+
+    wait_until(opened, timeout_s=60, what="a connection")
+    reader.follow(run, after=reader.numbered(run)[-1][0])
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+def complete(client: openai.OpenAI, **options: Any) -> Any:
+    messages = [{"role": "user", "content": "Hi"}]
+    return client.chat.completions.create(model="far", messages=messages, **options)  # type: ignore[call-overload]
+
+
+def test_openais_client_is_served(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader
+) -> None:
+    completion = complete(client, temperature=0.3, seed=5, logit_bias={"7": -1})
+    assert completion.choices[0].message.content == "Hello from far."
+    assert completion.usage.prompt_tokens == 11
+    body = server.asked[0].body
+    assert (body["temperature"], body["seed"], body["logit_bias"]) == (0.3, 5, {"7": -1.0})
+    chunks = list(complete(client, stream=True))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks) == "Hello from far."
+
+
+def test_what_the_answer_has_to_follow_is_handed_on(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader
+) -> None:
+    tool = {"type": "function", "function": {"name": "lamp", "parameters": {"type": "object"}}}
+    schema = {"name": "s", "schema": {"type": "object"}}
+    format_ = {"type": "json_schema", "json_schema": schema}
+    call = {"index": 0, "function": {"name": "lamp", "arguments": "{}"}}
+    server.answers = [events(chunk(tool_calls=[call]), chunk("tool_calls"))]
+    completion = complete(client, tools=[tool], tool_choice="required", response_format=format_)
+    assert completion.choices[0].finish_reason == "tool_calls"
+    assert completion.choices[0].message.tool_calls[0].function.name == "lamp"
+    body = server.asked[0].body
+    assert body["tool_choice"] == "required"
+    assert body["response_format"] == format_
+    assert body["tools"] == [tool]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (status(400, {"error": {"message": "bad", "param": "top_p"}}), 400),
+        (status(401), 502),
+        (status(429, {"error": {"message": "later"}}, Retry_After="30"), 429),
+    ],
+)
+def test_errors_have_our_shape(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader, answer: Any, code: int
+) -> None:
+    server.answers = [answer]
+    with pytest.raises(openai.APIStatusError) as caught:
+        complete(client, stream=True)
+    assert caught.value.status_code == code
+    assert caught.value.response.json()["error"]["message"]
+    if code == 429:
+        assert 25 <= int(caught.value.response.headers["retry-after"]) <= 30
+    reader.change("POST", "/api/models/load", model="far")  # it rests no longer
+
+
+def test_log_probabilities_cannot_be_had(client: openai.OpenAI, reader: Reader) -> None:
+    with pytest.raises(openai.BadRequestError, match="logprobs"):
+        complete(client, logprobs=True)

@@ -1,0 +1,167 @@
+"""Linear layers in 8 bits: close to what they stand for, and no row disturbs another."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from inference import Engine, GenerateRequest, SamplingParams, Tokens, int8
+from inference.errors import ModelRefused
+from inference.loader import load_model
+from tests.inference.conftest import engine_config
+
+DTYPES = (torch.float32, torch.bfloat16)
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    magnitude=st.floats(1e-6, 1e6),
+    num_rows=st.integers(1, 9),
+    dtype=st.sampled_from(DTYPES),
+)
+def test_rows_come_back_within_half_a_step(
+    seed: int, magnitude: float, num_rows: int, dtype: torch.dtype
+) -> None:
+    rows = (random(num_rows, 64, seed=seed) * magnitude).to(dtype)
+    quantized, scales = int8.quantize_rows(rows)
+    back = (quantized.float() - 128) * scales.float()
+    assert scales.dtype == dtype
+    assert ((back - rows.float()).abs() <= scales.float() * 0.501).all()
+
+
+def test_blocks_are_quantized_like_the_whole() -> None:
+    rows = random(300, 700)
+    assert rows.numel() > int8._BLOCK_VALUES
+    quantized, scales = int8.quantize_rows(rows)
+    for row in (0, 93, 94, 299):
+        alone, scale = int8.quantize_rows(rows[row : row + 1])
+        assert torch.equal(quantized[row : row + 1], alone)
+        assert torch.equal(scales[row : row + 1], scale)
+
+
+def test_this_machine_multiplies_right() -> None:
+    assert int8.is_sound()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_product_is_close(dtype: torch.dtype, has_bias: bool) -> None:
+    linear = nn.Linear(96, 50, bias=has_bias, dtype=dtype)
+    x = random(2, 7, 96, dtype=dtype)
+    with torch.inference_mode():
+        found, expected = int8.Int8Linear([linear])(x), linear(x)
+    assert found.shape == expected.shape
+    assert found.dtype == dtype
+    assert (found - expected).float().norm() / expected.float().norm() < 0.02
+
+
+def test_no_row_disturbs_another() -> None:
+    linear = int8.Int8Linear([nn.Linear(96, 50)])
+    x = random(8, 96)
+    x[3] *= 1000
+    with torch.inference_mode():
+        together = linear(x)
+        alone = torch.cat([linear(x[i : i + 1]) for i in range(8)])
+    assert torch.equal(together, alone)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    x = random(3, 96)
+    x[1, 5] = float("nan")
+    with torch.inference_mode():
+        found = int8.Int8Linear([nn.Linear(96, 50)])(x)
+    assert found[1].isnan().all()
+    assert not found[[0, 2]].isnan().any()
+    assert not int8.Int8Linear([nn.Linear(96, 50)])(torch.zeros(1, 96)).isnan().any()
+
+
+def _tiny(kind: str) -> nn.Module:
+    config = AutoConfig.for_model(
+        kind,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=320,
+        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"), 0),
+    )
+    torch.manual_seed(0)
+    model: nn.Module = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    return model
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "phi3", "gpt_neox", "opt"])
+def test_a_quantized_model_says_about_the_same(kind: str) -> None:
+    """With its siblings joined (llama), with biases (qwen2), and with layers of other names."""
+    model = _tiny(kind)
+    ids = torch.randint(3, 320, (1, 40), generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        expected = model(input_ids=ids, use_cache=False).logits
+        assert int8.quantize(model) >= 5
+        found = model(input_ids=ids, use_cache=False).logits
+    assert (found - expected).norm() / expected.norm() < 0.05
+    assert not [n for n, m in model.named_modules() if type(m) is nn.Linear]
+
+
+def test_siblings_do_not_depend_on_their_order() -> None:
+    model = _tiny("llama")
+    attention = model.get_submodule("model.layers.0.self_attn")
+    x, other = random(5, 64), random(5, 64, seed=1)
+    with torch.inference_mode():
+        expected = [attention.get_submodule(n)(x) for n in ("v_proj", "q_proj", "k_proj")]
+        int8.quantize(model)
+        attention.get_submodule("q_proj")(other)
+        found = [attention.get_submodule(n)(x) for n in ("v_proj", "q_proj", "k_proj")]
+        attention.get_submodule("v_proj")(x)
+    for one, two in zip(found, expected, strict=True):
+        assert (one - two).norm() / two.norm() < 0.02
+    assert attention.get_submodule("q_proj").latest is None, "activations are let go"
+
+
+def test_what_chooses_experts_stays_exact() -> None:
+    block = nn.ModuleDict({"gate": nn.Linear(8, 4), "up": nn.Linear(8, 4)})
+    assert int8.quantize(block) == 1
+    assert type(block["gate"]) is nn.Linear
+    with pytest.raises(ModelRefused, match="no linear layers"):
+        int8.quantize(nn.ModuleDict({"gate": nn.Linear(8, 4)}))
+
+
+def test_a_processor_that_cannot_keeps_the_model_as_it_is(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load() -> str:
+        loaded = load_model("tiny", tiny_model, lambda *_: None, torch.float32, in_int8=True)
+        return loaded.info.dtype
+
+    assert load() == "int8"
+
+    def overflowing(quantized: torch.Tensor, *_: object) -> torch.Tensor:
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(torch.ops.onednn, "qlinear_pointwise", overflowing)
+    assert load() == "float32"
+
+
+@pytest.fixture
+async def int8_engine(tiny_model: Path) -> AsyncIterator[Engine]:
+    running = Engine(replace(engine_config(tiny_model), dtype="int8"))
+    yield running
+    await running.close()
+
+
+async def test_an_engine_answers_in_int8(int8_engine: Engine) -> None:
+    params = SamplingParams(max_tokens=20, temperature=0.0, ignore_eos=True)
+    request = GenerateRequest("r", "tiny", tuple(range(5, 60)), params)
+    updates = [update async for update in int8_engine.generate(request)]
+    assert sum(len(u.ids) for u in updates if isinstance(u, Tokens)) == 20

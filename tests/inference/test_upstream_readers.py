@@ -1,0 +1,170 @@
+"""What other servers stream, as segments: the same for any chunking, and never an exception of ours."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference import Call, Reasoning, Segment, Text
+from inference.upstreams.anthropic_messages import AnthropicReader
+from inference.upstreams.openai_chat import OpenAIReader
+from inference.upstreams.problems import Problem, of_response
+from inference.upstreams.thinking import ThinkingSplitter
+from tests.inference.segments import joined
+from tests.upstream_server import chunk
+
+ANSWERS = [
+    ("Hello.", [Text("Hello.")]),
+    ("<think>First, <b>.</think>\n\nThen.", [Reasoning("First, <b>."), Text("Then.")]),
+    ("  <think>\nHm\n</think>", [Reasoning("Hm")]),
+    ("<thin air", [Text("<thin air")]),
+    ("<think>cut </thi", [Reasoning("cut </thi")]),
+    ("a <think>b</think>", [Text("a <think>b</think>")]),
+    ("", []),
+]
+
+
+@given(data=st.data())
+@pytest.mark.parametrize(("answer", "expected"), ANSWERS)
+def test_thoughts_are_found_for_any_chunking(
+    answer: str, expected: list[Segment], data: st.DataObject
+) -> None:
+    cuts = data.draw(st.lists(st.integers(0, len(answer)), max_size=6).map(sorted))
+    splitter = ThinkingSplitter()
+    segments: list[Segment] = []
+    for start, end in zip([0, *cuts], [*cuts, len(answer)], strict=True):
+        segments += splitter.feed(answer[start:end])
+    segments += splitter.finish()
+    assert joined(segments) == expected
+
+
+def read_openai(*chunks: Any) -> list[Segment]:
+    reader = OpenAIReader("x")
+    segments = [s for c in chunks for s in reader.read("message", json.dumps(c))]
+    return joined([*segments, *reader.finish()])
+
+
+def piece(index: int, name: str | None = None, arguments: str = "") -> dict[str, Any]:
+    function = {"arguments": arguments} | ({"name": name} if name else {})
+    return {"index": index, "function": function}
+
+
+def test_calls_in_pieces_become_whole() -> None:
+    segments = read_openai(
+        chunk(reasoning="Look. "),
+        chunk(reasoning_content="Yes."),
+        chunk(content="One moment."),
+        chunk(tool_calls=[piece(0, "add", '{"a": ')]),
+        chunk(tool_calls=[piece(0, None, "1}"), piece(1, "clock")]),
+        chunk("tool_calls"),
+    )
+    assert segments == [
+        Reasoning("Look. Yes."),
+        Text("One moment."),
+        Call("add", '{"a": 1}'),
+        Call("clock", "{}"),
+    ]
+
+
+def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
+    """Ollama and Gemini count so."""
+    segments = read_openai(
+        chunk(tool_calls=[piece(0, "f", '{"x": 1}') | {"id": "a"}]),
+        chunk(tool_calls=[piece(0, "g", "{") | {"id": "b"}]),
+        chunk(tool_calls=[piece(0, None, "}")]),
+    )
+    assert segments == [Call("f", '{"x": 1}'), Call("g", "{}")]
+
+
+def test_a_malformed_call_is_text() -> None:
+    assert read_openai(chunk(tool_calls=[piece(0, "f", '{"a": NaN}')])) == [Text('f({"a": NaN})')]
+    assert read_openai(chunk(tool_calls=[piece(0, "add", '{"a": ')])) == [Text('add({"a": )')]
+    assert read_openai(chunk(tool_calls=[piece(0, "add", "[1]")])) == [Text("add([1])")]
+
+
+def test_anthropic_counts_thinks_and_calls() -> None:
+    reader = AnthropicReader("x")
+    usage = {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2}
+    stream: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"usage": {**usage, "output_tokens": 1}}},
+        {"type": "content_block_start", "content_block": {"type": "thinking"}},
+        {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "Hm."}},
+        {"type": "content_block_delta", "delta": {"type": "signature_delta", "signature": "x"}},
+        {"type": "content_block_stop"},
+        {"type": "ping"},
+        {"type": "content_block_start", "content_block": {"type": "text"}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Wait."}},
+        {"type": "content_block_stop"},
+        {"type": "content_block_start", "content_block": {"type": "tool_use", "name": "add"}},
+        *(
+            {
+                "type": "content_block_delta",
+                "delta": {"type": "input_json_delta", "partial_json": p},
+            }
+            for p in ('{"a"', ": 1}")
+        ),
+        {"type": "content_block_stop"},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use"},
+            "usage": {"output_tokens": 31},
+        },
+        {"type": "message_stop"},
+    ]
+    segments = [s for event in stream for s in reader.read("", json.dumps(event))]
+    assert joined([*segments, *reader.finish()]) == [
+        Reasoning("Hm."),
+        Text("Wait."),
+        Call("add", '{"a": 1}'),
+    ]
+    assert reader.reason == "stop"
+    assert (reader.usage.prompt_tokens, reader.usage.cached_tokens) == (14, 7)
+    assert reader.usage.completion_tokens == 31
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "kind", "is_said"),
+    [
+        (500, {"error": {"message": "boom"}}, "down", "boom"),
+        (502, "<html>", "down", "502"),
+        (429, {"error": {"message": "slow down"}}, "busy", "slow down"),
+        (401, {"error": {"message": "bad key sk-1234"}}, "refused", "key"),
+        (404, {"error": "model 'x' not found"}, "refused", "not found"),
+        (400, {"error": {"message": "no", "param": "top_k"}}, "refused", "no"),
+    ],
+)
+def test_statuses_are_told_apart(code: int, body: Any, kind: str, is_said: str) -> None:
+    problem = of_response("x.example", code, None, json.dumps(body).encode())
+    assert problem.kind == kind
+    assert is_said in problem.failed.message
+    assert "sk-1234" not in problem.failed.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "context_length_exceeded", "message": "too long"},
+        {"message": "This model's maximum context length is 8192 tokens."},
+        {"message": "prompt is too long: 9 tokens > 8 maximum"},
+        {
+            "message": "the request exceeds the available context size",
+            "type": "exceed_context_size",
+        },
+    ],
+)
+def test_an_overflow_is_known_by_its_words(error: dict[str, str]) -> None:
+    problem = of_response("x", 400, None, json.dumps({"error": error}).encode())
+    assert problem.failed.code == "context_length_exceeded"
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)
+    )
+)
+def test_any_error_body_becomes_a_sentence(body: Any) -> None:
+    problem = of_response("x", 400, "soon", json.dumps(body).encode())
+    assert isinstance(problem, Problem)
+    assert problem.failed.message

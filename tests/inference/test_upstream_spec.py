@@ -1,0 +1,77 @@
+"""One line of configuration: what it means, and what is wrong with it."""
+
+import pytest
+
+from inference import is_upstream, parse_upstream
+
+KEYS = {"SOME_KEY": "sk-secret"}
+
+
+def test_a_line_says_all() -> None:
+    line = (
+        "team/large=https://a.example:8443/v1/|https://b.example/v1"
+        "?key=SOME_KEY&context=32768&continue=vllm&tools=off&timeout=30#org/large-model"
+    )
+    spec = parse_upstream(line, KEYS.get)
+    assert spec.name == "team/large"
+    assert spec.protocol == "openai"
+    assert spec.model == "org/large-model"
+    assert spec.urls == ("https://a.example:8443/v1", "https://b.example/v1")
+    assert spec.api_key == "sk-secret"
+    assert spec.context_tokens == 32768
+    assert spec.continues == "vllm"
+    assert not spec.has_tools
+    assert spec.timeout_s == 30
+    assert spec.hosts == "a.example:8443, b.example"
+
+
+def test_a_short_line_is_enough() -> None:
+    spec = parse_upstream("llama=http://localhost:11434/v1", KEYS.get)
+    assert (spec.model, spec.urls) == ("llama", ("http://localhost:11434/v1",))
+    assert (spec.api_key, spec.context_tokens, spec.continues) == ("", None, "")
+    claude = parse_upstream("c=anthropic+https://api.example?key=SOME_KEY#claude", KEYS.get)
+    assert (claude.protocol, claude.urls) == ("anthropic", ("https://api.example",))
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("a=http://x", True),
+        ("a=HTTPS://x", True),
+        ("a=anthropic+https://x", True),
+        ("org/model", False),
+        ("a=/models/http", False),
+        ("~/models/a", False),
+    ],
+)
+def test_servers_are_told_from_directories(line: str, is_one: bool) -> None:
+    assert is_upstream(line) is is_one
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("a=http://x?speed=9", "speed"),
+        ("a=http://x?context=many", "context"),
+        ("a=http://x?context=0", "context"),
+        ("a=http://x?continue=maybe", "continue"),
+        ("a=http://x?timeout=0", "timeout"),
+        ("a=http://x?key=EMPTY", "EMPTY"),
+        ("a=http://x?key=sk-live-1", "name of a variable"),
+        ("a=http://x?key=K|http://y", "last address"),
+        ("a=http://x?tools=false", "tools"),
+        ("a=http://x|anthropic+http://y", "protocols"),
+        ("a=http://", "address"),
+        ("a=http://x:99999/", "address"),
+        ("a=http://user:hunter2@x/", "keys"),
+    ],
+)
+def test_nonsense_is_named(line: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word) as caught:
+        parse_upstream(line, KEYS.get)
+    assert "hunter2" not in str(caught.value)
+    assert "sk-live-1" not in str(caught.value)
+
+
+def test_a_key_is_in_no_repr() -> None:
+    assert "sk-secret" not in repr(parse_upstream("a=http://x?key=SOME_KEY", KEYS.get))

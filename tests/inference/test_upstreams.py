@@ -1,0 +1,359 @@
+"""Models on other servers: asked, asked again elsewhere, stopped; nothing is said twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference import (
+    Asked,
+    Call,
+    ChatRequest,
+    Failed,
+    Finished,
+    GenerateRequest,
+    Reasoning,
+    Said,
+    SamplingParams,
+    Text,
+    UnknownModel,
+    parse_upstream,
+)
+from inference.upstreams import replicas
+from tests.inference.far import Far, spec_of, text_of
+from tests.upstream_server import UpstreamServer, chunk, events, status, texts
+
+HELLO = events(*texts("Hel", "lo."))
+
+
+@pytest.fixture
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer([HELLO]) as server:
+        yield server
+
+
+@pytest.fixture
+def other() -> Iterator[UpstreamServer]:
+    with UpstreamServer([HELLO]) as server:
+        yield server
+
+
+@pytest.fixture
+async def far(server: UpstreamServer, tmp_path: Path) -> AsyncIterator[Far]:
+    far = Far(spec_of(server), tmp_path)
+    yield far
+    await far.engine.close()
+
+
+@pytest.fixture
+async def pair(server: UpstreamServer, other: UpstreamServer, tmp_path: Path) -> AsyncIterator[Far]:
+    far = Far(spec_of(server, other), tmp_path)
+    yield far
+    await far.engine.close()
+
+
+async def test_an_answer_comes_in_pieces_with_its_counts(server: UpstreamServer, far: Far) -> None:
+    updates = await far.ask(options={"temperature": 0.5, "max_tokens": 9})
+    assert updates[:3] == [Asked(server.host), Said((Text("Hel"),)), Said((Text("lo."),))]
+    end = updates[-1]
+    assert isinstance(end, Finished)
+    assert end.reason == "stop"
+    assert (end.usage.prompt_tokens, end.usage.cached_tokens) == (11, 4)
+    assert end.usage.completion_tokens == 2
+    assert end.timings.ttft_ms > 0
+    asked = server.asked[0]
+    assert asked.path == "/v1/chat/completions"
+    assert asked.header("authorization") == "Bearer sk-1"
+    assert asked.body["model"] == "their-model"
+    assert (asked.body["temperature"], asked.body["max_tokens"]) == (0.5, 9)
+    assert asked.body["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+async def test_thoughts_and_calls_are_told_apart(server: UpstreamServer, far: Far) -> None:
+    call = {"index": 0, "function": {"name": "clock", "arguments": "{}"}}
+    server.answers = [
+        events(chunk(content="<think>Hm.</think>"), chunk(tool_calls=[call]), chunk("tool_calls"))
+    ]
+    updates = await far.ask()
+    segments = [s for u in updates if isinstance(u, Said) for s in u.segments]
+    assert segments == [Reasoning("Hm."), Call("clock", "{}")]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        status(500, {"error": {"message": "boom"}}),
+        status(529),
+        status(429, {"error": {"message": "wait"}}, Retry_After="0.1"),
+        events(is_cut=True),
+        events(chunk(role="assistant")),
+        events({"error": {"message": "out of memory"}}),
+    ],
+)
+async def test_before_the_first_token_another_server_is_asked(
+    server: UpstreamServer, other: UpstreamServer, pair: Far, broken: Any
+) -> None:
+    server.answers = [broken]
+    updates = await pair.ask()
+    assert text_of(updates) == "Hello."
+    assert isinstance(updates[-1], Finished)
+    assert (len(server.asked), len(other.asked)) == (1, 1)
+
+
+async def test_one_server_is_asked_again(server: UpstreamServer, far: Far) -> None:
+    server.answers = [status(503), HELLO]
+    assert text_of(await far.ask()) == "Hello."
+
+
+async def test_what_was_said_is_not_said_again(server: UpstreamServer, far: Far) -> None:
+    server.answers = [events(chunk(content="Half of"), is_cut=True), HELLO]
+    updates = await far.ask()
+    assert text_of(updates) == "Half of"
+    assert isinstance(updates[-1], Failed)
+    assert updates[-1].code == "upstream_unavailable"
+    assert len(server.asked) == 1
+
+
+async def test_a_server_that_can_goes_on_behind_what_was_said(
+    server: UpstreamServer, other: UpstreamServer, tmp_path: Path
+) -> None:
+    far = Far(spec_of(server, other, options="&continue=vllm"), tmp_path)
+    server.answers = [events(chunk(content="Half of"), is_cut=True)]
+    other.answers = [events(*texts(" it is", " here."))]
+    try:
+        assert text_of(await far.ask()) == "Half of it is here."
+    finally:
+        await far.engine.close()
+    body = other.asked[0].body
+    assert body["messages"][-1] == {"role": "assistant", "content": "Half of"}
+    assert body["continue_final_message"]
+    assert not body["add_generation_prompt"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "param"),
+    [
+        (status(400, {"error": {"message": "no", "param": "top_k"}}), "invalid_parameter", "top_k"),
+        (status(401, {"error": {"message": "Incorrect key sk-1"}}), "upstream_error", None),
+        (status(404, {"error": {"message": "no model"}}), "upstream_error", None),
+        (
+            status(400, {"error": {"code": "context_length_exceeded", "message": "9 of 8"}}),
+            "context_length_exceeded",
+            None,
+        ),
+        (events("[not json"), "upstream_error", None),
+        (events({"choices": "none"}), "upstream_error", None),
+        (events(chunk("stop")), "upstream_error", None),
+        (status(301, None, Location="http://elsewhere.example/"), "upstream_error", None),
+    ],
+)
+async def test_a_refusal_is_told_and_not_asked_again(
+    server: UpstreamServer, far: Far, answer: Any, code: str, param: str | None
+) -> None:
+    server.answers = [answer]
+    updates = await far.ask()
+    end = updates[-1]
+    assert isinstance(end, Failed)
+    assert (end.code, end.param) == (code, param)
+    assert "sk-1" not in end.message
+    assert len(server.asked) == 1
+    assert far.engine.state("far").state == "ready", "it answers"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "[" * 100_000,
+        '{"choices": [{"delta": {"tool_calls": [{"index": 1e999, "function": 5}]}}]}',
+        {"choices": [5]},
+        {"error": {"message": {"deep": ["sk-1"]}}},
+        {"usage": "many", "choices": None},
+        chunk(tool_calls=[{"index": 0, "function": {"name": "f", "arguments": '{"a":' * 5000}}]),
+    ],
+)
+async def test_whatever_a_server_says_there_is_an_end(
+    server: UpstreamServer, far: Far, event: Any
+) -> None:
+    server.answers = [events(event, chunk("stop"))]
+    end = (await asyncio.wait_for(far.ask(), 20))[-1]
+    assert isinstance(end, Finished | Failed)
+    assert "sk-1" not in str(end)
+
+
+async def test_an_error_page_of_any_depth_is_an_error(server: UpstreamServer, far: Far) -> None:
+    deep: list[Any] = []
+    for _ in range(400):
+        deep = [deep]
+    server.answers = [status(400, deep)]
+    assert isinstance((await asyncio.wait_for(far.ask(), 20))[-1], Failed)
+
+
+async def test_a_stop_before_anything_was_done_is_told(server: UpstreamServer, far: Far) -> None:
+    updates = far.engine.chat(ChatRequest("r1", "far", ({"role": "user", "content": "Hi"},)))
+    first = asyncio.ensure_future(anext(updates))
+    await asyncio.sleep(0)  # the request is there, its task has not run
+    far.engine.abort("far", "r1")
+    end = await asyncio.wait_for(first, 5)
+    assert isinstance(end, Finished)
+    assert end.reason == "abort"
+    await updates.aclose()
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        events(chunk(content="All."), chunk("stop"), is_cut=True),
+        events(chunk(content="All."), chunk("stop"), "[DONE]", hangs_s=20),
+        events(chunk(content="All."), "[DONE]"),
+    ],
+)
+async def test_an_answer_that_is_whole_is_not_asked_for_again(
+    server: UpstreamServer, tmp_path: Path, stream: Any
+) -> None:
+    far = Far(spec_of(server, options="&continue=prefix"), tmp_path)
+    server.answers = [stream, HELLO]
+    try:
+        updates = await asyncio.wait_for(far.ask(), 10)
+    finally:
+        await far.engine.close()
+    assert text_of(updates) == "All."
+    assert isinstance(updates[-1], Finished)
+
+
+async def test_white_space_is_not_said_twice(
+    server: UpstreamServer, other: UpstreamServer, tmp_path: Path
+) -> None:
+    """A protocol that takes none at the end of what is to go on makes the server begin with it."""
+    far = Far(spec_of(server, other, options="&continue=prefix"), tmp_path)
+    server.answers = [events(chunk(content="One \n\n"), is_cut=True)]
+    other.answers = [events(*texts(" \n", "\nTwo", " three"))]
+    try:
+        assert text_of(await far.ask()) == "One \n\nTwo three"
+    finally:
+        await far.engine.close()
+
+
+def test_many_failures_at_once_are_one_rest() -> None:
+    """Of thirteen answers that one crash broke off, ten tell nothing new."""
+    servers = replicas.Replicas(("http://x",))
+    for _ in range(13):
+        servers.all[0].failed()
+    assert servers.all[0].num_failures == replicas.MAX_FAILURES
+    assert 0 < servers.rest_s <= replicas.FIRST_REST_S
+
+
+async def test_a_server_that_speaks_again_is_back_at_once(server: UpstreamServer, far: Far) -> None:
+    replica = far.engine._upstream("far").replicas.all[0]
+    replica.num_failures = 3  # and its rest is over
+    server.answers = [events(*texts(*["word "] * 100), pause_s=0.02), HELLO]
+    long_one = asyncio.create_task(far.ask())
+    while replica.num_failures:  # noqa: ASYNC110  until its first word
+        await asyncio.sleep(0.01)
+    assert text_of(await far.ask()) == "Hello."
+    await long_one
+
+
+async def test_a_silent_server_is_left(
+    server: UpstreamServer, other: UpstreamServer, tmp_path: Path
+) -> None:
+    far = Far(spec_of(server, other, options="&timeout=1"), tmp_path)
+    server.answers = [events(hangs_s=20)]
+    try:
+        assert text_of(await far.ask()) == "Hello."
+    finally:
+        await far.engine.close()
+
+
+async def test_servers_that_fail_rest_and_come_back(
+    server: UpstreamServer, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replicas, "FIRST_REST_S", 30.0)
+    server.answers = [status(500)]
+    end = (await far.ask())[-1]
+    assert isinstance(end, Failed)
+    assert len(server.asked) == replicas.MAX_FAILURES
+    assert far.engine.state("far").state == "failed"
+    end = (await far.ask())[-1]
+    assert isinstance(end, Failed)
+    assert end.code == "upstream_unavailable"
+    assert end.retry_after_s is not None
+    assert 0 < end.retry_after_s <= 30
+    assert len(server.asked) == replicas.MAX_FAILURES, "it was left alone"
+    server.answers = [HELLO]
+    far.engine.load("far")
+    assert text_of(await far.ask()) == "Hello."
+    assert far.engine.state("far").state == "ready"
+
+
+async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    spec = parse_upstream("far=http://127.0.0.1:9/v1", lambda _: None)
+    far = Far(spec, tmp_path)
+    try:
+        end = (await far.ask())[-1]
+    finally:
+        await far.engine.close()
+    assert isinstance(end, Failed)
+    assert end.code == "upstream_unavailable"
+    assert "127.0.0.1:9" in end.message
+
+
+async def test_the_least_busy_server_is_asked(
+    server: UpstreamServer, other: UpstreamServer, pair: Far
+) -> None:
+    slow = events(*texts(*["."] * 10), pause_s=0.05)
+    server.answers, other.answers = [slow], [slow]
+    await asyncio.gather(*(pair.ask() for _ in range(8)))
+    assert (len(server.asked), len(other.asked)) == (4, 4)
+
+
+async def test_a_stop_hangs_up_and_is_told(server: UpstreamServer, far: Far) -> None:
+    server.answers = [events(*texts(*["word "] * 400), pause_s=0.02)]
+    request = ChatRequest("r1", "far", ({"role": "user", "content": "Hi"},))
+    said = 0
+    async with aclosing(far.engine.chat(request)) as updates:
+        async for update in updates:
+            said += isinstance(update, Said)
+            if said == 3:
+                far.engine.abort("far", "r1")
+    assert isinstance(update, Finished)
+    assert update.reason == "abort"
+    assert 0 < update.timings.stop_ms < 1000
+    assert said < 50
+
+
+async def test_leaving_the_iterator_hangs_up(server: UpstreamServer, far: Far) -> None:
+    server.answers = [events(*texts(*["word "] * 400), pause_s=0.02)]
+    request = ChatRequest("r1", "far", ({"role": "user", "content": "Hi"},))
+    async with aclosing(far.engine.chat(request)) as updates:
+        async for update in updates:
+            if isinstance(update, Said):
+                break
+    replica = far.engine._upstream("far").replicas.all[0]
+    assert replica.num_running == 0
+
+
+async def test_closing_the_engine_ends_what_runs(server: UpstreamServer, far: Far) -> None:
+    server.answers = [events(hangs_s=20)]
+    asking = asyncio.create_task(far.ask())
+    while not server.asked:  # noqa: ASYNC110  the server lives in another thread
+        await asyncio.sleep(0.01)
+    await far.engine.close()
+    end = (await asking)[-1]
+    assert isinstance(end, Failed)
+    assert end.code == "engine_closed"
+
+
+async def test_models_know_their_own_door(far: Far) -> None:
+    assert far.engine.is_upstream("far")
+    assert not far.engine.is_upstream("vitrine-small")
+    with pytest.raises(UnknownModel):
+        far.engine.generate(GenerateRequest("r", "far", (1,), SamplingParams(1)))
+    with pytest.raises(UnknownModel):
+        far.engine.chat(ChatRequest("r", "vitrine-small", ()))
+
+
+async def test_workers_are_told_no_keys(far: Far) -> None:
+    assert far.engine._host("vitrine-small").config.upstreams == ()

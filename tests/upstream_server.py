@@ -1,0 +1,128 @@
+"""Another company's server, as far as Vitrine sees of it: says over HTTP what a test has written."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class Asked:
+    """One request that came."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    def header(self, name: str) -> str:
+        return {key.lower(): value for key, value in self.headers.items()}[name]
+
+
+@dataclass
+class UpstreamServer:
+    """`answers` are given in order, the last one for ever; `asked` are the requests so far."""
+
+    answers: list[Answer] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._server.server_port}"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = json.loads(self.rfile.read(length))
+                with upstream._lock:
+                    upstream.asked.append(Asked(self.path, dict(self.headers.items()), body))
+                    answers = upstream.answers
+                    answer = answers.pop(0) if len(answers) > 1 else answers[0]
+                try:
+                    answer(self)
+                except OSError:
+                    self.close_connection = True  # the client has hung up
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        return Handler
+
+
+def status(code: int, body: Any = None, **headers: str) -> Answer:
+    """An HTTP error."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        data = json.dumps(body).encode() if body is not None else b""
+        handler.send_response(code)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return answer
+
+
+def events(*data: Any, pause_s: float = 0.0, is_cut: bool = False, hangs_s: float = 0.0) -> Answer:
+    """A stream of server-sent events; texts as they are, all else as JSON.
+
+    `is_cut`: the connection ends without a word. `hangs_s`: silence at the end.
+    """
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.end_headers()
+        for value in data:
+            text = value if isinstance(value, str) else json.dumps(value)
+            handler.wfile.write(f"data: {text}\n\n".encode())
+            handler.wfile.flush()
+            time.sleep(pause_s)
+        time.sleep(hangs_s)
+        handler.close_connection = True
+        if is_cut:
+            handler.connection.shutdown(2)
+
+    return answer
+
+
+def chunk(reason: str | None = None, **delta: Any) -> dict[str, Any]:
+    """A chunk of a chat completion."""
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def texts(*pieces: str, reason: str = "stop") -> list[Any]:
+    """A whole answer of OpenAI's protocol: its pieces, its end and what it took."""
+    usage = {
+        "prompt_tokens": 11,
+        "completion_tokens": len(pieces),
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+    content: Iterable[Any] = (chunk(content=piece) for piece in pieces)
+    return [*content, chunk(reason), {"choices": [], "usage": usage}, "[DONE]"]
