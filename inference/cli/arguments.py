@@ -1,0 +1,133 @@
+"""The command line: what can be said, and the engine that it asks for."""
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from inference.catalog import BUILTIN, discover
+from inference.cli.shapes import SHAPES
+from inference.config import DTYPES, EngineConfig, default_num_threads
+from inference.errors import RequestError
+from inference.upstreams.spec import is_upstream
+
+LEAST_TOKENS = 16
+"""To decode: fewer are written before all of many prompts are read."""
+_DATA_DIR = Path(__file__).resolve().parents[2] / "var"
+_MODEL_HELP = "a model's name (see `models`) or a directory; the built-in one by default"
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    """The arguments of a command; `run` is its function. Leaves with 2 where they are wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m inference", description="The inference engine in a terminal."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_chat(commands.add_parser("chat", help="talk to a model; a question may come by a pipe"))
+    _add_bench(commands.add_parser("bench", help="measure how fast a model is on this machine"))
+    _add_models(commands.add_parser("models", help="list the models of this machine"))
+    return parser.parse_args(words)
+
+
+def _add_chat(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", default="", metavar="MODEL", help=_MODEL_HELP)
+    parser.add_argument("--system", default="", metavar="TEXT", help="what the model is told first")
+    parser.add_argument("--temperature", type=float, metavar="T", help="0: always the likeliest")
+    parser.add_argument("--top-p", type=float, metavar="P")
+    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="of an answer")
+    parser.add_argument("--seed", type=int, help="the same seed draws the same answer")
+    parser.add_argument("--stats", action="store_true", help="a line of figures after each answer")
+    _add_engine(parser)
+    parser.set_defaults(run=_command("chat"))
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("model", nargs="?", default="", metavar="MODEL", help=_MODEL_HELP)
+    what.add_argument("--random", choices=SHAPES, help="random weights of a shape instead")
+    parser.add_argument("--rounds", type=_positive, default=3, help="medians are of so many")
+    parser.add_argument("--tokens", type=_enough, default=64, help="to decode per stream")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, too")
+    _add_engine(parser)
+    parser.set_defaults(run=_command("bench"))
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    _add_engine(parser)
+    parser.set_defaults(run=_command("models"))
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    """How the engine runs: the variables of the web application are the defaults here as well."""
+    environment = os.environ.get
+    models_dir = Path(environment("DATA_DIR") or _DATA_DIR) / "models"
+    parser.add_argument("--models-dir", type=Path, default=models_dir, help="of pulled models")
+    parser.add_argument(
+        "--threads",
+        type=_positive,
+        default=environment("VITRINE_THREADS") or str(default_num_threads()),
+        help="of torch; all cores but one by default",
+    )
+    parser.add_argument(
+        "--dtype", type=_dtype, default=environment("VITRINE_DTYPE") or "auto", help=str(DTYPES)
+    )
+    parser.add_argument("--verbose", action="store_true", help="show the engine's warnings")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least 1")
+    return int(text)
+
+
+def _enough(text: str) -> int:
+    if not text.isdecimal() or int(text) < LEAST_TOKENS:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least {LEAST_TOKENS}")
+    return int(text)
+
+
+def _dtype(text: str) -> str:
+    if text not in DTYPES:
+        raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(DTYPES)}")
+    return text
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    """The function `run` of a command's module, imported when it is called."""
+
+    def run(arguments: argparse.Namespace) -> int:
+        from importlib import import_module
+
+        return int(import_module(f"inference.cli.{name}").run(arguments))
+
+    return run
+
+
+def engine_config(arguments: argparse.Namespace, model: str = "", **settings: Any) -> EngineConfig:
+    """The engine that the arguments ask for; `model` (or the built-in one) is its default model.
+
+    A name of the catalogue wins over a directory of the same name. Raises RequestError for what is
+    neither. Models on other servers are left out: they have no engine.
+    """
+    entries = [entry.strip() for entry in os.environ.get("VITRINE_MODELS", "").split(",")]
+    extra_models = tuple(entry for entry in entries if entry and not is_upstream(entry))
+    base = EngineConfig(arguments.models_dir, extra_models)
+    if model and model not in discover(base):
+        path = Path(model).expanduser()
+        if not path.is_dir():
+            raise RequestError(
+                f"There is no model '{model}': it is no directory, and none of those that"
+                " `python -m inference models` lists."
+            )
+        # By its whole path, so that no model of the catalogue has the same name.
+        model = str(path.resolve()).replace("=", "-")
+        extra_models = (*extra_models, f"{model}={path.resolve()}")
+    return EngineConfig(
+        models_dir=arguments.models_dir,
+        extra_models=extra_models,
+        default_model=model or BUILTIN,
+        num_threads=arguments.threads,
+        dtype=arguments.dtype,
+        **settings,
+    )
