@@ -15,8 +15,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
 from inference.kv_cache import SlabKV
+from inference.native import attention as native
 
 NAME = "vitrine"
+_FEW_TOKENS = 8  # of a sequence; for more, torch's attention reads the keys once for all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +70,27 @@ def attention(
     layer = _layer_of(module, key, context)
     num_rows = query.shape[0]
     query, key, value = (_packed(tensor) for tensor in (query, key, value))
-    outputs = []
+    heads, num_tokens = query.shape[:2]
+    out = query.new_empty(num_tokens, heads, value.shape[-1])
+    is_plain = not softcap and s_aux is None and native.can_attend(query, key, value)
+    slabs: list[native.SlabSpan] = []
     begin = 0
     for span in context.spans:
         packed = slice(begin, begin + span.num_tokens)
+        new = (key[:, packed], value[:, packed])
+        if is_plain and span.num_tokens <= _FEW_TOKENS:
+            pair = context.kv.with_room(layer, span.sequence_id, span.start, *new)
+            slabs.append((*pair, span.start, span.num_tokens, begin))
+        else:
+            keys, values = context.kv.extend(layer, span.sequence_id, span.start, *new)
+            attended = _attend(
+                query[:, packed], keys, values, scaling, sliding_window, softcap, s_aux
+            )
+            out[packed] = attended.transpose(0, 1)
         begin += span.num_tokens
-        keys, values = context.kv.extend(
-            layer, span.sequence_id, span.start, key[:, packed], value[:, packed]
-        )
-        outputs.append(
-            _attend(query[:, packed], keys, values, scaling, sliding_window, softcap, s_aux)
-        )
-    output = (
-        torch.cat(outputs, dim=1).transpose(0, 1).contiguous()
-    )  # (all tokens, heads, value_dim)
-    return output.view(num_rows, -1, *output.shape[1:]), None
+    if slabs:
+        native.attend(query, key, value, slabs, out, scaling=scaling, sliding_window=sliding_window)
+    return out.view(num_rows, -1, heads, value.shape[-1]), None
 
 
 def _layer_of(module: nn.Module, key: Tensor, context: StepContext) -> int:

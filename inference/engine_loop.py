@@ -31,6 +31,7 @@ from inference.messages import (
     Update,
 )
 from inference.model_runner import ModelRunner, StepResult
+from inference.native.rows import largest as most_likely
 from inference.sampler import sample
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
@@ -217,7 +218,8 @@ class EngineLoop:
         positions = [len(s.token_ids) + i for s, i in rows]
         ids = sample(drawn_from, [s.request.params for s in owners], positions)
         rated = self._rated(owners, ids, logits)
-        drawn = zip(ids, rated, logits.isnan().any(-1).tolist(), strict=True)
+        is_broken = most_likely(logits)[0].isnan()
+        drawn = zip(ids, rated, is_broken.tolist(), strict=True)
         for sequence in result.due:
             own = [next(drawn) for _ in range(1 + len(sequence.draft))]
             if problem := problems.get(sequence.id):

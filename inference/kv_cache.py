@@ -166,14 +166,21 @@ class SlabKV:
         the views are (kv_heads, start + new_tokens, dim). Needs an earlier `reserve`.
         """
         end = start + keys.shape[1]
-        slab = self._running[sequence_id]
-        pair = slab.layers.get(layer)
-        if pair is None or pair[0].shape[1] < end:
-            pair = self._grown(pair, slab.num_tokens, start, keys, values)
-            slab.layers[layer] = pair
+        pair = self.with_room(layer, sequence_id, start, keys, values)
         pair[0][:, start:end] = keys
         pair[1][:, start:end] = values
         return pair[0][:, :end], pair[1][:, :end]
+
+    def with_room(
+        self, layer: int, sequence_id: str, start: int, keys: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The whole slab, (kv_heads, room, dim), with room for these behind `start`; writes nothing."""
+        slab = self._running[sequence_id]
+        pair = slab.layers.get(layer)
+        if pair is None or pair[0].shape[1] < start + keys.shape[1]:
+            pair = self._grown(pair, slab.num_tokens, start, keys, values)
+            slab.layers[layer] = pair
+        return pair
 
     def bytes_per_token(self, sequence_id: str) -> int:
         """What each token of a sequence takes, over all layers that have written so far."""

@@ -18,6 +18,8 @@ from inference.context_window import max_context_tokens
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
+from inference.fusing import fuse
+from inference.int8_linear import Int8Linear
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
 from inference.selftest import check_architecture
@@ -67,6 +69,7 @@ def load_model(
     dtype_name = str(dtype).removeprefix("torch.")
     if in_int8 and _quantize(name, model, progress):
         dtype_name = "int8"
+    fuse(model)
     info = ModelInfo(
         name=name,
         revision=weights.revision,
@@ -83,7 +86,7 @@ def load_model(
 
 
 def _quantize(name: str, model: nn.Module, progress: Progress) -> bool:
-    if not int8.is_sound():
+    if int8.sound_kind() is None:
         logger.warning("%s stays as it is: its int8 products would be wrong here", name)
         return False
     progress("quantizing", 0.88)
@@ -93,8 +96,8 @@ def _quantize(name: str, model: nn.Module, progress: Progress) -> bool:
 
 def _weights_bytes(model: nn.Module) -> int:
     """What a model takes in memory; shared weights count once."""
-    packed = [m.packed for m in model.modules() if isinstance(m, int8.Int8Linear)]
-    return sum(t.nbytes for t in (*model.parameters(), *model.buffers(), *packed))
+    packed = sum(m.num_bytes for m in model.modules() if isinstance(m, Int8Linear))
+    return packed + sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
 
 
 def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:

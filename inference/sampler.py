@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from inference.messages import SamplingParams
+from inference.native.rows import largest as most_likely
 
 _MASK = 0xFFFFFFFF
 NUM_CANDIDATES = 256  # enough for every usual top_k and top_p; a row that needs more gets all
@@ -24,7 +25,7 @@ def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -
     logits: (rows, vocab), any float type; `positions[i]` is the absolute position of the token
     that row i draws. Greedy rows cost an argmax only.
     """
-    greedy = logits.argmax(-1).tolist()
+    greedy = most_likely(logits)[1].tolist()
     drawn = [i for i, p in enumerate(params) if p.temperature > 0]
     if drawn:
         ids = _draw(

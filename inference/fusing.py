@@ -1,0 +1,155 @@
+"""Puts our kernels in the place of a loaded model's small operations, where they compute the same.
+
+Norms, RoPE and gated activations are many passes over few values in torch: a third of a step of sixteen
+sequences. Names say where to look; whether a kernel fits is found out by computing.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import silu
+
+from inference.int8 import Follower, Lead
+from inference.int8_linear import Int8Linear
+from inference.native import rows
+from inference.native.kernels import TYPES, kernels
+
+_MAX_ERROR = 1e-5  # relative, in float32
+_MAX_INT8_ERROR = 1e-2  # of 8-bit layers, whose steps a rounding may move
+_ROPE = "apply_rotary_pos_emb"
+_Rope = Callable[..., tuple[Tensor, Tensor]]
+_Rows = Callable[[Tensor], Tensor]
+
+
+@torch.inference_mode()
+def fuse(model: nn.Module) -> int:
+    """Fuse what can be; returns how many places were changed. Without kernels, none."""
+    if kernels() is None:
+        return 0
+    count = 0
+    for module in model.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            count += _fuse_norm(module)
+        elif isinstance(getattr(module, "gate_proj", None), Lead):
+            count += _fuse_gated(module)
+    for name in {type(module).__module__ for module in model.modules()}:
+        if name.startswith("transformers.models."):
+            count += _fuse_rope(sys.modules[name])
+    return count
+
+
+def _fuse_norm(module: nn.Module) -> bool:
+    weight = getattr(module, "weight", None)
+    epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
+    if not isinstance(weight, nn.Parameter) or weight.dim() != 1 or not isinstance(epsilon, float):
+        return False
+    original: _Rows = module.forward
+
+    def norm(x: Tensor) -> Tensor:
+        if x.dtype != weight.dtype:
+            return original(x)
+        return rows.rms_norm(x, weight, epsilon)
+
+    def exactly(x: Tensor) -> Tensor:
+        return rows.rms_norm(x, weight.float(), epsilon)
+
+    x = _random(5, len(weight))
+    if weight.dtype not in TYPES or not _is_same(original, exactly, x):
+        return False
+    module.forward = norm
+    return True
+
+
+def _fuse_gated(module: nn.Module) -> bool:
+    """down(silu(gate) * up), where gate and up are one product already."""
+    lead, up, down = (getattr(module, f"{n}_proj", None) for n in ("gate", "up", "down"))
+    if not (isinstance(lead, Lead) and isinstance(up, Follower) and isinstance(down, Int8Linear)):
+        return False
+    activation = getattr(module, "act_fn", None)
+    if len(lead.sizes) != 2 or not activation or not _is_same(activation, silu, _random(5, 64)):
+        return False
+    original: _Rows = module.forward
+
+    def gated(x: Tensor) -> Tensor:
+        if x.dtype not in TYPES:
+            return original(x)
+        result: Tensor = down(rows.silu_mul(lead.joined(x)))
+        return result
+
+    if not _is_same(original, gated, _random(5, lead.in_features), _MAX_INT8_ERROR):
+        return False
+    module.forward = gated
+    return True
+
+
+def _fuse_rope(modeling: ModuleType) -> bool:
+    """The function is of a whole file of models, and what does not fit goes to the original."""
+    original: _Rope | None = getattr(modeling, _ROPE, None)
+    if original is None or hasattr(original, "is_fused"):
+        return False
+    fused = _fused_rope(original)
+    query, key = _random(1, 4, 3, 32), _random(1, 2, 3, 32, seed=1)
+    angles = _random(1, 3, 32, seed=2), _random(1, 3, 32, seed=3)
+    try:
+        pairs = zip(original(query, key, *angles), fused(query, key, *angles), strict=True)
+        if not all(_error(found, expected) <= _MAX_ERROR for expected, found in pairs):
+            return False
+    except Exception:  # of a function that wants something else
+        return False
+    setattr(modeling, _ROPE, fused)
+    return True
+
+
+def _fused_rope(original: _Rope) -> _Rope:
+    @wraps(original)
+    def rope(
+        q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: object, **kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        if args or kwargs or not _can_rotate(q, k, cos, sin):
+            return original(q, k, cos, sin, *args, **kwargs)
+        cos, sin = cos.contiguous(), sin.contiguous()
+        return rows.rotate(q, cos, sin), rows.rotate(k, cos, sin)
+
+    rope.is_fused = True  # type: ignore[attr-defined]
+    return rope
+
+
+def _can_rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> bool:
+    shape = (1, q.shape[-2], q.shape[-1])
+    return (
+        q.dtype in TYPES
+        and q.dtype == k.dtype == cos.dtype == sin.dtype
+        and q.dim() == k.dim() == 4
+        and q.shape[0] == k.shape[0] == 1
+        and q.shape[2:] == k.shape[2:]
+        and cos.shape == sin.shape == shape
+        and q.stride(-1) == k.stride(-1) == 1
+        and q.shape[-1] % 2 == 0
+    )
+
+
+def _is_same(
+    original: _Rows,
+    fused: _Rows,
+    x: Tensor,
+    max_error: float = _MAX_ERROR,
+) -> bool:
+    try:
+        return _error(fused(x), original(x)) <= max_error
+    except Exception:  # of a module that wants something else than its name says
+        return False
+
+
+def _error(found: Tensor, expected: Tensor) -> float:
+    if found.shape != expected.shape:
+        return float("inf")
+    error = (found - expected).norm() / expected.norm().clamp_min(1e-30)
+    return float(error.nan_to_num(torch.inf))
+
+
+def _random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))

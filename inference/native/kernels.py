@@ -1,0 +1,93 @@
+"""The compiled kernels as Python calls them: by addresses, one call at a time."""
+
+import ctypes
+import logging
+from ctypes import CDLL, Structure, c_float, c_int, c_int64, c_void_p
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from inference.native.build import built_library
+
+logger = logging.getLogger(__name__)
+TYPES = {torch.float32: 0, torch.bfloat16: 1}  # as in simd.h
+
+
+class Weight(Structure):
+    """`Weight` of linear.c."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("tiles", "scales", "shifts", "bias")),
+        *((name, c_int64) for name in ("num_outputs", "num_inputs", "padded_inputs")),
+    ]
+
+
+class Attention(Structure):
+    """`Attention` of attention.c."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("query", "key", "value", "out")),
+        *(
+            (f"{name}_{axis}", c_int64)
+            for name in ("query", "key", "value")
+            for axis in ("head", "token")
+        ),
+        *((name, c_int64) for name in ("num_heads", "num_kv_heads", "dim", "value_dim", "window")),
+        ("scale", c_float),
+        ("type", c_int),
+    ]
+
+
+_SIGNATURES = {
+    "attend": (c_void_p, c_void_p, c_int64, c_int),
+    "rms_norm": (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_float, c_int, c_int),
+    "silu_mul": (c_void_p, c_void_p, c_int64, c_int64, c_int, c_int),
+    "rotate": (
+        *(c_void_p, c_int64, c_int64, c_void_p, c_void_p),
+        *(c_void_p, c_int64, c_int64, c_int64, c_int, c_int),
+    ),
+    "largest": (c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
+    "begin": (c_int,),
+    "pack": (c_void_p, c_void_p),
+    "linear": (*(c_void_p, c_void_p, c_int64, c_int64, c_int), *(c_void_p, c_int, c_int)),
+}
+
+
+@cache
+def kernels() -> CDLL | None:
+    """The library, ready for use; None where it cannot be built or does not run."""
+    path = built_library()
+    if path is None:
+        return None
+    try:
+        ctypes.CDLL(
+            _openmp(), mode=ctypes.RTLD_GLOBAL
+        )  # its symbols are to be found by our library
+        library = CDLL(str(path))
+    except OSError as error:
+        logger.info("our kernels do not run here: %s", error)
+        return None
+    for name, types in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.argtypes = types
+    library.begin(1)
+    return library
+
+
+def _openmp() -> str:
+    """The OpenMP library that torch has loaded."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        path = line.split(maxsplit=5)[-1]
+        if "libgomp" in path:
+            return path
+    return "libgomp.so.1"
+
+
+def aligned_zeros(num_bytes: int) -> Tensor:
+    """int8 (num_bytes,), at the beginning of a cache line."""
+    line = 64
+    memory = torch.zeros(num_bytes + line, dtype=torch.int8)
+    begin = -memory.data_ptr() % line
+    return memory[begin : begin + num_bytes]

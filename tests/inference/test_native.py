@@ -1,0 +1,331 @@
+"""Our kernels compute what torch does, for any shape, and a row the same beside any others."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn.functional import silu
+
+from inference import int8
+from inference.attention import _causal_mask
+from inference.int8_linear import OneDnnLinear
+from inference.native import attention, build, rows
+from inference.native.kernels import kernels
+from inference.native.linear import NativeLinear
+
+DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
+
+needs_kernels = pytest.mark.skipif(
+    kernels() is None, reason="this machine has no compiler or no AVX512-VNNI"
+)
+
+
+def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def error(found: Tensor, expected: Tensor) -> float:
+    return float((found.float() - expected.float()).norm() / expected.float().norm())
+
+
+def close(dtype: torch.dtype) -> float:
+    return 1e-5 if dtype == torch.float32 else 5e-3
+
+
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def num_threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+# --- products ---------------------------------------------------------------------------------
+
+
+def whole_product(linear: nn.Linear, x: Tensor) -> Tensor:
+    """What 8 bits give, by plain arithmetic on whole numbers in float64. x: (rows, inputs)."""
+    weight, x = linear.weight.detach().double(), x.double()
+    steps, scales = weight.abs().amax(1) / 127, x.abs().amax(1, keepdim=True) / 127
+    product = ((x / scales).round() @ (weight / steps[:, None]).round().T) * scales * steps
+    return product if linear.bias is None else product + linear.bias.double()
+
+
+@needs_kernels
+@given(
+    num_rows=st.integers(1, 70),
+    num_inputs=st.integers(1, 200),
+    num_outputs=st.integers(1, 100),
+    has_bias=st.booleans(),
+    seed=st.integers(0, 999),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_product_is_that_of_the_whole_numbers(
+    num_rows: int, num_inputs: int, num_outputs: int, has_bias: bool, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    linear = nn.Linear(num_inputs, num_outputs, bias=has_bias)
+    x = random(num_rows, num_inputs, seed=seed)
+    with torch.inference_mode():
+        found = NativeLinear([linear])(x)
+        # A value that lies between two whole numbers may go to either: one step of one weight.
+        assert error(found, whole_product(linear, x)) < 2e-3 + 0.02 / num_inputs
+
+
+@needs_kernels
+@pytest.mark.parametrize("uses_amx", [0, 1], ids=["by VNNI", "by AMX if there is one"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_is_the_same_in_any_batch(
+    uses_amx: int, dtype: torch.dtype, num_threads: int
+) -> None:
+    library = kernels()
+    assert library is not None
+    layer = NativeLinear([nn.Linear(130, 50), nn.Linear(130, 37)])
+    x = random(65, 130, dtype=dtype)
+    x[3] *= 1000
+    with torch.inference_mode():
+        alone = torch.cat([layer(x[i : i + 1]) for i in range(len(x))])
+        library.begin(uses_amx)
+        try:
+            for num_rows in range(1, 66):
+                assert torch.equal(layer(x[:num_rows]), alone[:num_rows]), num_rows
+        finally:
+            library.begin(1)
+
+
+@needs_kernels
+def test_rows_may_lie_apart_and_logits_may_be_wider() -> None:
+    linear = nn.Linear(40, 20)
+    x = random(6, 100, dtype=torch.bfloat16)
+    with torch.inference_mode():
+        layer = NativeLinear([linear], torch.float32)
+        apart, turned = x[:, 30:70], x[:, 30:70].T.contiguous().T
+        assert layer(apart).dtype == torch.float32
+        assert torch.equal(layer(apart), layer(apart.contiguous()))
+        assert torch.equal(layer(turned), layer(apart))
+        assert layer(x[:0, :40]).shape == (0, 20)
+        assert layer(apart.double()).dtype == torch.float64
+
+
+@needs_kernels
+def test_what_is_no_number_stays_in_its_row() -> None:
+    layer = NativeLinear([nn.Linear(96, 50)])
+    x = random(4, 96)
+    x[1, 5], x[2, 7] = float("nan"), float("inf")
+    with torch.inference_mode():
+        found = layer(x)
+        assert found[1].isnan().all()
+        assert found[2].isnan().all()
+        assert torch.equal(found[[0, 3]], layer(x[[0, 3]]))
+        assert layer(torch.zeros(1, 96)).isfinite().all()
+
+
+def test_without_kernels_onednn_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.native.linear.kernels", lambda: None)
+    assert not int8.is_sound(NativeLinear)
+    int8.sound_kind.cache_clear()
+    try:
+        assert int8.sound_kind() is OneDnnLinear
+    finally:
+        int8.sound_kind.cache_clear()
+
+
+# --- attention --------------------------------------------------------------------------------
+
+
+def attended(query: Tensor, keys: Tensor, values: Tensor, window: int | None) -> Tensor:
+    """(heads, new, dim), (kv_heads, all, dim) -> (new, heads, value_dim), written out in float32."""
+    group = len(query) // len(keys)
+    keys, values = (t.repeat_interleave(group, 0).float() for t in (keys, values))
+    scores = query.float() @ keys.transpose(1, 2) * query.shape[-1] ** -0.5
+    mask = _causal_mask(query.shape[1], keys.shape[1], window)
+    return (scores.masked_fill(~mask, float("-inf")).softmax(-1) @ values).transpose(0, 1)
+
+
+@needs_kernels
+@given(
+    spans=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 5)), min_size=1, max_size=4),
+    kv_heads=st.integers(1, 3),
+    group=st.integers(1, 9),
+    dims=st.tuples(st.sampled_from([16, 48, 64, 128]), st.sampled_from([16, 64, 80, 128])),
+    window=st.none() | st.integers(1, 200),
+    dtype=DTYPES,
+)
+@settings(deadline=None, max_examples=60)
+def test_attention_is_that_of_torch_for_all_spans_at_once(
+    spans: list[tuple[int, int]],
+    kv_heads: int,
+    group: int,
+    dims: tuple[int, int],
+    window: int | None,
+    dtype: torch.dtype,
+) -> None:
+    num_new = sum(new for _, new in spans)
+    query = random(num_new, kv_heads * group, dims[0], dtype=dtype).transpose(0, 1)
+    key = random(num_new, kv_heads, dims[0], seed=1, dtype=dtype).transpose(0, 1)
+    value = random(num_new, kv_heads, dims[1], seed=2, dtype=dtype).transpose(0, 1)
+    table, expected, begin = [], [], 0
+    for number, (start, new) in enumerate(spans):
+        keys = random(kv_heads, start + new + number, dims[0], seed=3, dtype=dtype)
+        values = random(kv_heads, start + new + number, dims[1], seed=4, dtype=dtype)
+        table.append((keys, values, start, new, begin))
+        packed = slice(begin, begin + new)
+        before = keys[:, :start].clone()
+        all_keys = torch.cat([before, key[:, packed]], dim=1)
+        all_values = torch.cat([values[:, :start], value[:, packed]], dim=1)
+        expected.append(attended(query[:, packed], all_keys, all_values, window))
+        begin += new
+    assert attention.can_attend(query, key, value)
+    out = query.new_empty(num_new, kv_heads * group, dims[1])
+    attention.attend(query, key, value, table, out, scaling=None, sliding_window=window)
+    assert error(out, torch.cat(expected)) < close(dtype)
+    for keys, values, start, new, packed_at in table:
+        packed = slice(packed_at, packed_at + new)
+        assert torch.equal(keys[:, start : start + new], key[:, packed])
+        assert torch.equal(values[:, start : start + new], value[:, packed])
+
+
+@needs_kernels
+def test_a_sequence_attends_the_same_beside_any_neighbours(num_threads: int) -> None:
+    query, key, value = (random(5, heads, 64, seed=heads).transpose(0, 1) for heads in (8, 2, 2))
+
+    def run(count: int) -> Tensor:
+        table = [
+            (random(2, 200 + n, 64, seed=n), random(2, 200 + n, 64, seed=n + 9), 150 + n, 1, n)
+            for n in range(count)
+        ]
+        out = torch.empty(count, 8, 64)
+        packed = (t[:, :count] for t in (query, key, value))
+        attention.attend(*packed, table, out, scaling=0.1, sliding_window=None)
+        return out
+
+    together = run(5)
+    for count in range(1, 5):
+        assert torch.equal(run(count), together[:count])
+
+
+def test_attention_says_what_it_cannot() -> None:
+    def can(dim: int, value_dim: int, dtype: torch.dtype) -> bool:
+        query, value = random(1, 1, dim, dtype=dtype), random(1, 1, value_dim, dtype=dtype)
+        return attention.can_attend(query, query, value)
+
+    assert can(64, 64, torch.float32) == (kernels() is not None)
+    assert not can(40, 64, torch.float32)
+    assert not can(64, 1024, torch.float32)
+    assert not can(64, 64, torch.float16)
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+@needs_kernels
+@given(num_rows=st.integers(1, 40), width=st.integers(1, 300), dtype=DTYPES)
+@settings(deadline=None, max_examples=40)
+def test_small_operations_are_those_of_torch(num_rows: int, width: int, dtype: torch.dtype) -> None:
+    x, weight = random(num_rows, width, dtype=dtype) * 10, random(width, seed=1, dtype=dtype)
+    wide = x.float()
+    normal = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6) * weight.float()
+    assert error(rows.rms_norm(x, weight, 1e-6), normal) < close(dtype)
+    both = random(num_rows, 2 * width, seed=2, dtype=dtype) * 30
+    gates, ups = both.float().split(width, dim=-1)
+    assert error(rows.silu_mul(both), silu(gates) * ups) < close(dtype)
+
+
+@needs_kernels
+@given(
+    num_tokens=st.integers(1, 20),
+    heads=st.integers(1, 5),
+    half=st.integers(1, 40),
+    dtype=DTYPES,
+)
+@settings(deadline=None, max_examples=40)
+def test_rope_turns_the_halves(num_tokens: int, heads: int, half: int, dtype: torch.dtype) -> None:
+    x = random(1, num_tokens, heads, 2 * half, dtype=dtype).transpose(1, 2)
+    cosines, sines = (random(1, num_tokens, 2 * half, seed=n, dtype=dtype) for n in (1, 2))
+    low, high = x.float().split(half, dim=-1)
+    turned = torch.cat([-high, low], dim=-1) * sines[:, None].float()
+    found = rows.rotate(x, cosines, sines)
+    assert found.shape == x.shape
+    assert error(found, x.float() * cosines[:, None].float() + turned) < close(dtype)
+
+
+@given(num_rows=st.integers(1, 5), width=st.integers(1, 100), seed=st.integers(0, 99))
+def test_the_largest_is_the_first_of_equals(num_rows: int, width: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randint(-3, 3, (num_rows, width), generator=generator).float()
+    values, places = rows.largest(x)
+    assert torch.equal(values, x.amax(-1))
+    for row, place in zip(x.tolist(), places.tolist(), strict=True):
+        assert place == row.index(max(row))
+
+
+def test_the_largest_of_what_is_no_number_is_none() -> None:
+    x = random(3, 50)
+    x[1, 20] = float("nan")
+    x[2] = float("-inf")
+    values, _ = rows.largest(x)
+    assert values.isnan().tolist() == [False, True, False]
+    assert values[2] == float("-inf")
+
+
+# --- building ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "vitrine"
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="this machine has no compiler")
+def test_what_was_built_is_built_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
+    run = subprocess.run
+
+    def counted(words: list[str], **options: object) -> object:
+        calls.append(words)
+        return run(words, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    first = build.built_library()
+    assert first == build.built_library()
+    if kernels() is not None:
+        assert first is not None
+        assert len(calls) == 1
+        assert [path.name for path in cache.iterdir()] == [first.name]
+
+
+def test_without_a_compiler_there_are_no_kernels(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(cache))
+    assert build.built_library() is None
+
+
+def test_a_compiler_that_refuses_costs_the_kernels_only(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text("#!/bin/sh\necho 'these kernels are written for AVX-512' >&2; exit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    caplog.set_level("INFO")
+    assert build.built_library() is None
+    assert "written for AVX-512" in caplog.text
+    assert not list(cache.iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_folder_that_others_write_to_is_not_trusted(cache: Path, mode: int) -> None:
+    cache.mkdir()
+    cache.chmod(mode)
+    assert build.built_library() is None
+    assert stat.S_IMODE(cache.stat().st_mode) == mode, "it is not ours to change"
