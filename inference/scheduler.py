@@ -64,6 +64,7 @@ class Scheduler:
         self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever
         self._expected_share = _EXPECTED_AT_FIRST
         self._num_steps = 0
+        self._was_read_alone = False
 
     # --- coming and going ---------------------------------------------------------------------
 
@@ -112,17 +113,20 @@ class Scheduler:
                 self._make_draft(sequence, budget - 1 - others, len(decoding))
                 plan.append((sequence, 1 + len(sequence.draft)))
                 budget -= 1 + len(sequence.draft)
+        modest = self._modest()
         if plan:
-            budget = self._budget_beside_writers(budget)
+            budget = self._budget_beside_writers(budget, is_urgent=modest is not None)
+        if modest is not None and budget:
+            budget = self._read_modest(plan, modest, budget)
         self._read_on(plan, budget)
         self._charge(plan)
         return plan
 
-    def _budget_beside_writers(self, budget: int) -> int:
+    def _budget_beside_writers(self, budget: int, *, is_urgent: bool) -> int:
         """What may be read in this step; now and then nothing, to see how long a calm step takes by
         now: what their number has grown by would else be taken for the cost of reading."""
         least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
-        chunk_tokens = self.estimates.chunk_tokens(least)
+        chunk_tokens = self.estimates.chunk_tokens(least, is_urgent=is_urgent)
         if chunk_tokens is None:
             return budget
         self._num_steps += 1
@@ -157,10 +161,42 @@ class Scheduler:
         cost = OUTPUT_COST * num_accepted
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
+    def _modest(self) -> Sequence | None:
+        """Whose prompt is to be read for a user who has nothing else here, while another, of no higher
+        class, has several."""
+        running = self.running.values()
+        num_all = Counter(s.request.user for s in (*running, *self.waiting.sequences))
+        if not running or max(num_all.values()) < 2:
+            return None
+        highest = min(RANK[s.request.priority] for s in running)
+        reading = [s for s in running if not s.is_decoding]
+        for sequence in (*reading, *self.waiting.in_order(running)[:1]):
+            rank = RANK[sequence.request.priority]
+            if num_all[sequence.request.user] == 1 and rank <= highest:
+                return sequence
+        return None
+
+    def _read_modest(
+        self, plan: list[tuple[Sequence, int]], sequence: Sequence, budget: int
+    ) -> int:
+        """Its first chunk is read alone, unless one was in the last step; later ones have half of the
+        budget, as the others together. Returns what is left for them."""
+        if sequence.id not in self.running:
+            is_full = len(self.running) >= self.max_num_sequences
+            if is_full or self._has_sibling_in_prefill(sequence) or not self._take_in(sequence):
+                return budget
+        is_first = sequence.num_computed == sequence.num_cached
+        self._was_read_alone = is_first and not self._was_read_alone
+        most = budget if self._was_read_alone else -(-budget // 2)
+        num_tokens = min(most, sequence.num_pending)
+        plan.append((sequence, num_tokens))
+        return 0 if self._was_read_alone else budget - num_tokens
+
     def _read_on(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
         """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the
         rest goes to newcomers and to who has least to read, so that a long one stops nobody."""
-        reading = [s for s in self.running.values() if not s.is_decoding]
+        planned = {sequence.id for sequence, _ in plan}
+        reading = [s for s in self.running.values() if not s.is_decoding and s.id not in planned]
         if not budget or not reading:
             self._admit(plan, budget)
             return

@@ -10,6 +10,8 @@ from inference.sequence import Sequence
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
 UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
 LEAST_CHUNK_TOKENS = 16
+_SPARE = 0.8  # of a calm step, for reading beside those who write
+_URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
 
 
 def _mixed(old: float | None, new: float, share: float) -> float:
@@ -44,15 +46,18 @@ class Estimates:
             added_s = max(0.0, took_s - self.calm_step_s)
             self.reading_s = _mixed(self.reading_s, added_s / num_read, share)
 
-    def chunk_tokens(self, least: int = LEAST_CHUNK_TOKENS) -> int | None:
+    def chunk_tokens(
+        self, least: int = LEAST_CHUNK_TOKENS, *, is_urgent: bool = False
+    ) -> int | None:
         """So much of prompts may be read beside those who write; None while nothing is known.
 
-        Their step then takes not quite twice as long as a calm one, or as long as nobody notices.
-        At `least` so much: it has to come to an end.
+        Their step then takes not quite twice as long as a calm one (urgent: three times), or as long
+        as nobody notices. At `least` so much: it has to come to an end.
         """
         if self.calm_step_s is None or not self.reading_s:
             return None
-        spare_s = max(0.8 * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
+        spare = _URGENT_SPARE if is_urgent else _SPARE
+        spare_s = max(spare * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
         return max(least, int(spare_s / self.reading_s))
 
     def learn_output(self, num_tokens: int) -> None:

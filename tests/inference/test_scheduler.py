@@ -1,5 +1,6 @@
 """Invariants of the plan, on integers, for any traffic."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -359,3 +360,51 @@ def test_who_writes_is_measured_again_while_others_read() -> None:
     scheduler.add(_sequence("long", 5000))
     calm = [len(_run_step(scheduler)) == 1 for _ in range(64)]
     assert sum(calm) == 2
+
+
+def _crowd(num: int) -> Scheduler:
+    """A user's many long prompts, half of them in places, being read."""
+    scheduler = Scheduler(
+        Books(capacity_tokens=100_000),
+        max_num_sequences=num,
+        step_budget_tokens=256,
+        max_waiting_tokens=100_000,
+    )
+    for number in range(2 * num):
+        scheduler.add(_sequence(f"greedy {number}", 1000, user="greedy"))
+    _run_step(scheduler)
+    return scheduler
+
+
+def test_a_users_only_prompt_is_not_read_in_the_crumbs_of_anothers() -> None:
+    scheduler = _crowd(4)
+    scheduler.add(modest := _sequence("modest", 250, user="modest"))
+    assert [(s.id, n) for s, n in _run_step(scheduler)] == [("modest", 250)]
+    assert modest.num_output == 1
+
+
+def test_one_newcomer_after_the_other_does_not_stop_the_crowd() -> None:
+    scheduler = _crowd(4)
+    read = Counter[str]()
+    for number in range(40):
+        scheduler.add(_sequence(f"new {number}", 250, user=f"user {number}", max_tokens=1))
+        for sequence, num_tokens in _run_step(scheduler):
+            read[sequence.request.user == "greedy"] += num_tokens
+            if sequence.num_output:
+                scheduler.remove(sequence)
+    assert read[True] >= 40 // 2 * 256 // 2 - 256, "in every other step they have half"
+
+
+def test_a_long_only_prompt_shares_with_the_crowd() -> None:
+    scheduler = _crowd(4)
+    scheduler.add(_sequence("modest", 3000, user="modest"))
+    plans = [{s.id: n for s, n in _run_step(scheduler)} for _ in range(6)]
+    assert plans[0] == {"modest": 256}
+    assert all(plan["modest"] == 128 and sum(plan.values()) == 256 for plan in plans[1:])
+
+
+def test_a_lower_class_is_not_read_first() -> None:
+    scheduler = _crowd(4)
+    scheduler.add(modest := _sequence("modest", 250, "background", user="modest"))
+    _run_step(scheduler)
+    assert modest.num_computed < 250
