@@ -45,7 +45,7 @@ def assemble(
 def _assemble_chat(
     name: str, path: Path, config: EngineConfig, progress: Progress, dtype: torch.dtype
 ) -> tuple[EngineLoop, ModelInfo]:
-    loaded = load_model(name, path, progress, dtype, in_int8=config.dtype == "int8")
+    loaded = load_model(name, path, progress, dtype, bits=bits_of(config.dtype))
     progress("warming up", 0.9)
     kv = make_kv(loaded, config)
     scheduler = _make_scheduler(kv, config)
@@ -60,6 +60,11 @@ def _assemble_chat(
         vocab_size=vocab_size,
     )
     return loop, replace(loaded.info, max_context_tokens=kv.max_context_tokens)
+
+
+def bits_of(dtype: str) -> int | None:
+    """Of the linear layers' weights, where these are to be whole numbers."""
+    return {"int8": 8, "int4": 4}.get(dtype)
 
 
 def make_kv(loaded: LoadedModel, config: EngineConfig) -> SlabKV:

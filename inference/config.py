@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inference.upstreams.spec import UpstreamSpec
 
-DTYPES = ("auto", "float32", "bfloat16", "int8")
+DTYPES = ("auto", "float32", "bfloat16", "int8", "int4")
 
 
 def default_num_threads() -> int:
@@ -25,9 +25,9 @@ class EngineConfig:
     `speculation`); 0 switches that off.
 
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
-    "int8" is that with linear layers in 8 bits. In
-    bfloat16 an answer that is resumed may differ from the undisturbed one, and one with drafts from one
-    without: several tokens at once round differently.
+    "int8" and "int4" are that with linear layers in so many bits. In bfloat16 an answer that is resumed
+    may differ from the undisturbed one, and one with drafts from one without: several tokens at once
+    round differently.
 
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 

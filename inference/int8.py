@@ -1,5 +1,5 @@
-"""Puts 8 bits in the place of a model's linear layers: half of bfloat16's memory, and several times its
-speed for few tokens."""
+"""Puts 8 or 4 bits in the place of a model's linear layers: half or a quarter of bfloat16's memory, and
+several times its speed for few tokens."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -10,11 +10,14 @@ from torch import Tensor, nn
 
 from inference.errors import ModelRefused
 from inference.int8_linear import Int8Linear, OneDnnLinear
-from inference.native.linear import NativeLinear
+from inference.native.linear import Int4Linear, NativeLinear
 
 logger = logging.getLogger(__name__)
 Make = Callable[[Sequence[nn.Linear], torch.dtype | None], Int8Linear]
-_MAX_ERROR = 0.02  # relative, of a random product; sound kernels have .01, saturating ones far more
+_KINDS: dict[int, tuple[Make, ...]] = {8: (NativeLinear, OneDnnLinear), 4: (Int4Linear,)}
+# Relative, of a random product; sound kernels have .01 and .09, saturating ones far more than .01.
+_MAX_ERROR = {8: 0.02, 4: 0.15}
+
 _NOT_QUANTIZED = ("gate", "router")  # they choose experts: small, and a wrong choice costs much
 _SIBLINGS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
@@ -55,16 +58,18 @@ class Follower(nn.Module):
         return part
 
 
-def quantize(model: nn.Module, make: Make | None = None) -> int:
-    """Put 8 bits in the place of all linear layers; returns how many were replaced.
+def quantize(model: nn.Module, bits: int = 8, make: Make | None = None) -> int:
+    """Put 8 or 4 bits in the place of all linear layers; returns how many were replaced.
 
     Layer by layer, so that the memory never holds both of all. The embedding stays as it is, experts
-    that are no linear layers as well. Logits come in float32: argmax and softmax want that anyway, and
-    bfloat16's would be rounded for nothing. Raises ModelRefused where there is nothing to replace.
+    that are no linear layers as well; lm_head has 8 bits in any case, as in every scheme that is used
+    in earnest. Logits come in float32: argmax and softmax want that anyway, and bfloat16's would be
+    rounded for nothing. `make` is the kind of layer, if it is not to be the quickest. Raises
+    ModelRefused where there is nothing to replace.
     """
-    make = make or sound_kind()
-    if make is None:
-        raise ModelRefused("This processor has no int8 products that are right.")
+    make, make_head = make or sound_kind(bits), make or sound_kind(8)
+    if make is None or make_head is None:
+        raise ModelRefused(f"This machine has no int{bits} products that are right.")
     count = 0
     for path, module in list(model.named_modules()):
         if set(path.split(".")) & set(_NOT_QUANTIZED):
@@ -73,11 +78,12 @@ def quantize(model: nn.Module, make: Make | None = None) -> int:
             count += _join_siblings(module, names, make)
         for name, child in list(module.named_children()):
             if type(child) is nn.Linear and name not in _NOT_QUANTIZED:
-                out_dtype = torch.float32 if name == "lm_head" else None
-                setattr(module, name, make([child], out_dtype))
+                is_head = name == "lm_head"
+                new = make_head([child], torch.float32) if is_head else make([child], None)
+                setattr(module, name, new)
                 count += 1
     if not count:
-        raise ModelRefused("The model has no linear layers, so it cannot be quantized to int8.")
+        raise ModelRefused("The model has no linear layers, so it cannot be quantized.")
     return count
 
 
@@ -96,13 +102,12 @@ def _join_siblings(module: nn.Module, names: tuple[str, ...], make: Make) -> int
 
 
 @cache
-def sound_kind() -> Make | None:
+def sound_kind(bits: int = 8) -> Make | None:
     """The quickest kind of layer whose products are right on this processor; None if there is none."""
-    kinds: tuple[Make, ...] = (NativeLinear, OneDnnLinear)
-    return next((kind for kind in kinds if is_sound(kind)), None)
+    return next((kind for kind in _KINDS[bits] if is_sound(kind, _MAX_ERROR[bits])), None)
 
 
-def is_sound(make: Make) -> bool:
+def is_sound(make: Make, max_error: float) -> bool:
     """Whether this processor's kernels multiply right: tried before they are used.
 
     The largest values are among those tried: kernels for AVX2 without VNNI add pairs in 16 bits, which
@@ -124,8 +129,8 @@ def is_sound(make: Make) -> bool:
                 relative = error.norm(dim=-1) / expected[:num_rows].norm(dim=-1)
                 worst = max(worst, float(relative.max().nan_to_num(torch.inf)))
         except (RuntimeError, AttributeError, NotImplementedError) as problem:
-            logger.info("no int8 products of this kind here: %s", problem)
+            logger.info("no products of this kind here: %s", problem)
             return False
-    if worst > _MAX_ERROR:
-        logger.warning("this processor's int8 products are wrong by %.3f", worst)
-    return worst <= _MAX_ERROR
+    if worst > max_error:
+        logger.warning("this processor's products in few bits are wrong by %.3f", worst)
+    return worst <= max_error

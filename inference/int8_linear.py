@@ -65,9 +65,14 @@ class OneDnnLinear(Int8Linear):
 
 def joined_whole(linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
     """Weights as whole numbers, int8 (outputs, inputs), and what one of them stands for, (outputs,)."""
-    weight = torch.cat([linear.weight.detach() for linear in linears])
+    weight = joined_weight(linears)
     scales = weight.abs().amax(1).float().clamp_min(1e-12) / 127
     return (weight / scales[:, None]).round_().to(torch.int8), scales
+
+
+def joined_weight(linears: Sequence[nn.Linear]) -> Tensor:
+    """(outputs of all, inputs)"""
+    return torch.cat([linear.weight.detach() for linear in linears])
 
 
 def joined_bias(linears: Sequence[nn.Linear]) -> Tensor | None:

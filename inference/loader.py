@@ -45,11 +45,12 @@ class LoadedModel:
 
 
 def load_model(
-    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, in_int8: bool = False
+    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, bits: int | None = None
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
-    `in_int8` puts the linear layers into 8 bits, where the processor can; `dtype` is all else's.
+    `bits` (8 or 4) are those of the linear layers' weights, where the processor can; `dtype` is all
+    else's.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -67,8 +68,8 @@ def load_model(
     check_complete(model, report)
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
-    if in_int8 and _quantize(name, model, progress):
-        dtype_name = "int8"
+    if bits and (bits := _quantize(name, model, bits, progress)):
+        dtype_name = f"int{bits}"
     fuse(model)
     info = ModelInfo(
         name=name,
@@ -85,13 +86,16 @@ def load_model(
     )
 
 
-def _quantize(name: str, model: nn.Module, progress: Progress) -> bool:
-    if int8.sound_kind() is None:
-        logger.warning("%s stays as it is: its int8 products would be wrong here", name)
-        return False
+def _quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int | None:
+    """Returns the bits that the weights have got: more than asked for where there is nothing smaller."""
+    while int8.sound_kind(bits) is None:
+        logger.warning("%s: this machine has no sound products of int%d", name, bits)
+        if bits == 8:
+            return None
+        bits = 8
     progress("quantizing", 0.88)
-    int8.quantize(model)
-    return True
+    int8.quantize(model, bits)
+    return bits
 
 
 def _weights_bytes(model: nn.Module) -> int:

@@ -69,7 +69,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=None)
-    parser.add_argument("--dtypes", nargs="+", default=["bfloat16", "int8"], help="of our weights")
+    parser.add_argument(
+        "--dtypes", nargs="+", default=["bfloat16", "int8", "int4"], help="of our weights"
+    )
     parser.add_argument("--peers", nargs="*", choices=PEERS, default=[*PEERS])
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--threads", type=int)

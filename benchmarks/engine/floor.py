@@ -13,8 +13,8 @@ from typing import Any
 from benchmarks.engine.ceilings import Ceilings
 from inference.cli.random_model import tensors
 
-_BYTES = {"float32": 4, "bfloat16": 2, "int8": 1}
-_KV_BYTES = {"float32": 4, "bfloat16": 2, "int8": 2}
+_BYTES = {"float32": 4, "bfloat16": 2, "int8": 1, "int4": 4.25 / 8}
+_KV_BYTES = {"float32": 4, "bfloat16": 2, "int8": 2, "int4": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,14 @@ class Floor:
 
     @property
     def _read_weights_s(self) -> float:
-        return self._num_parameters * _BYTES[self.dtype] / self.ceilings.read_bytes_per_s
+        body = (self._num_parameters - self._num_embedding) * _BYTES[self.dtype]
+        head = self._num_embedding * max(1, _BYTES[self.dtype])  # never less than 8 bits
+        return (body + head) / self.ceilings.read_bytes_per_s
 
     @property
     def _gemm_per_s(self) -> float:
-        return self.ceilings.gemm_per_s[self.dtype]
+        """Weights of 4 bits are multiplied in 8."""
+        return self.ceilings.gemm_per_s["int8" if self.dtype == "int4" else self.dtype]
 
 
 def floor_of(shape: dict[str, Any], dtype: str, ceilings: Ceilings) -> Floor | None:

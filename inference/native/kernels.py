@@ -19,7 +19,7 @@ class Weight(Structure):
     """`Weight` of linear.c."""
 
     _fields_ = [
-        *((name, c_void_p) for name in ("tiles", "scales", "shifts", "bias")),
+        *((name, c_void_p) for name in ("tiles", "factors", "scales", "shifts", "bias")),
         *((name, c_int64) for name in ("num_outputs", "num_inputs", "padded_inputs")),
     ]
 
@@ -51,6 +51,7 @@ _SIGNATURES = {
     "largest": (c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
     "begin": (c_int,),
     "pack": (c_void_p, c_void_p),
+    "pack_halves": (c_void_p, c_void_p),
     "linear": (*(c_void_p, c_void_p, c_int64, c_int64, c_int), *(c_void_p, c_int, c_int)),
 }
 

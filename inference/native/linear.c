@@ -2,7 +2,10 @@
 
    Weights lie in tiles of 16 outputs by 64 inputs, four inputs of an output side by side: what AMX
    multiplies as one tile, and VNNI with four inputs broadcast. Whole numbers are summed, so both give
-   the same result, and a row the same in any batch. One caller at a time: scratch memory is shared. */
+   the same result, and a row the same in any batch. One caller at a time: scratch memory is shared.
+
+   Weights of 4 bits are 8-bit ones behind a multiplication: a whole factor for every 32 inputs of an
+   output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read. */
 #include "simd.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +16,12 @@
 #error "these kernels are written for AVX512-VNNI"
 #endif
 
-enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 6 };
+enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 6, HALF = 8 };
 
 typedef struct {
-    const int8_t *tiles;   /* outputs / 16, inputs / 64, 16 groups of inputs, 16 outputs, 4 inputs */
+    const int8_t *tiles;   /* outputs / 16, inputs / 64, 16 groups of inputs, 16 outputs, 4 inputs; in 4
+                              bits 8 groups: below the first 32 inputs + HALF, above the other 32 */
+    const uint8_t *factors; /* in 4 bits: outputs / 16, inputs / 32, 16 outputs; else NULL */
     const float *scales;   /* one per output, padded to 16, as what follows */
     const int32_t *shifts; /* ZERO times the sum of an output's weights */
     const float *bias;     /* may be NULL */
@@ -75,21 +80,61 @@ static inline void finish(const Product *p, int64_t row, int64_t output, __m512i
     store16(out, output, p->out_type, first(w->num_outputs - output), values);
 }
 
-static inline const int8_t *tiles_of(const Weight *w, int64_t block) {
-    return w->tiles + block * 16 * w->padded_inputs;
+static inline int64_t num_blocks(const Weight *w) { return (w->num_outputs + 15) / 16; }
+
+/* --- 4 bits ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    __m512i times, minus; /* for each of 16 outputs: its factor in both halves, HALF times it in all bytes */
+} Factors;
+
+static inline Factors factors_of(const uint8_t *factors) {
+    __m512i factor = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)factors));
+    __m512i both = _mm512_or_si512(factor, _mm512_slli_epi32(factor, 16));
+    __m512i all = _mm512_or_si512(both, _mm512_slli_epi32(both, 8));
+    return (Factors){both, _mm512_slli_epi32(all, 3)};
 }
 
-static inline int64_t num_blocks(const Weight *w) { return (w->num_outputs + 15) / 16; }
+/* Products of 15 and 15 stay in their byte, so that one multiplication does for two bytes. */
+static inline __m512i widened(__m512i nibbles, Factors f) {
+    nibbles = _mm512_and_si512(nibbles, _mm512_set1_epi8(15));
+    return _mm512_sub_epi8(_mm512_mullo_epi16(nibbles, f.times), f.minus);
+}
+
+static void unpack(const Weight *w, int64_t block, int64_t num_cols, int8_t *panel) {
+    int64_t num_tiles = w->padded_inputs / 64 * num_cols;
+    const int8_t *from = w->tiles + block * 8 * w->padded_inputs;
+    const uint8_t *factors = w->factors + block * w->padded_inputs / 2;
+    for (int64_t tile = 0; tile < num_tiles; tile++, from += TILE / 2, factors += 32, panel += TILE) {
+        Factors low = factors_of(factors), high = factors_of(factors + 16);
+        for (int line = 0; line < 8; line++) {
+            _mm_prefetch(from + AHEAD / 2 + line * LINE, _MM_HINT_T0);
+            __m512i nibbles = _mm512_load_si512(from + line * LINE);
+            _mm512_store_si512(panel + line * LINE, widened(nibbles, low));
+            _mm512_store_si512(panel + (line + 8) * LINE, widened(_mm512_srli_epi16(nibbles, 4), high));
+        }
+    }
+}
+
+/* The 8-bit tiles of one or two blocks of outputs: where they lie, or unpacked to `panel`. */
+static inline const int8_t *tiles_of(const Weight *w, int64_t block, int num_cols, int8_t *panel) {
+    if (!w->factors) return w->tiles + block * 16 * w->padded_inputs;
+    unpack(w, block, num_cols, panel);
+    return panel;
+}
 
 /* --- VNNI ------------------------------------------------------------------------------------- */
 
+static inline __m512i total(const __m512i *sums) {
+    return _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3]));
+}
+
 /* One row: memory is the limit, so four sums hide the latency and lines are asked for ahead. */
-static void one_row(const Product *p, int64_t row, int64_t block) {
-    const int8_t *tile = tiles_of(p->weight, block);
+static void one_row(const Product *p, int64_t row, int64_t block, const int8_t *tiles) {
     const int32_t *fours = (const int32_t *)(p->rows + row * p->weight->padded_inputs);
     __m512i sums[4] = {0};
     for (int64_t four = 0; four < p->weight->padded_inputs / 4; four += 4) {
-        const int8_t *lines = tile + four * LINE;
+        const int8_t *lines = tiles + four * LINE;
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             _mm_prefetch(lines + AHEAD + i * LINE, _MM_HINT_T0);
@@ -97,47 +142,71 @@ static void one_row(const Product *p, int64_t row, int64_t block) {
             sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_set1_epi32(fours[four + i]), weights);
         }
     }
-    sums[0] = _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]), _mm512_add_epi32(sums[2], sums[3]));
-    finish(p, row, block * 16, sums[0]);
+    finish(p, row, block * 16, total(sums));
+}
+
+/* The same in 4 bits, from memory to the sums without a detour. */
+static void one_packed_row(const Product *p, int64_t row, int64_t block) {
+    const Weight *w = p->weight;
+    const int32_t *fours = (const int32_t *)(p->rows + row * w->padded_inputs);
+    const int8_t *lines = w->tiles + block * 8 * w->padded_inputs;
+    const uint8_t *factors = w->factors + block * w->padded_inputs / 2;
+    __m512i sums[4] = {0};
+    for (int64_t tile = 0; tile < w->padded_inputs / 64; tile++) {
+        Factors low = factors_of(factors), high = factors_of(factors + 16);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+            _mm_prefetch(lines + AHEAD / 2 + i * LINE, _MM_HINT_T0);
+            __m512i nibbles = _mm512_load_si512(lines + i * LINE);
+            __m512i one = _mm512_set1_epi32(fours[i]), other = _mm512_set1_epi32(fours[i + 8]);
+            sums[i % 2] = _mm512_dpbusd_epi32(sums[i % 2], one, widened(nibbles, low));
+            nibbles = widened(_mm512_srli_epi16(nibbles, 4), high);
+            sums[2 + i % 2] = _mm512_dpbusd_epi32(sums[2 + i % 2], other, nibbles);
+        }
+        lines += TILE / 2, factors += 32, fours += 16;
+    }
+    finish(p, row, block * 16, total(sums));
 }
 
 static inline __attribute__((always_inline)) void some_rows(
-    const Product *p, int64_t row, int64_t block, const int num_rows, const int num_cols) {
+    const Product *p, int64_t row, int64_t block, const int8_t *tiles, const int num_rows) {
     int64_t width = p->weight->padded_inputs;
-    const int8_t *tiles = tiles_of(p->weight, block);
     const int32_t *fours = (const int32_t *)(p->rows + row * width);
     __m512i sums[MOST_ROWS][2] = {{{0}}};
     for (int64_t four = 0; four < width / 4; four++) {
-        __m512i weights[2];
-#pragma GCC unroll 2
-        for (int c = 0; c < num_cols; c++)
-            weights[c] = _mm512_load_si512(tiles + c * 16 * width + four * LINE);
+        __m512i left = _mm512_load_si512(tiles + four * LINE);
+        __m512i right = _mm512_load_si512(tiles + 16 * width + four * LINE);
 #pragma GCC unroll 6
         for (int r = 0; r < num_rows; r++) {
             __m512i inputs = _mm512_set1_epi32(fours[r * (width / 4) + four]);
-#pragma GCC unroll 2
-            for (int c = 0; c < num_cols; c++)
-                sums[r][c] = _mm512_dpbusd_epi32(sums[r][c], inputs, weights[c]);
+            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], inputs, left);
+            sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], inputs, right);
         }
     }
     for (int r = 0; r < num_rows; r++)
-        for (int c = 0; c < num_cols; c++) finish(p, row + r, (block + c) * 16, sums[r][c]);
+        for (int c = 0; c < 2; c++) finish(p, row + r, (block + c) * 16, sums[r][c]);
 }
 
-static void rows_by_vnni(const Product *p, int64_t block, int num_cols) {
+static void rows_by_vnni(const Product *p, int64_t block, int num_cols, int8_t *panel) {
+    if (p->num_rows == 1 && p->weight->factors) {
+        for (int c = 0; c < num_cols; c++) one_packed_row(p, 0, block + c);
+        return;
+    }
+    const int8_t *tiles = tiles_of(p->weight, block, num_cols, panel);
     for (int64_t row = 0; row < p->num_rows; row += MOST_ROWS) {
         int64_t left = p->num_rows - row;
-        if (num_cols == 1) {
-            for (int64_t r = 0; r < left && r < MOST_ROWS; r++) one_row(p, row + r, block);
+        if (num_cols == 1 || left == 1) {
+            for (int64_t r = 0; r < left && r < MOST_ROWS; r++)
+                for (int c = 0; c < num_cols; c++)
+                    one_row(p, row + r, block + c, tiles + c * 16 * p->weight->padded_inputs);
             continue;
         }
         switch (left) {
-            case 1: one_row(p, row, block), one_row(p, row, block + 1); break;
-            case 2: some_rows(p, row, block, 2, 2); break;
-            case 3: some_rows(p, row, block, 3, 2); break;
-            case 4: some_rows(p, row, block, 4, 2); break;
-            case 5: some_rows(p, row, block, 5, 2); break;
-            default: some_rows(p, row, block, MOST_ROWS, 2);
+            case 2: some_rows(p, row, block, tiles, 2); break;
+            case 3: some_rows(p, row, block, tiles, 3); break;
+            case 4: some_rows(p, row, block, tiles, 4); break;
+            case 5: some_rows(p, row, block, tiles, 5); break;
+            default: some_rows(p, row, block, tiles, MOST_ROWS);
         }
     }
 }
@@ -176,9 +245,9 @@ static void store_sums(const Product *p, int64_t row, int64_t block, int upper, 
     }
 }
 
-static void rows_by_amx(const Product *p, int64_t row, int64_t block, int lower, int num_cols) {
+static void rows_by_amx(const Product *p, int64_t row, const int8_t *left, int lower, int num_cols) {
     int64_t width = p->weight->padded_inputs;
-    const int8_t *left = tiles_of(p->weight, block), *right = left + 16 * width;
+    const int8_t *right = left + 16 * width;
     const uint8_t *top = p->rows + row * width, *bottom = top + 16 * width;
     _tile_zero(0);
     _tile_zero(1);
@@ -200,17 +269,18 @@ static void rows_by_amx(const Product *p, int64_t row, int64_t block, int lower,
 }
 
 /* oneDNN configures tiles too, and relies on what it has set. */
-static void blocks_by_amx(const Product *p, int64_t begin, int64_t end) {
+static void blocks_by_amx(const Product *p, int64_t begin, int64_t end, int8_t *panel) {
     TileConfig before;
     _tile_storeconfig(&before);
     int was = -1;
     for (int64_t block = begin; block < end; block += 2) {
         int num_cols = block + 1 < end ? 2 : 1;
+        const int8_t *tiles = tiles_of(p->weight, block, num_cols, panel);
         for (int64_t row = 0; row < p->num_rows; row += 32) {
             int64_t left = p->num_rows - row;
             int upper = left < 16 ? left : 16, lower = left <= 16 ? 0 : left < 32 ? left - 16 : 16;
             if (upper * 32 + lower != was) configure(upper, lower), was = upper * 32 + lower;
-            rows_by_amx(p, row, block, lower, num_cols);
+            rows_by_amx(p, row, tiles, lower, num_cols);
             store_sums(p, row, block, upper, lower, num_cols);
         }
     }
@@ -229,6 +299,18 @@ int begin(int may_use_amx) {
     return has_amx;
 }
 
+/* weights: (outputs, inputs), from -8 to 7 -> tiles in 4 bits, which are HALF in both halves as they come. */
+void pack_halves(const int8_t *weights, const Weight *w) {
+    uint8_t *tiles = (uint8_t *)w->tiles;
+    for (int64_t output = 0; output < w->num_outputs; output++)
+        for (int64_t input = 0; input < w->num_inputs; input++) {
+            int64_t tile = output / 16 * 8 * w->padded_inputs + input / 64 * (TILE / 2);
+            uint8_t *at = tiles + tile + input % 32 / 4 * LINE + output % 16 * 4 + input % 4;
+            int shift = input % 64 < 32 ? 0 : 4;
+            *at = (*at & ~(15 << shift)) | (*weights++ + HALF) << shift;
+        }
+}
+
 /* weights: (outputs, inputs) -> tiles, which are zero as they come. */
 void pack(const int8_t *weights, const Weight *w) {
     int8_t *tiles = (int8_t *)w->tiles;
@@ -239,32 +321,36 @@ void pack(const int8_t *weights, const Weight *w) {
         }
 }
 
-static void multiply(const Product *p, int num_threads) {
+static void multiply(const Product *p, int8_t *panels, int num_threads) {
     int64_t pairs = (num_blocks(p->weight) + 1) / 2;
+    int64_t panel_size = p->weight->factors ? 32 * p->weight->padded_inputs : 0;
 #pragma omp parallel for schedule(static) num_threads(num_threads) if (num_threads > 1)
     for (int64_t share = 0; share < num_threads; share++) {
         int64_t begin = share * pairs / num_threads * 2, end = (share + 1) * pairs / num_threads * 2;
         if (end > num_blocks(p->weight)) end = num_blocks(p->weight);
+        int8_t *panel = panels + share * panel_size;
 #ifdef __AMX_INT8__
         if (has_amx && p->num_rows > 1) {
-            blocks_by_amx(p, begin, end);
+            blocks_by_amx(p, begin, end, panel);
             continue;
         }
 #endif
         for (int64_t block = begin; block < end; block += 2)
-            rows_by_vnni(p, block, block + 1 < end ? 2 : 1);
+            rows_by_vnni(p, block, block + 1 < end ? 2 : 1, panel);
     }
 }
 
 /* rows: (num_rows, inputs), each row_bytes behind the last -> out: (num_rows, outputs). */
 void linear(const Weight *w, const void *rows, int64_t num_rows, int64_t row_bytes, int type,
             void *out, int out_type, int num_threads) {
-    uint8_t *quantized = room(num_rows * (w->padded_inputs + 4));
+    int64_t panels = w->factors ? num_threads * 32 * w->padded_inputs : 0;
+    int8_t *panel = room(panels + num_rows * (w->padded_inputs + 4));
+    uint8_t *quantized = (uint8_t *)panel + panels;
     float *scales = (float *)(quantized + num_rows * w->padded_inputs);
 #pragma omp parallel for schedule(static) num_threads(num_threads) if (num_threads > 1 && num_rows > 15)
     for (int64_t row = 0; row < num_rows; row++)
         quantize_row((const char *)rows + row * row_bytes, w->num_inputs, w->padded_inputs, type,
                      quantized + row * w->padded_inputs, scales + row);
     Product product = {w, quantized, scales, num_rows, out, out_type};
-    multiply(&product, num_threads);
+    multiply(&product, panel, num_threads);
 }

@@ -1,16 +1,20 @@
-"""Linear layers in 8 bits by our own kernels: see linear.c for how."""
+"""Linear layers in 8 and in 4 bits by our own kernels: see linear.c for how."""
 
 from collections.abc import Sequence
 from ctypes import addressof, byref
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from inference.int8_linear import Int8Linear, joined_bias, joined_whole
+from inference.int8_linear import Int8Linear, joined_bias, joined_weight, joined_whole
 from inference.native.kernels import TYPES, Weight, aligned_zeros, kernels
 
 _OUTPUTS, _INPUTS = 16, 64  # of a tile
 _ZERO = 128
+_GROUP = 32  # inputs with one factor
+_HALF = 8  # what stands for 0 in 4 bits
+_LARGEST = -_HALF * 15  # of 4 bits and a factor; on the other side it is 105
 
 
 class NativeLinear(Int8Linear):
@@ -26,27 +30,38 @@ class NativeLinear(Int8Linear):
         if library is None:
             raise NotImplementedError("there are no kernels for this machine")
         self._linear = library.linear
-        whole, scales = joined_whole(linears)
-        num_outputs = -(-self.out_features // _OUTPUTS) * _OUTPUTS
-        num_inputs = -(-self.in_features // _INPUTS) * _INPUTS
-        self.tiles = aligned_zeros(num_outputs * num_inputs)
-        shifts = _ZERO * whole.sum(1, dtype=torch.int32)
+        self.num_outputs = -(-self.out_features // _OUTPUTS) * _OUTPUTS
+        self.num_inputs = -(-self.in_features // _INPUTS) * _INPUTS
+        self.factors: Tensor | None = None
+        whole, scales = self._quantized(linears)
+        sums = self._pack(whole).sum(1, dtype=torch.int32)
+        padding = (0, self.num_outputs - self.out_features)
+        self.scales, self.shifts = pad(scales, padding), pad(_ZERO * sums, padding)
         bias = joined_bias(linears)
-        padding = (0, num_outputs - self.out_features)
-        self.scales, self.shifts = (nn.functional.pad(t, padding) for t in (scales, shifts))
-        self.bias = None if bias is None else nn.functional.pad(bias.float(), padding)
-        addresses = (t.data_ptr() for t in (self.tiles, self.scales, self.shifts))
+        self.bias = None if bias is None else pad(bias.float(), padding)
+        tensors = (self.tiles, self.factors, self.scales, self.shifts, self.bias)
         self._weight = Weight(
-            *addresses,
-            self.bias.data_ptr() if self.bias is not None else None,
-            *(self.out_features, self.in_features, num_inputs),
+            *(None if tensor is None else tensor.data_ptr() for tensor in tensors),
+            *(self.out_features, self.in_features, self.num_inputs),
         )
-        library.pack(whole.data_ptr(), byref(self._weight))
+        getattr(library, self._packer)(whole.data_ptr(), byref(self._weight))
         self._address = addressof(self._weight)
+
+    _packer = "pack"
+
+    def _quantized(self, linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
+        """What is packed, int8 (outputs, inputs), and a scale per output."""
+        return joined_whole(linears)
+
+    def _pack(self, whole: Tensor) -> Tensor:
+        """Make room for the tiles; returns the weights in 8 bits, (outputs, inputs)."""
+        self.tiles = aligned_zeros(self.num_outputs * self.num_inputs)
+        return whole
 
     @property
     def num_bytes(self) -> int:
-        return self.tiles.nbytes + self.scales.nbytes + self.shifts.nbytes
+        tensors = (self.tiles, self.factors, self.scales, self.shifts)
+        return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dtype not in TYPES:
@@ -62,3 +77,49 @@ class NativeLinear(Int8Linear):
             *(TYPES[x.dtype], out.data_ptr(), TYPES[out_dtype], torch.get_num_threads()),
         )
         return out.view(*x.shape[:-1], self.out_features)
+
+
+class Int4Linear(NativeLinear):
+    """Weights in 4 bits, with a whole factor for 32 of them and a scale per output: 4.25 bits each.
+
+    Source: Lin et al. 2024, "QServe: W4A8KV4 Quantization", section 4.1: progressive quantization.
+    """
+
+    _packer = "pack_halves"
+
+    def _quantized(self, linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
+        weight = joined_weight(linears).float()
+        # With the sign that puts an output's largest weight on the longer side, as in GGML's Q4_0.
+        extremes = weight.gather(1, weight.abs().argmax(1, keepdim=True)).squeeze(1)
+        scales = extremes.where(extremes.abs() > 1e-12, torch.tensor(1e-12)) / _LARGEST
+        groups = pad(weight / scales[:, None], (0, -self.in_features % _GROUP))
+        groups = groups.view(len(weight), -1, _GROUP)
+        self._group_factors = _best_factors(groups)
+        halves = (groups / self._group_factors[..., None]).round_().clamp_(-_HALF, _HALF - 1)
+        return halves.flatten(1)[:, : self.in_features].to(torch.int8).contiguous(), scales
+
+    def _pack(self, whole: Tensor) -> Tensor:
+        self.tiles = aligned_zeros(self.num_outputs * self.num_inputs // 2)
+        self.tiles.view(torch.uint8).fill_(_HALF << 4 | _HALF)
+        factors = self._group_factors
+        own = factors.repeat_interleave(_GROUP, dim=1)[:, : self.in_features]
+        num_blocks, num_groups = self.num_outputs // _OUTPUTS, self.num_inputs // _GROUP
+        padding = (0, num_groups - factors.shape[1], 0, self.num_outputs - len(factors))
+        blocks = pad(factors, padding).view(num_blocks, _OUTPUTS, num_groups)
+        self.factors = blocks.transpose(1, 2).to(torch.uint8).contiguous()
+        del self._group_factors
+        return (whole * own).to(torch.int8)
+
+
+def _best_factors(groups: Tensor) -> Tensor:
+    """The whole factor from 1 to 15 with the least squared error. groups: (outputs, groups, n)."""
+    least = (groups.abs().amax(-1) / _HALF).floor_().clamp_(1, 13)
+    best = least.clone()
+    best_error = torch.full_like(least, torch.inf)
+    for more in range(3):
+        factors = least + more
+        rounded = (groups / factors[..., None]).round_().clamp_(-_HALF, _HALF - 1)
+        error = (rounded * factors[..., None] - groups).square_().sum(-1)
+        is_better = error < best_error
+        best[is_better], best_error[is_better] = factors[is_better], error[is_better]
+    return best
