@@ -1,6 +1,7 @@
 """What is wrong with a request, before anything is queued: one clear error each."""
 
-from math import isfinite
+import reprlib
+from math import inf
 
 from inference.errors import ContextTooLong, InvalidParameter, RequestError
 from inference.messages import GenerateRequest, SamplingParams
@@ -57,13 +58,14 @@ def _check_params(params: SamplingParams, vocab_size: int) -> None:
 
 
 def _in_range(name: str, value: float, least: float, most: float | None = None) -> None:
-    # Written so that NaN, which no comparison is true for, is out of every range.
-    if isfinite(value) and value >= least and (most is None or value <= most):
+    # Written so that NaN, which no comparison is true for, is out of every range, and so that integers
+    # that no float can hold are compared as they are.
+    if least <= value and (value < inf if most is None else value <= most):
         return
     bound = f"at least {least}" if most is None else f"from {least} to {most}"
-    raise InvalidParameter(name, f"{value} is not {bound}")
+    raise InvalidParameter(name, f"{reprlib.repr(value)} is not {bound}")
 
 
 def _known(name: str, token_id: int, vocab_size: int) -> None:
     if not 0 <= token_id < vocab_size:
-        raise InvalidParameter(name, f"the model has no token {token_id}")
+        raise InvalidParameter(name, f"the model has no token {reprlib.repr(token_id)}")

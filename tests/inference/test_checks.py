@@ -30,6 +30,7 @@ def _check(prompt: tuple[int, ...] = (1, 2), output: tuple[int, ...] = (), **par
         ("temperature", float("nan")),
         ("temperature", -0.1),
         ("temperature", float("inf")),
+        ("temperature", 10**400),
         ("top_k", -1),
         ("top_p", 1.01),
         ("min_p", float("nan")),
@@ -37,9 +38,12 @@ def _check(prompt: tuple[int, ...] = (1, 2), output: tuple[int, ...] = (), **par
         ("frequency_penalty", float("-inf")),
         ("repetition_penalty", 0),
         ("seed", 2**64),
+        ("seed", -(10**400)),
+        ("max_tokens", float("inf")),
         ("num_logprobs", 21),
         ("num_prompt_logprobs", -1),
         ("logit_bias", ((100, 1.0),)),
+        ("logit_bias", ((10**400, 1.0),)),
         ("logit_bias", ((1, float("nan")),)),
         ("logit_bias", tuple((1, 1.0) for _ in range(100_000))),
         ("stop_token_ids", (100,)),
@@ -50,6 +54,7 @@ def test_a_wrong_parameter_is_named(name: str, value: Any) -> None:
     with pytest.raises(InvalidParameter) as caught:
         _check(**{name: value})
     assert caught.value.param == name
+    assert len(str(caught.value)) < 200
 
 
 def test_a_right_request_passes() -> None:
