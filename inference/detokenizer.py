@@ -20,6 +20,10 @@ class Detokenizer:
         self._tokenizer = tokenizer
         self._num_unstoppable = min_tokens
         self._stream = DecodeStream(skip_special_tokens=False)
+        self._shown_ids: list[
+            int
+        ] = []  # of the last piece of text: what comes is decoded behind it
+        self._held_ids: list[int] = []  # since then
         self._stop = StopStrings(stop)
 
     @property
@@ -38,15 +42,31 @@ class Detokenizer:
 
     def finish(self) -> str:
         """What was held back. An unfinished character at the very end is dropped."""
-        return self._stop.flush()
+        text = self._held_text()
+        shown = text if self._num_unstoppable >= 0 else self._stop.feed(text)
+        return shown + self._stop.flush()
 
     def _step(self, token_id: int) -> str:
+        self._held_ids.append(token_id)
         try:
-            return self._stream.step(self._tokenizer, token_id) or ""
+            text = self._stream.step(self._tokenizer, token_id) or ""
         except Exception:  # tokenizers raises bare Exception: "Invalid prefix encountered"
             # Seen with byte fallback vocabularies; vLLM recovers the same way (#17448).
             self._stream = DecodeStream(skip_special_tokens=False)
-            return self._stream.step(self._tokenizer, token_id) or ""
+            text = self._stream.step(self._tokenizer, token_id) or ""
+            self._held_ids = [token_id]
+        if text:
+            self._shown_ids, self._held_ids = self._held_ids, []
+        return text
+
+    def _held_text(self) -> str:
+        """What comes before an unfinished character: a token may end one and begin the next."""
+        shown, both = (
+            self._tokenizer.decode(ids, skip_special_tokens=False)
+            for ids in (self._shown_ids, self._shown_ids + self._held_ids)
+        )
+        held = str(both).removeprefix(shown) if both.startswith(shown) else ""
+        return held.rstrip("\ufffd")
 
 
 class StopStrings:

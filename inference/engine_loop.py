@@ -331,6 +331,8 @@ class EngineLoop:
             self._emit(sequence.id, Tokens(text, (), sequence.num_output))
         timings = sequence.timings(monotonic())
         stop = answer.detokenizer.matched_stop
+        if stop is not None and reason == "length":
+            reason = "stop"  # it stood in what was held back for an unfinished character
         self._emit(sequence.id, Finished(reason, sequence.usage(), timings, stop))
 
     def _fail(self, sequence: Sequence, message: str) -> None:

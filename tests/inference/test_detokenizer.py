@@ -1,31 +1,117 @@
 """Streamed text equals whole text, for any chunking, stop string and resume point."""
 
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, decoders, models, normalizers
+from transformers import PreTrainedTokenizerFast
 
 from inference.detokenizer import Detokenizer, StopStrings
+from inference.messages import Finished, Tokens
+from inference.token_bytes import TokenBytes
+from tests.inference.loops import make_loop, request, run
 from tests.inference.tiny_models import make_tokenizer
 
 TEXT = "Grüße 世界 👩‍👩‍👧 naïve — x = y ** 2; The quick fox\n\nEND of it."
 
 
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    path = tmp_path_factory.mktemp("tokenizer")
+def _byte_level(path: Path) -> Tokenizer:
     make_tokenizer(path)
     return Tokenizer.from_file(str(path / "tokenizer.json"))
 
 
-@given(text=st.text(max_size=80))
+def _byte_fallback(path: Path) -> Tokenizer:
+    """In the manner of Llama 2 and Gemma: words with their blank in front, and bytes for the rest."""
+    pieces = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    pieces += ["\u2581", *"abcdethgé世", "\u2581a", "th", "\u2581th", "\u2581the", "ab"]
+    merges = [("\u2581", "a"), ("t", "h"), ("\u2581", "th"), ("\u2581th", "e"), ("a", "b")]
+    vocab = {piece: number for number, piece in enumerate(pieces)}
+    bpe = models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", byte_fallback=True)
+    tokenizer = Tokenizer(bpe)
+    tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
+    blanks, text = decoders.Replace("\u2581", " "), decoders.Fuse()
+    tokenizer.decoder = decoders.Sequence([blanks, decoders.ByteFallback(), text])
+    return tokenizer
+
+
+@pytest.fixture(scope="module", params=[_byte_level, _byte_fallback])
+def tokenizer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Tokenizer:
+    return request.param(tmp_path_factory.mktemp("tokenizer"))
+
+
+texts = st.lists(
+    st.one_of(
+        st.text(max_size=6), st.sampled_from(("the ab", "世界", "👩‍👩‍👧", "é", "\ufffd", " "))
+    ),
+    max_size=14,
+).map("".join)
+
+
+@given(text=texts, cuts=st.lists(st.integers(1, 7), min_size=1))
 @settings(max_examples=100, deadline=None)
-def test_the_stream_joins_to_the_text(tokenizer: Tokenizer, text: str) -> None:
+def test_the_stream_joins_to_the_text(tokenizer: Tokenizer, text: str, cuts: list[int]) -> None:
     ids = tokenizer.encode(text).ids
     detokenizer = Detokenizer(tokenizer)
-    streamed = [detokenizer.feed([i]) for i in ids]
-    assert "".join(streamed) + detokenizer.finish() == text
+    streamed = [detokenizer.feed(piece) for piece in _pieces(ids, cuts)]
+    streamed.append(detokenizer.finish())
+    assert "".join(streamed).rstrip("\ufffd") == text.rstrip("\ufffd")
     assert not any("\ufffd" in piece for piece in streamed if "\ufffd" not in text)
+
+
+@given(text=texts, data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_an_answer_that_is_cut_loses_half_a_character_at_most(
+    tokenizer: Tokenizer, text: str, data: st.DataObject
+) -> None:
+    ids = tokenizer.encode(text).ids
+    ids = ids[: data.draw(st.integers(0, len(ids)))]
+    detokenizer = Detokenizer(tokenizer)
+    streamed = detokenizer.feed(ids) + detokenizer.finish()
+    token_bytes = TokenBytes(PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+    whole = b"".join(map(token_bytes.of, ids)).decode(errors="ignore")
+    assert streamed.rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+@given(ids=st.lists(st.integers(3, 361), max_size=20), cuts=st.lists(st.integers(1, 7), min_size=1))
+@settings(max_examples=200, deadline=None)
+def test_any_tokens_stream_as_they_are_decoded(
+    byte_level: Tokenizer, ids: list[int], cuts: list[int]
+) -> None:
+    """Half characters as well, wherever they stand: a model may write anything."""
+    detokenizer = Detokenizer(byte_level)
+    streamed = "".join(detokenizer.feed(piece) for piece in _pieces(ids, cuts))
+    whole = byte_level.decode(ids, skip_special_tokens=False)
+    assert (streamed + detokenizer.finish()).rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+@pytest.fixture(scope="module")
+def byte_level(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    return _byte_level(tmp_path_factory.mktemp("byte-level"))
+
+
+def _pieces(ids: list[int], cuts: list[int]) -> Iterator[list[int]]:
+    """The ids in pieces of these sizes, over and over."""
+    rest = list(ids)
+    for size in cycle(cuts):
+        if not rest:
+            return
+        yield rest[:size]
+        rest = rest[size:]
+
+
+def test_a_stop_string_in_front_of_half_a_character_counts(byte_level: Tokenizer) -> None:
+    """One token ends a word and begins a character that never comes."""
+    (token_id,) = [i for i in range(361) if byte_level.id_to_token(i) == "KÃ"]
+    for stop, min_tokens, text in (("K", 0, ""), ("K", 1, "K"), ("KL", 0, "K"), ("", 0, "K")):
+        detokenizer = Detokenizer(byte_level, (stop,), min_tokens=min_tokens)
+        assert detokenizer.feed([token_id]) + detokenizer.finish() == text
+        assert detokenizer.matched_stop == ("K" if text == "" else None)
 
 
 def test_an_answer_resumes_at_every_token(tokenizer: Tokenizer) -> None:
@@ -37,6 +123,17 @@ def test_an_answer_resumes_at_every_token(tokenizer: Tokenizer) -> None:
         resumed = Detokenizer(tokenizer, ("END of",))
         assert resumed.feed(ids[:cut]) == "".join(pieces[:cut])
         assert "".join(resumed.feed([i]) for i in ids[cut:]) == "".join(pieces[cut:])
+
+
+def test_an_answer_that_ends_by_length_may_end_by_such_a_stop_string(tiny_model: Path) -> None:
+    loop = make_loop(tiny_model)
+    token_id = loop.tokenizer.token_to_id("KÃ")
+    params = {"max_tokens": 1, "logit_bias": ((token_id, 100.0),)}
+    for stop, reason, text in (("K", "stop", ""), ("L", "length", "K")):
+        told = run(loop, request("r", (5, 6, 7), **params, stop=(stop,)))["r"]
+        assert "".join(u.text for u in told if isinstance(u, Tokens)) == text
+        assert isinstance(told[-1], Finished)
+        assert told[-1].reason == reason
 
 
 @given(
