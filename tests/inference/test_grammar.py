@@ -122,6 +122,8 @@ def test_an_object_is_an_object() -> None:
         {"type": "integer", "minimum": 5, "maximum": 1},
         {"enum": ["x" * 1000] * 1000},
         {"type": "object", "unevaluatedProperties": 3},
+        {"enum": []},
+        {"allOf": [{"type": "string"}, {"type": "integer"}]},
     ],
 )
 def test_what_cannot_be_compiled_says_why(schema: dict[str, Any]) -> None:

@@ -3,9 +3,12 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -70,6 +73,21 @@ def test_a_checkpoint_that_does_not_fill_the_model_is_refused(
 ) -> None:
     with pytest.raises(ModelRefused, match=words):
         _load(_changed(tiny_model, tmp_path / "model", change))
+
+
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_truncated_weights_are_refused_wherever_they_end(
+    tiny_model: Path, data: st.DataObject
+) -> None:
+    whole = (tiny_model / "model.safetensors").read_bytes()
+    num_bytes = data.draw(st.one_of(st.integers(0, 4096), st.integers(0, len(whole) - 1)))
+    with TemporaryDirectory() as folder:
+        cut = Path(folder) / "cut"
+        shutil.copytree(tiny_model, cut)
+        (cut / "model.safetensors").write_bytes(whole[:num_bytes])
+        with pytest.raises(ModelRefused, match="no sound safetensors file"):
+            _load(cut)
 
 
 def test_what_real_checkpoints_carry_besides_is_left_alone(
