@@ -16,6 +16,7 @@ from inference.messages import (
     Failed,
     Finished,
     GenerateRequest,
+    Prefill,
     PromptLogprobs,
     Reply,
     Timings,
@@ -87,6 +88,7 @@ class Generation(Flight):
         self.request = request
         self._output_ids: list[int] = []
         self._num_prompt_rated = request.num_prompt_rated
+        self._num_cached: int | None = None
         self._first_token_s: float | None = None
 
     def as_sent(self) -> GenerateRequest:
@@ -98,18 +100,26 @@ class Generation(Flight):
         )
 
     def hear_aborted(self) -> None:
-        usage = Usage(len(self.request.prompt_ids), 0, len(self._output_ids))
+        usage = Usage(len(self.request.prompt_ids), self._num_cached or 0, len(self._output_ids))
         self.hear(Finished("abort", usage, Timings()))
 
     def _noted(self, update: Reply) -> Reply:
-        if isinstance(update, Tokens):
+        if isinstance(update, Prefill) and self._num_cached is None:
+            num_prompt = len(self.request.prompt_ids)
+            self._num_cached = min(update.num_cached, num_prompt)
+        elif isinstance(update, Tokens):
             self._output_ids += update.ids
             self._first_token_s = self._first_token_s or monotonic()
         elif isinstance(update, PromptLogprobs):
             rated = update.start + len(update.logprobs)
             self._num_prompt_rated = max(self._num_prompt_rated, rated)
         elif isinstance(update, Finished):
-            return replace(update, timings=self._timings(update.timings))
+            # A caller's usage does not depend on deaths: the next worker's cache is an empty one.
+            num_cached = (
+                update.usage.cached_tokens if self._num_cached is None else self._num_cached
+            )
+            usage = replace(update.usage, cached_tokens=num_cached)
+            return replace(update, usage=usage, timings=self._timings(update.timings))
         return update
 
     def _timings(self, of_last_worker: Timings) -> Timings:

@@ -68,6 +68,21 @@ async def test_a_kill_costs_eight_streams_a_pause_and_nothing_else(engine: Engin
     raise AssertionError("never at such a moment")
 
 
+async def test_a_kill_does_not_change_what_was_cached(engine: Engine) -> None:
+    """The next worker reads the prompt again; that is not the caller's business."""
+    request = _request("warm", PROMPTS[3], **ENDLESS, **GREEDY)
+    await _run(engine, request)
+    expected = _end(await _run(engine, request)).usage
+    assert expected.cached_tokens == len(PROMPTS[3]) - 1
+    for _ in range(MAX_ATTEMPTS):
+        updates = (await _killed(engine, {"storm": request}))["storm"]
+        assert _end(updates).usage == expected
+        if len(_ids(_before_the_kill(updates))) < len(_ids(updates)):
+            return
+        await _run(engine, request)  # the answer was there before the kill
+    raise AssertionError("never at such a moment")
+
+
 async def _streams(engine: Engine) -> Streams:
     """Eight requests, half of them greedy and half drawn with a seed."""
     streams = {
