@@ -17,6 +17,7 @@ from inference.grammar import Grammars
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
 from inference.kinds import read_kind
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.loader import LoadedModel, Progress, best_dtype, load_model
 from inference.messages import ModelInfo
@@ -67,7 +68,7 @@ def bits_of(dtype: str) -> int | None:
     return {"int8": 8, "int4": 4}.get(dtype)
 
 
-def make_kv(loaded: LoadedModel, config: EngineConfig) -> SlabKV:
+def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
     """A cache within the memory limit; where it holds less than the model's context, that shrinks.
 
     Raises ModelTooLarge where that is hardly anything.
@@ -109,7 +110,7 @@ def _num_slots(kv_bytes: int, loaded: LoadedModel, config: EngineConfig) -> int:
     return num_slots
 
 
-def _make_scheduler(kv: SlabKV, config: EngineConfig) -> Scheduler:
+def _make_scheduler(kv: KVCache, config: EngineConfig) -> Scheduler:
     """States have a slot for each sequence, and cannot go back behind a draft that was wrong."""
     if isinstance(kv, HybridKV):
         config = replace(config, max_num_sequences=kv.states.num_slots, max_num_drafting=0)

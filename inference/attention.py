@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.native import attention as native
 
@@ -34,7 +35,7 @@ class Span:
 class StepContext:
     """What the attention layers of one step need to know. `layers_seen` proves who called."""
 
-    kv: SlabKV
+    kv: KVCache
     spans: list[Span]
     layers_seen: set[int] = field(default_factory=set)
     layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
@@ -73,13 +74,14 @@ def attention(
     heads, num_tokens = query.shape[:2]
     out = query.new_empty(num_tokens, heads, value.shape[-1])
     is_plain = not softcap and s_aux is None and native.can_attend(query, key, value)
+    slab_kv = context.kv if is_plain and isinstance(context.kv, SlabKV) else None
     slabs: list[native.SlabSpan] = []
     begin = 0
     for span in context.spans:
         packed = slice(begin, begin + span.num_tokens)
         new = (key[:, packed], value[:, packed])
-        if is_plain and span.num_tokens <= _FEW_TOKENS:
-            pair = context.kv.with_room(layer, span.sequence_id, span.start, *new)
+        if slab_kv is not None and span.num_tokens <= _FEW_TOKENS:
+            pair = slab_kv.with_room(layer, span.sequence_id, span.start, *new)
             slabs.append((*pair, span.start, span.num_tokens, begin))
         else:
             keys, values = context.kv.extend(layer, span.sequence_id, span.start, *new)

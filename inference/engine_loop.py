@@ -13,7 +13,7 @@ from inference.detokenizer import Detokenizer
 from inference.encode_messages import EncodeRequest
 from inference.errors import ModelError, Overloaded, RequestError
 from inference.grammar import Grammars, GrammarState
-from inference.kv_cache import SlabKV
+from inference.kv import KVCache
 from inference.logits import shaped
 from inference.logprobs import logprobs_of
 from inference.messages import (
@@ -57,7 +57,7 @@ class EngineLoop:
     def __init__(
         self,
         runner: ModelRunner,
-        kv: SlabKV,
+        kv: KVCache,
         scheduler: Scheduler,
         tokenizer: Tokenizer,
         grammars: Grammars,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from inference import attention
 from inference.attention import Span, StepContext
 from inference.hybrid_kv import HybridKV
-from inference.kv_cache import SlabKV
+from inference.kv import KVCache
 from inference.model_runner import ModelRunner, StepResult
 from inference.sequence import Sequence
 
@@ -81,7 +81,7 @@ class HybridRunner(ModelRunner):
         }
 
 
-def make_runner(model: nn.Module, kv: SlabKV) -> ModelRunner:
+def make_runner(model: nn.Module, kv: KVCache) -> ModelRunner:
     """The runner that fits a cache."""
     return HybridRunner(model, kv) if isinstance(kv, HybridKV) else ModelRunner(model, kv)
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from inference import attention
 from inference.attention import Span, StepContext
-from inference.kv_cache import SlabKV
+from inference.kv import KVCache
 from inference.sequence import Sequence
 
 
@@ -32,7 +32,7 @@ class ModelRunner:
     `layers_seen` are the layers that have attended over the cache so far.
     """
 
-    def __init__(self, model: nn.Module, kv: SlabKV) -> None:
+    def __init__(self, model: nn.Module, kv: KVCache) -> None:
         self.model = model
         self.kv = kv
         self.layers_seen: set[int] = set()

@@ -9,36 +9,21 @@ admission by expected length is SGLang's.
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from collections.abc import Sequence as TokenIds
 from time import monotonic
-from typing import Protocol
 
 from inference.fair_share import OUTPUT_COST, FairShare
+from inference.kv import KVBooks
 from inference.messages import Queued
 from inference.priority import RANK
 from inference.sequence import Sequence
 from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
 
-Tokens = TokenIds[int]
 _CALM_EVERY = 32
 _LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
 _EXPECTED_AT_FIRST = 0.7  # of the tokens that an answer may have, as in SGLang
 _EXPECTED_AT_LEAST = 0.1
 _EXPECTED_STEPS = 600  # from the one to the other, while nobody has to be preempted
-
-
-class KVBooks(Protocol):
-    """What the scheduler needs to know of a KV cache."""
-
-    capacity_tokens: int
-    max_context_tokens: int
-    used_tokens: int
-    shares_prefixes: bool
-
-    def reserve(self, sequence_id: str, num_tokens: int) -> bool: ...
-    def attach(self, sequence_id: str, token_ids: Tokens, salt: str) -> int: ...
-    def release(self, sequence_id: str, token_ids: Tokens = (), salt: str = "") -> None: ...
 
 
 class Scheduler:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from hypothesis import strategies as st
 
-from inference.kv_cache import SlabKV
+from inference.kv import KVCache
 
 ROOTS = [[7] * 40, [7] * 16 + [8] * 60, list(range(90))]
 
@@ -12,7 +12,7 @@ ROOTS = [[7] * 40, [7] * 16 + [8] * 60, list(range(90))]
 class Story(ABC):
     """Those that run, by name, with their tokens and their salt."""
 
-    def __init__(self, kv: SlabKV) -> None:
+    def __init__(self, kv: KVCache) -> None:
         self.kv = kv
         self.running: dict[str, tuple[list[int], str]] = {}
         self.num_cached = 0
