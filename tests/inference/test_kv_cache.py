@@ -1,23 +1,46 @@
-"""The books balance, and a slab gives back what was written, however it grew and whoever shared it."""
+"""The books balance, and a cache gives back what was written, however it grew and whoever shared it.
 
+In either layout; what only slabs do is tested at the end.
+"""
+
+from collections.abc import Callable
 from itertools import accumulate
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inference.block_pool import BLOCK_TOKENS
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
+from inference.paged_kv import PagedKV
 from tests.inference.cache_stories import Story, play
 
 
+def _slabs(capacity_tokens: int, max_context_tokens: int) -> KVCache:
+    return SlabKV(capacity_tokens, max_context_tokens)
+
+
+def _pages(capacity_tokens: int, max_context_tokens: int) -> KVCache:
+    return PagedKV(capacity_tokens // BLOCK_TOKENS, max_context_tokens)
+
+
+Make = Callable[[int, int], KVCache]
+in_both_layouts = pytest.mark.parametrize("make", [_slabs, _pages])
+
+
+@in_both_layouts
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from("abcd"), st.integers(0, 260), st.booleans()), max_size=40
     )
 )
 @settings(max_examples=100, deadline=None)
-def test_used_equals_reserved_for_any_history(steps: list[tuple[str, int, bool]]) -> None:
-    kv = SlabKV(capacity_tokens=512, max_context_tokens=256)
+def test_used_equals_reserved_for_any_history(
+    make: Make, steps: list[tuple[str, int, bool]]
+) -> None:
+    kv = make(512, 256)
     for name, num_tokens, release in steps:
         if release:
             kv.release(name)
@@ -31,10 +54,11 @@ def test_used_equals_reserved_for_any_history(steps: list[tuple[str, int, bool]]
     assert kv.used_tokens == 0
 
 
+@in_both_layouts
 @given(chunks=st.lists(st.integers(1, 70), min_size=1, max_size=8))
 @settings(max_examples=50, deadline=None)
-def test_a_slab_holds_what_was_written_across_growth(chunks: list[int]) -> None:
-    kv = SlabKV(capacity_tokens=4096, max_context_tokens=1024)
+def test_what_was_written_is_there_across_growth(make: Make, chunks: list[int]) -> None:
+    kv = make(4096, 1024)
     written: list[torch.Tensor] = []
     start = 0
     for num_tokens in chunks:
@@ -48,8 +72,9 @@ def test_a_slab_holds_what_was_written_across_growth(chunks: list[int]) -> None:
         assert torch.equal(all_values, expected[..., :3] * 2)
 
 
-def test_a_sequence_that_does_not_fit_leaves_no_trace() -> None:
-    kv = SlabKV(capacity_tokens=128, max_context_tokens=128)
+@in_both_layouts
+def test_a_sequence_that_does_not_fit_leaves_no_trace(make: Make) -> None:
+    kv = make(128, 128)
     assert kv.reserve("a", 100)
     assert not kv.reserve("b", 64)
     kv.release("b")
@@ -66,10 +91,10 @@ def _values(token_ids: list[int]) -> torch.Tensor:
 
 
 class _Story(Story):
-    """Over slabs of two layers."""
+    """Over two layers."""
 
-    def __init__(self, capacity_tokens: int) -> None:
-        super().__init__(SlabKV(capacity_tokens, max_context_tokens=256))
+    def __init__(self, capacity_tokens: int, make: Make = _slabs) -> None:
+        super().__init__(make(capacity_tokens, 256))
 
     def compute(self, name: str, token_ids: list[int], num_cached: int, chunk: int) -> None:
         new = _values(token_ids)[:, num_cached:]
@@ -79,10 +104,11 @@ class _Story(Story):
             assert torch.equal(values, _values(token_ids) * 2)
 
 
-@given(st.data())
+@in_both_layouts
+@given(data=st.data())
 @settings(max_examples=150, deadline=None)
-def test_what_is_used_again_is_what_was_computed(data: st.DataObject) -> None:
-    play(_Story(capacity_tokens=data.draw(st.sampled_from((256, 640, 4096)))), data)
+def test_what_is_used_again_is_what_was_computed(make: Make, data: st.DataObject) -> None:
+    play(_Story(data.draw(st.sampled_from((256, 640, 4096))), make), data)
 
 
 def test_the_next_turn_takes_the_last_one_over() -> None:

@@ -1,0 +1,84 @@
+"""A KV cache in pages: each layer's keys and values in blocks that all sequences take from one pool.
+
+The layout is the one that GPU kernels read: per layer a tensor of keys and one of values,
+(blocks, BLOCK_TOKENS, kv_heads, dim), a table of block numbers per sequence, and for each new token the
+slot that it is written to, block * BLOCK_TOKENS + offset. `extend` writes and reads by plain tensor
+operations and copies what it reads: right on any device, and slower than slabs, which are read in place.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from inference.block_pool import BLOCK_TOKENS, NULL_BLOCK, BlockPool
+
+
+class PagedKV(BlockPool):
+    """Keys and values of all sequences, running and ended, in a `BlockPool`'s blocks.
+
+    A layer's tensors are made when it first writes, for heads and sizes are each layer's own.
+    """
+
+    def __init__(
+        self, num_blocks: int, max_context_tokens: int, namespace: Sequence[str] = ()
+    ) -> None:
+        super().__init__(num_blocks, max_context_tokens, namespace)
+        self.layers: dict[int, tuple[Tensor, Tensor]] = {}
+
+    # --- where tokens are -----------------------------------------------------------------------
+
+    def block_table(self, sequence_id: str) -> Tensor:
+        """The blocks of a sequence in order: (blocks,), int32."""
+        return torch.tensor(self.blocks(sequence_id), dtype=torch.int32)
+
+    def block_tables(self, sequence_ids: Sequence[str]) -> Tensor:
+        """Those of a batch, filled up with NULL_BLOCK: (sequences, most blocks of any), int32."""
+        tables = [self.block_table(sequence_id) for sequence_id in sequence_ids]
+        return torch.nn.utils.rnn.pad_sequence(tables, batch_first=True, padding_value=NULL_BLOCK)
+
+    def slot_mapping(self, sequence_id: str, start: int, end: int) -> Tensor:
+        """The slots of a sequence's tokens from `start` up to `end`: (end - start,).
+
+        int64: the first element of a slot lies beyond 2**31 in any pool of some GiB.
+        """
+        positions = torch.arange(start, end)
+        blocks = self.block_table(sequence_id).long()[positions // BLOCK_TOKENS]
+        return blocks * BLOCK_TOKENS + positions % BLOCK_TOKENS
+
+    # --- keys and values ------------------------------------------------------------------------
+
+    def extend(
+        self, layer: int, sequence_id: str, start: int, keys: Tensor, values: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Write keys and values behind `start` and return copies of all of them so far.
+
+        keys: (kv_heads, new_tokens, head_dim), values: (kv_heads, new_tokens, value_dim);
+        the copies are (kv_heads, start + new_tokens, dim), contiguous. Needs an earlier `reserve`.
+        """
+        end = start + keys.shape[1]
+        if layer not in self.layers:
+            self.layers[layer] = self._empty_like(keys), self._empty_like(values)
+        slots = self.slot_mapping(sequence_id, 0, end).to(keys.device)
+        whole_keys, whole_values = (
+            self._written(pages, slots, start, new)
+            for pages, new in zip(self.layers[layer], (keys, values), strict=True)
+        )
+        return whole_keys, whole_values
+
+    def bytes_per_token(self, sequence_id: str) -> int:
+        """What each token takes, over all layers that have written so far."""
+        return sum(t[0, 0].numel() * t.itemsize for pair in self.layers.values() for t in pair)
+
+    def _empty_like(self, new: Tensor) -> Tensor:
+        """Pages for keys or values like these, (kv_heads, tokens, dim), and the null block's."""
+        pages = new.new_empty((self.num_blocks + 1, BLOCK_TOKENS, new.shape[0], new.shape[2]))
+        pages[NULL_BLOCK] = 0  # or a kernel's probability of 0 times what was there could be NaN
+        return pages
+
+    @staticmethod
+    def _written(pages: Tensor, slots: Tensor, start: int, new: Tensor) -> Tensor:
+        """Put new tokens, (kv_heads, tokens, dim), into the last slots; returns those of all slots."""
+        by_slot = pages.flatten(0, 1)  # (slots, kv_heads, dim), a view
+        by_slot[slots[start:]] = new.transpose(0, 1)
+        return by_slot[slots].transpose(0, 1).contiguous()

@@ -1,0 +1,101 @@
+"""The layout that kernels read: pages, tables and slots, beside what `extend` makes of them."""
+
+from itertools import count
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from inference.block_pool import BLOCK_TOKENS, NULL_BLOCK
+from inference.paged_kv import PagedKV
+
+SHAPES = [(2, 4, 3), (1, 8, 8)]  # of each layer: kv_heads, head_dim and value_dim
+
+
+def _read(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
+    """As a kernel does: block by block, through the table -> (kv_heads, tokens, dim)."""
+    rows = [pages[int(block)] for block in table]
+    return torch.cat(rows)[:num_tokens].transpose(0, 1)
+
+
+@given(
+    chunks=st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 40)), min_size=1, max_size=12)
+)
+@settings(max_examples=60, deadline=None)
+def test_tables_and_slots_lead_to_what_was_written(chunks: list[tuple[str, int]]) -> None:
+    kv = PagedKV(40, 640)
+    written: dict[tuple[str, int, int], Tensor] = {}
+    lengths: dict[str, int] = {}
+    numbers = count()
+    for name, num_new in chunks:
+        start = lengths.get(name, 0)
+        if not kv.reserve(name, start + num_new):
+            continue
+        lengths[name] = start + num_new
+        for layer, (heads, *dims) in enumerate(SHAPES):
+            new = [torch.full((heads, num_new, dim), float(next(numbers))) for dim in dims]
+            found = kv.extend(layer, name, start, new[0], new[1])
+            for which in (0, 1):
+                key = (name, layer, which)
+                whole = torch.cat([written[key], new[which]], dim=1) if start else new[which]
+                written[key] = whole
+                assert torch.equal(found[which], whole)
+                assert found[which].is_contiguous()
+    for (name, layer, which), whole in written.items():
+        pages = kv.layers[layer][which]
+        assert torch.equal(_read(pages, kv.block_table(name), lengths[name]), whole)
+        slots = kv.slot_mapping(name, 0, lengths[name])
+        assert torch.equal(pages.flatten(0, 1)[slots].transpose(0, 1), whole)
+        assert not pages[NULL_BLOCK].any(), "nobody's, and never anything but numbers"
+    assert kv.bytes_per_token("a") == 4 * sum(heads * (k + v) for heads, k, v in SHAPES)
+
+
+def test_a_batch_of_tables_is_filled_up_with_nobodys_block() -> None:
+    kv = PagedKV(10, 160)
+    for name, num_tokens in (("a", 40), ("b", 1)):
+        assert kv.reserve(name, num_tokens)
+    tables = kv.block_tables(["b", "a"])
+    assert tables.dtype == kv.block_table("a").dtype == torch.int32
+    assert tables.shape == (2, 3)
+    assert torch.equal(tables[1], kv.block_table("a"))
+    assert tables[0].tolist() == [*kv.blocks("b"), NULL_BLOCK, NULL_BLOCK]
+    assert NULL_BLOCK not in kv.blocks("a")
+
+
+def test_slots_beyond_32_bits_are_right() -> None:
+    """Books only: no such pool is made here."""
+    num_blocks = 2**31 // BLOCK_TOKENS + 8
+    kv = PagedKV(4, 64)
+    assert kv.reserve("a", 32)
+    kv._tables["a"].blocks[1] = num_blocks  # as of a pool of so many
+    slots = kv.slot_mapping("a", 15, 18)
+    assert slots.dtype == torch.int64
+    assert slots.tolist()[1:] == [num_blocks * BLOCK_TOKENS, num_blocks * BLOCK_TOKENS + 1]
+
+
+def test_a_token_without_room_is_written_nowhere() -> None:
+    kv = PagedKV(4, 64)
+    assert kv.reserve("a", 16)
+    new = torch.ones(1, 17, 2)
+    with pytest.raises(IndexError):
+        kv.extend(0, "a", 0, new, new)
+
+
+def test_siblings_read_one_copy() -> None:
+    kv = PagedKV(20, 320)
+    prompt = list(range(40))
+    keys = torch.randn(2, 40, 4)
+    kv.attach("a", prompt, "")
+    assert kv.reserve("a", 40)
+    kv.extend(0, "a", 0, keys, keys)
+    kv.share("a", prompt, "")
+    assert kv.attach("b", prompt, "") == 32
+    assert kv.reserve("b", 40)
+    new = torch.randn(2, 8, 4)
+    found, _ = kv.extend(0, "b", 32, new, new)
+    assert torch.equal(found, torch.cat([keys[:, :32], new], dim=1))
+    again, _ = kv.extend(0, "a", 39, keys[:, 39:], keys[:, 39:])
+    assert torch.equal(again, keys), "b has written into blocks of its own"
+    assert kv.used_tokens == 4 * BLOCK_TOKENS
