@@ -183,9 +183,8 @@ class EngineLoop:
             self._run_one_by_one(plan)
             return
         for sequence in was_prefilling:
-            if sequence.num_computed >= sequence.num_to_prefill:
-                computed = sequence.token_ids[: sequence.num_computed]
-                self.kv.share(sequence.id, computed, sequence.request.cache_salt)
+            computed = sequence.token_ids[: sequence.num_computed]
+            self.kv.share(sequence.id, computed, sequence.request.cache_salt)
             done = min(sequence.num_computed, sequence.num_to_prefill)
             self._emit(sequence.id, Prefill(done, sequence.num_to_prefill, sequence.num_cached))
         self._advance(result)

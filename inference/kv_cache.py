@@ -100,11 +100,11 @@ class SlabKV:
         return num_common
 
     def share(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> None:
-        """Let others copy from a running sequence what is computed of it, its prompt usually."""
+        """Let others copy from a running sequence what is computed of it, chunk by chunk."""
         slab = self._running[sequence_id]
-        if not slab.token_ids:
-            slab.salt, slab.token_ids = salt, tuple(token_ids)
-            self._index.add(slab)
+        assert token_ids
+        slab.salt, slab.token_ids = salt, tuple(token_ids)
+        self._index.add(slab)
 
     def release(self, sequence_id: str, token_ids: Sequence[int] = (), salt: str = "") -> None:
         """End a sequence; its slab stays for others if it says which tokens it has computed.

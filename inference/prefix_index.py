@@ -27,14 +27,22 @@ class PrefixIndex(Generic[H]):
     def __init__(self) -> None:
         # A dict as an ordered set: the newest holder of a block is its last one.
         self._holders: dict[int, dict[H, None]] = {}
+        self._ends: dict[
+            H, tuple[int, int]
+        ] = {}  # of each, the blocks that are in, the last's hash
 
     def add(self, holder: H) -> None:
-        for key in _block_hashes(holder.token_ids, holder.salt):
+        """Add a holder, or what one has got since: that costs as much as is new."""
+        num_known, end = self._ends.get(holder, (0, hash(holder.salt)))
+        for key in _block_hashes(holder.token_ids, end, behind=num_known):
             self._holders.setdefault(key, {})[holder] = None
+            num_known, end = num_known + 1, key
+        self._ends[holder] = num_known, end
 
     def remove(self, holder: H) -> None:
         """The holder's tokens and salt must be those that it was added with."""
-        for key in _block_hashes(holder.token_ids, holder.salt):
+        del self._ends[holder]
+        for key in _block_hashes(holder.token_ids, hash(holder.salt)):
             holders = self._holders[key]
             del holders[holder]
             if not holders:
@@ -46,28 +54,29 @@ class PrefixIndex(Generic[H]):
         Beyond the last common block single tokens count as well.
         """
         found: H | None = None
-        for key in _block_hashes(token_ids, salt):
+        for key in _block_hashes(token_ids, hash(salt)):
             holders = self._holders.get(key)
             if holders is None:
                 break
             found = next(reversed(holders))
         if found is None or found.salt != salt:
             return None, 0
-        num_common = _num_common(found.token_ids, token_ids)
+        num_common = count_common(found.token_ids, token_ids)
         return (found, num_common) if num_common >= BLOCK_TOKENS else (None, 0)
 
     def holders(self) -> set[H]:
-        return {holder for holders in self._holders.values() for holder in holders}
+        return {*self._ends, *(holder for holders in self._holders.values() for holder in holders)}
 
 
-def _block_hashes(token_ids: Sequence[int], salt: str) -> Iterator[int]:
-    key = hash(salt)
-    for start in range(0, len(token_ids) - BLOCK_TOKENS + 1, BLOCK_TOKENS):
+def _block_hashes(token_ids: Sequence[int], key: int, behind: int = 0) -> Iterator[int]:
+    """Those of the full blocks but the first `behind`; `key` is what the next one is chained to."""
+    first = behind * BLOCK_TOKENS
+    for start in range(first, len(token_ids) - BLOCK_TOKENS + 1, BLOCK_TOKENS):
         key = hash((key, *token_ids[start : start + BLOCK_TOKENS]))
         yield key
 
 
-def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
+def count_common(one: Sequence[int], other: Sequence[int]) -> int:
     """Length of the common beginning; whole blocks at C's speed, the last one by single tokens."""
     limit = min(len(one), len(other))
     start = 0

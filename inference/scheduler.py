@@ -14,6 +14,7 @@ from time import monotonic
 from inference.fair_share import OUTPUT_COST, FairShare
 from inference.kv import KVBooks
 from inference.messages import Queued
+from inference.prefix_index import count_common
 from inference.priority import RANK
 from inference.sequence import Sequence
 from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
@@ -259,7 +260,8 @@ class Scheduler:
         return min(left, usual, self._expected_share * min(left, self.kv.capacity_tokens))
 
     def _has_sibling_in_prefill(self, sequence: Sequence) -> bool:
-        """Whether a running sequence is just computing at least half of this one's prompt."""
+        """Whether a running sequence is just computing what this one would copy: half of its prompt
+        at least, and all that both begin with."""
         request = sequence.request
         num_shared = max(_LEAST_SHARED_TOKENS, len(request.prompt_ids) // 2)
         beginning = request.prompt_ids[:num_shared]
@@ -267,9 +269,10 @@ class Scheduler:
         if len(beginning) < num_shared or not is_copied:
             return False
         return any(
-            other.num_computed < num_shared
+            other.num_computed < other.num_prompt
             and other.request.cache_salt == request.cache_salt
             and other.request.prompt_ids[:num_shared] == beginning
+            and other.num_computed < count_common(other.request.prompt_ids, request.prompt_ids)
             for other in self.running.values()
         )
 
