@@ -54,17 +54,17 @@ class PagedKV(BlockPool):
         """Write keys and values behind `start` and return copies of all of them so far.
 
         keys: (kv_heads, new_tokens, head_dim), values: (kv_heads, new_tokens, value_dim);
-        the copies are (kv_heads, start + new_tokens, dim), contiguous. Needs an earlier `reserve`.
+        the copies are (kv_heads, start + new_tokens, dim). Needs an earlier `reserve`.
         """
         end = start + keys.shape[1]
         if layer not in self.layers:
             self.layers[layer] = self._empty_like(keys), self._empty_like(values)
-        slots = self.slot_mapping(sequence_id, 0, end).to(keys.device)
-        whole_keys, whole_values = (
-            self._written(pages, slots, start, new)
-            for pages, new in zip(self.layers[layer], (keys, values), strict=True)
-        )
-        return whole_keys, whole_values
+        slots = self.slot_mapping(sequence_id, start, end).to(keys.device)
+        table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
+        pages_of_keys, pages_of_values = self.layers[layer]
+        pages_of_keys.flatten(0, 1)[slots] = keys.transpose(0, 1)
+        pages_of_values.flatten(0, 1)[slots] = values.transpose(0, 1)
+        return _gathered(pages_of_keys, table, end), _gathered(pages_of_values, table, end)
 
     def bytes_per_token(self, sequence_id: str) -> int:
         """What each token takes, over all layers that have written so far."""
@@ -76,9 +76,8 @@ class PagedKV(BlockPool):
         pages[NULL_BLOCK] = 0  # or a kernel's probability of 0 times what was there could be NaN
         return pages
 
-    @staticmethod
-    def _written(pages: Tensor, slots: Tensor, start: int, new: Tensor) -> Tensor:
-        """Put new tokens, (kv_heads, tokens, dim), into the last slots; returns those of all slots."""
-        by_slot = pages.flatten(0, 1)  # (slots, kv_heads, dim), a view
-        by_slot[slots[start:]] = new.transpose(0, 1)
-        return by_slot[slots].transpose(0, 1).contiguous()
+
+def _gathered(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
+    """The first tokens of the blocks of a table: (kv_heads, num_tokens, dim)."""
+    blocks = pages.index_select(0, table)  # several times as fast on a CPU as pages[table]
+    return blocks.flatten(0, 1)[:num_tokens].transpose(0, 1)

@@ -42,7 +42,6 @@ def test_tables_and_slots_lead_to_what_was_written(chunks: list[tuple[str, int]]
                 whole = torch.cat([written[key], new[which]], dim=1) if start else new[which]
                 written[key] = whole
                 assert torch.equal(found[which], whole)
-                assert found[which].is_contiguous()
     for (name, layer, which), whole in written.items():
         pages = kv.layers[layer][which]
         assert torch.equal(_read(pages, kv.block_table(name), lengths[name]), whole)
