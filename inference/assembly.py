@@ -1,5 +1,6 @@
 """Puts one engine loop together: model, cache, scheduler, tokenizer. Imports torch."""
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tokenizers import Tokenizer
 from transformers.utils.logging import disable_progress_bar
 
 from inference import memory
+from inference.block_pool import BLOCK_TOKENS
 from inference.config import EngineConfig
 from inference.encoder_loader import load_encoder
 from inference.encoder_loop import EncoderLoop
@@ -21,8 +23,10 @@ from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.loader import LoadedModel, Progress, best_dtype, load_model
 from inference.messages import ModelInfo
+from inference.paged_kv import PagedKV
 from inference.scheduler import Scheduler
 
+logger = logging.getLogger(__name__)
 _MAX_KV_BYTES = 4 * 2**30
 _LEAST_CONTEXT_TOKENS = 1024
 # Of each slot: a step works on a copy, so that one that fails has changed nothing; and a snapshot.
@@ -75,17 +79,30 @@ def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
     """
     kv_bytes = config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
     state_bytes = loaded.footprint.state_bytes
+    is_paged = config.kv_layout == "paged"
     if state_bytes is None:
-        return SlabKV(*_tokens_within(kv_bytes, loaded))
+        return (
+            _make_pages(kv_bytes, loaded) if is_paged else SlabKV(*_tokens_within(kv_bytes, loaded))
+        )
+    if is_paged:
+        logger.warning("%s keeps states, so its keys and values are in slabs", loaded.info.name)
     num_slots = _num_slots(kv_bytes, loaded, config)
     kv_bytes -= num_slots * _STATE_COPIES * state_bytes
     return HybridKV(*_tokens_within(kv_bytes, loaded), num_slots)
 
 
-def _tokens_within(kv_bytes: int, loaded: LoadedModel) -> tuple[int, int]:
-    """How many tokens the cache holds, and how many of them one sequence may have."""
+def _make_pages(kv_bytes: int, loaded: LoadedModel) -> PagedKV:
+    """As many whole blocks as fit, beside the null block."""
+    null_bytes = BLOCK_TOKENS * loaded.footprint.kv_bytes_per_token
+    tokens, max_context_tokens = _tokens_within(kv_bytes - null_bytes, loaded, BLOCK_TOKENS)
+    namespace = (loaded.info.name, loaded.info.revision)
+    return PagedKV(tokens // BLOCK_TOKENS, max_context_tokens, namespace)
+
+
+def _tokens_within(kv_bytes: int, loaded: LoadedModel, granule: int = 1) -> tuple[int, int]:
+    """How many tokens the cache holds, a multiple of `granule`; how many one sequence may have."""
     per_token = max(1, loaded.footprint.kv_bytes_per_token)  # 0 where no layer attends
-    capacity_tokens = kv_bytes // per_token
+    capacity_tokens = kv_bytes // (per_token * granule) * granule
     max_context_tokens = min(loaded.info.max_context_tokens, capacity_tokens)
     least_tokens = min(loaded.info.max_context_tokens, _LEAST_CONTEXT_TOKENS)
     if max_context_tokens < least_tokens:

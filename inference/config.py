@@ -7,6 +7,7 @@ from pathlib import Path
 from inference.upstreams.spec import UpstreamSpec
 
 DTYPES = ("auto", "float32", "bfloat16", "int8", "int4")
+KV_LAYOUTS = ("auto", "slabs", "paged")
 
 
 def default_num_threads() -> int:
@@ -29,6 +30,9 @@ class EngineConfig:
     may differ from the undisturbed one, and one with drafts from one without: several tokens at once
     round differently.
 
+    `kv_layout` is one of KV_LAYOUTS; "auto" is slabs on a CPU, which reads them in place. Models that
+    keep states have slabs in any case: their snapshots belong to one.
+
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
     A worker that says nothing for `watchdog_s` while it has requests, or for `loading_watchdog_s`
@@ -47,6 +51,7 @@ class EngineConfig:
     max_num_drafting: int = MAX_NUM_DRAFTING
     kv_bytes: int | None = None
     dtype: str = "auto"
+    kv_layout: str = "auto"
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0
     max_restarts_per_minute: int = 5

@@ -19,6 +19,7 @@ from inference.errors import ModelRefused
 from inference.experts import set_experts_implementation
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.messages import GenerateRequest, SamplingParams
 from inference.model_runner import ModelRunner
@@ -52,8 +53,10 @@ def check_architecture(config: PretrainedConfig) -> None:
 
 
 @torch.inference_mode()
-def packed_error(config: PretrainedConfig) -> float:
+def packed_error(config: PretrainedConfig, kv: KVCache | None = None) -> float:
     """The largest relative difference of any last-token logits, packed against plain; may be NaN.
+
+    Over `kv`, an empty cache that fits the architecture; by default one that is made for it.
 
     Raises ModelRefused when a layer that should have did not attend over the cache.
     """
@@ -69,7 +72,8 @@ def packed_error(config: PretrainedConfig) -> float:
         prompts = [torch.randint(3, VOCAB_SIZE, (n,)).tolist() for n in lengths]
     plain = [model(input_ids=torch.tensor([p]), use_cache=False).logits[0] for p in prompts]
     model.set_attn_implementation(attention.NAME)
-    kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
+    if kv is None:
+        kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
     runner = make_runner(model, kv)
     packed = _run_packed(runner, prompts)
     if unseen := _mixing_layers(config) - runner.layers_seen:

@@ -3,7 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from inference.config import DTYPES, MAX_NUM_DRAFTING, EngineConfig, default_num_threads
+from inference.config import (
+    DTYPES,
+    KV_LAYOUTS,
+    MAX_NUM_DRAFTING,
+    EngineConfig,
+    default_num_threads,
+)
 from inference.upstreams.spec import is_upstream
 from webapp.databases import database_settings
 from webapp.env import (
@@ -41,6 +47,7 @@ ENGINE = EngineConfig(
     default_model=env_str("VITRINE_DEFAULT_MODEL"),
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
+    kv_layout=env_choice("VITRINE_KV_LAYOUT", KV_LAYOUTS, "auto"),
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
 )
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)

@@ -12,6 +12,7 @@ from torch import nn
 from transformers import AutoConfig, PretrainedConfig
 
 from inference import ModelRefused, attention
+from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, check_architecture, packed_error
 from inference.slot_states import has_states
 from inference.small_config import shrink
@@ -107,6 +108,12 @@ def test_there_are_fifty_and_more() -> None:
 @pytest.mark.parametrize("model_type", SERVED)
 def test_a_served_architecture_computes_the_same_over_the_cache(model_type: str) -> None:
     assert packed_error(shrink(config_of(model_type))) < MAX_RELATIVE_ERROR / 5
+
+
+@pytest.mark.parametrize("model_type", sorted({*SHARED_KEYS, *SOFTCAP, *SINKS, *LATENT, "mistral"}))
+def test_layers_of_any_kind_and_size_have_pages(model_type: str) -> None:
+    error = packed_error(shrink(config_of(model_type)), PagedKV(64, 256))
+    assert error < MAX_RELATIVE_ERROR / 5
 
 
 @pytest.mark.parametrize("model_type", STATES)
