@@ -50,14 +50,17 @@ class ModelRefused(ModelError):
 
 
 class ModelTooLarge(ModelError):
-    """The weights do not fit in memory."""
+    """The weights do not fit in memory, or not in the part of it `for_models`."""
 
     code = "model_too_large"
 
-    def __init__(self, model: str, *, needed_bytes: int, available_bytes: int) -> None:
+    def __init__(
+        self, model: str, *, needed_bytes: int, available_bytes: int, for_models: bool = False
+    ) -> None:
+        where = "there for all models together" if for_models else "free on this machine"
         super().__init__(
             f"{model} needs about {needed_bytes / 2**30:.1f} GiB of memory;"
-            f" {available_bytes / 2**30:.1f} GiB are free on this machine."
+            f" {available_bytes / 2**30:.1f} GiB are {where}."
         )
         self.needed_bytes = needed_bytes
         self.available_bytes = available_bytes
