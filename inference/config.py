@@ -20,7 +20,11 @@ MAX_NUM_DRAFTING = 4
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """Limits of the engine. `kv_bytes` None: a quarter of the free memory, at most 4 GiB.
+    """Limits of the engine.
+
+    All loaded models together keep within `memory_bytes`; None: what is free when the first is loaded,
+    less a reserve. One that nobody has used for `sleep_after_s` sleeps; None: only where another needs
+    its memory. `kv_bytes` None: of what the weights leave, a quarter for each chat model, at most 4 GiB.
 
     While at most `max_num_drafting` sequences decode, each guesses some tokens ahead (see
     `speculation`); 0 switches that off.
@@ -49,6 +53,8 @@ class EngineConfig:
     step_budget_tokens: int = 256
     max_waiting_tokens: int = 400_000
     max_num_drafting: int = MAX_NUM_DRAFTING
+    memory_bytes: int | None = None
+    sleep_after_s: float | None = None
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"

@@ -4,6 +4,7 @@ vectors and scores."""
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from inference.catalog import ModelSpec, ModelState, discover
 from inference.config import EngineConfig
@@ -15,7 +16,10 @@ from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
 from inference.host import WorkerHost
 from inference.kinds import KIND_NAMES, ModelKind
+from inference.ledger import Ledger
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
+from inference.needs import measure_budget
+from inference.residency import Residency
 from inference.tokenizer import ChatTokenizer
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec
@@ -33,6 +37,7 @@ class Engine:
         self._served: dict[str, WorkerHost | Upstream] = {}
         self._upstream_specs = {upstream.name: upstream for upstream in config.upstreams}
         self._own_config = replace(config, upstreams=())  # for workers, who are told no keys
+        self._residency = Residency(Ledger(partial(measure_budget, config)))
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
@@ -53,7 +58,7 @@ class Engine:
     def _serve(self, spec: ModelSpec) -> WorkerHost | Upstream:
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
-        return WorkerHost(spec, spec.path, self._own_config, self._announce)
+        return WorkerHost(spec, spec.path, self._own_config, self._residency, self._announce)
 
     @property
     def default_model(self) -> str:

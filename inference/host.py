@@ -5,6 +5,11 @@ A request outlives the worker. When a worker dies, the next one gets what is mis
 failed, because it may be the cause; encodings that were on board once come one after the other, so
 that the cause is on board alone. A model whose workers die while they load it is given up, and
 rests before the next request may try again.
+
+A worker that nobody uses gives its memory back when another model needs it, or after a while: it ends,
+and the model sleeps. The next request wakes it. One that is used, and whose memory another model waits
+for, takes on nothing new and sleeps when it has done its work (see `residency`); what came meanwhile
+wakes it, behind the other.
 """
 
 import asyncio
@@ -12,6 +17,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -19,7 +25,7 @@ from inference.catalog import ModelSpec, ModelState, State
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
-from inference.errors import error_of
+from inference.errors import ModelError, error_of
 from inference.flights import Encoding, Flight, Generation
 from inference.messages import (
     Abort,
@@ -37,11 +43,15 @@ from inference.messages import (
     Update,
     WorkerSetup,
 )
+from inference.needs import Needs, estimate_needs
+from inference.residency import Residency
+from inference.stay import Stay
 from inference.worker_process import bury, log_words_of, spawn
 
 logger = logging.getLogger(__name__)
 MAX_DEATHS = 2  # of workers with the same request on board
 MAX_FAILED_LOADS = 3  # workers in a row that died before they were ready
+WAITING_FOR_MEMORY = "waiting for memory"
 REST_S = 60.0  # after so many: a load that the kernel kills for its memory hurts the whole machine
 
 
@@ -49,7 +59,12 @@ class WorkerHost:
     """Supervises the worker of one model. All methods run on the event loop."""
 
     def __init__(
-        self, spec: ModelSpec, path: Path, config: EngineConfig, changed: Callable[[], None]
+        self,
+        spec: ModelSpec,
+        path: Path,
+        config: EngineConfig,
+        residency: Residency,
+        changed: Callable[[], None],
     ) -> None:
         self.spec = spec
         self.path = path
@@ -64,12 +79,21 @@ class WorkerHost:
         self._changed = changed
         self._flights: dict[str, Flight] = {}
         self._channel: AsyncChannel | None = None
+        self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._deaths_s: deque[float] = deque()
         self._num_failed_loads = 0
         self._rests_until_s = 0.0
         self._heard_s = monotonic()
         self._stuck = False
+        self._falls_asleep = False
+        self._stay = Stay(
+            spec.name,
+            residency,
+            sleep_after_s=config.sleep_after_s,
+            sleep=self._fall_asleep,
+            review=self._review,
+        )
 
     def as_state(self, *, is_default: bool) -> ModelState:
         return ModelState(
@@ -85,13 +109,13 @@ class WorkerHost:
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Spawn the worker if there is none; a failed model is tried again."""
+        """Spawn the worker if there is none; a failed model is tried again, a sleeping one wakes."""
         if self.state in ("loading", "ready"):
             return
         self._deaths_s.clear()
         self._num_failed_loads = 0
         self._rests_until_s = 0.0
-        self._set_state("loading", "starting")
+        self._set_state("loading", "waking" if self.state == "asleep" else "starting")
         supervise = self._supervise(previous=self._task)
         self._task = asyncio.create_task(supervise, name=f"host {self.spec.name}")
 
@@ -107,11 +131,14 @@ class WorkerHost:
         self._set_state("cold", "")
 
     async def _supervise(self, previous: "asyncio.Task[None] | None") -> None:
-        if previous is not None:  # of a model that failed, still burying its worker
+        if previous is not None:  # of a model that failed or sleeps, still burying its worker
             await asyncio.gather(previous, return_exceptions=True)
         while True:
             try:
-                reason = await self._run_worker()
+                reason = await self._live()
+            except ModelError as error:
+                self._give_up(error.code, str(error))
+                return
             except OSError as error:
                 reason = f"it could not be started: {error}"
             if reason is None:
@@ -130,34 +157,54 @@ class WorkerHost:
             self._set_state("loading", "restarting")
             await asyncio.sleep(min(10.0, 0.1 * 2 ** len(self._deaths_s)))
 
-    async def _run_worker(self) -> str | None:
-        """One worker from its start to its end: why it died, or None if the model does not load."""
-        process, ours = await spawn(self.config)
-        self.pid = process.pid
+    async def _live(self) -> str | None:
+        """Wait for memory, and run a worker in it: as `_run_worker`. Raises ModelError."""
+        self._falls_asleep = False
+        needs = await asyncio.to_thread(
+            estimate_needs, self.path, self.config, self._stay.residency.budget_bytes()
+        )
+        with self._stay.room(needs.size_bytes):
+            if self._stay.is_waiting:
+                self._set_state("loading", WAITING_FOR_MEMORY)
+                await self._stay.granted()
+            return await self._run_worker(needs)
+
+    async def _run_worker(self, needs: Needs) -> str | None:
+        """One worker from its start to its end: why it died, or None if another would do no good.
+
+        That is where the model does not load, and where it sleeps.
+        """
+        self._process, ours = await spawn(self.config)
+        self.pid = self._process.pid
         self._stuck = False
         self._heard_s = monotonic()
-        watchdog = asyncio.create_task(self._watch(process))
-        reader = asyncio.create_task(log_words_of(process, self.spec.name))
+        watchdog = asyncio.create_task(self._watch(self._process))
+        reader = asyncio.create_task(log_words_of(self._process, self.spec.name))
+        config = replace(self.config, kv_bytes=needs.kv_bytes or None)
         try:
             self._channel = await AsyncChannel.open(ours)
-            self._channel.send(WorkerSetup(self.config, self.spec.name, self.path))
-            return await self._pump(self._channel)
+            self._channel.send(WorkerSetup(config, self.spec.name, self.path))
+            return await self._pump(self._channel, needs)
         finally:
             watchdog.cancel()
             if self._channel is not None:
                 self._channel.close()
             self._channel = self.pid = None
-            await bury(process)
+            await bury(self._process)
             await asyncio.wait({reader}, timeout=1.0)  # its last words
             reader.cancel()
 
-    async def _pump(self, channel: AsyncChannel) -> str | None:
+    async def _pump(self, channel: AsyncChannel, needs: Needs) -> str | None:
         """Hand out what the worker says until it has nothing more to say."""
         while True:
             try:
                 value = await channel.receive()
             except EOFError:
+                if self._falls_asleep:
+                    return None
                 return f"no sign for {self._patience_s:g} s" if self._stuck else "it died"
+            if self._falls_asleep:
+                continue  # what was on its way is for nobody
             self._heard_s = monotonic()
             match value:
                 case StepFrame(updates, stats):
@@ -165,10 +212,12 @@ class WorkerHost:
                     for wire_id, update in updates:
                         if flight := self._flights.get(wire_id):
                             flight.hear(update)
+                    self._rest_if_unused()
                 case Loading(phase, fraction):
                     self._set_state("loading", phase, fraction)
                 case Ready(info, load_s):
-                    self._become_ready(info, load_s)
+                    logger.info("%s is ready after %.1f s", self.spec.name, load_s)
+                    self._become_ready(info, Needs(info.weights_bytes, needs.kv_bytes))
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None
@@ -200,16 +249,19 @@ class WorkerHost:
             return 0.0
         return monotonic() - max(self._heard_s, min(waiting_since_s))
 
-    def _become_ready(self, info: ModelInfo, load_s: float) -> None:
-        logger.info("%s is ready after %.1f s", self.spec.name, load_s)
+    def _become_ready(self, info: ModelInfo, needs: Needs) -> None:
         self.info = info
         self._num_failed_loads = 0
-        self._set_state("ready", "", 1.0)
         for flight in self._flights.values():
             flight.is_on_board = False
             if flight.aborted_s is not None:
                 flight.hear_aborted()  # its abort went down with the last worker
-        self._send_due()
+        self._set_state("ready", "", 1.0)
+        self._stay.settle(needs.size_bytes)
+        for flight in self._flights.values():
+            if self._stay.is_too_late(flight.since_s):
+                flight.hear(Loading(WAITING_FOR_MEMORY, 0.0))
+        self._review()
 
     def _send_due(self) -> None:
         """Send the worker what it has not got yet and may have now."""
@@ -220,9 +272,36 @@ class WorkerHost:
         for flight in flights:
             if flight.is_on_board or (flight.is_suspect and is_suspect_on_board):
                 continue
+            if self._stay.is_too_late(flight.since_s):
+                continue
             is_suspect_on_board |= flight.is_suspect
             flight.is_on_board = True
+            self._stay.use()
             self._channel.send(Submit(flight.as_sent()))
+
+    # --- sleep --------------------------------------------------------------------------------
+
+    def _rest_if_unused(self) -> None:
+        if self.state != "ready" or self._channel is None:
+            return
+        if all(f.ended or self._stay.is_too_late(f.since_s) for f in self._flights.values()):
+            self._stay.rest()
+
+    def _review(self) -> None:
+        self._send_due()
+        self._rest_if_unused()
+
+    def _fall_asleep(self) -> None:
+        """End a worker that has nothing on board. Killed, for it may not be able to hear."""
+        logger.info("%s falls asleep", self.spec.name)
+        self._falls_asleep = True
+        self._stay.leave()
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        self.stats = EngineStats()
+        self._set_state("asleep", "")
+        if any(not flight.ended for flight in self._flights.values()):
+            self.start()
 
     def _failed_to_load_too_often(self) -> bool:
         self._num_failed_loads += self.state == "loading"
@@ -291,6 +370,8 @@ class WorkerHost:
         self._flights[flight.wire_id] = flight
         if self.state != "ready":
             flight.hear(Loading(self.detail, self.progress))
+        elif self._stay.is_too_late(flight.since_s):
+            flight.hear(Loading(WAITING_FOR_MEMORY, 0.0))
         self._send_due()
         try:
             async with aclosing(flight.updates()) as updates:
@@ -299,7 +380,7 @@ class WorkerHost:
         finally:
             self._abort(flight)
             del self._flights[flight.wire_id]
-            self._send_due()
+            self._review()
 
     def abort(self, request_id: str) -> None:
         """Stop the requests of an id at the next step; a reader still hears of the end."""

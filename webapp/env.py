@@ -6,6 +6,7 @@ variable, for nonsense. Values of secrets never appear in an error.
 
 import os
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
@@ -38,6 +39,20 @@ def env_int(name: str, default: int, *, minimum: int = 0, maximum: int | None = 
     if number < minimum or (maximum is not None and number > maximum):
         upper = "" if maximum is None else f" and at most {maximum}"
         raise ImproperlyConfigured(f"{name} must be at least {minimum}{upper}, not {number}.")
+    return number
+
+
+def env_float(name: str, default: float | None, *, minimum: float = 0.0) -> float | None:
+    """None is a default for what is left to Vitrine."""
+    value = env_str(name)
+    if not value:
+        return default
+    try:
+        number = float(value)
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
+    if not (isfinite(number) and number >= minimum):
+        raise ImproperlyConfigured(f"{name} must be at least {minimum:g}, not {number:g}.")
     return number
 
 

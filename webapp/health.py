@@ -26,7 +26,10 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @login_not_required
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """503 with one sentence per reason until the default model has generated its canary."""
+    """503 with one sentence per reason until the default model has generated its canary.
+
+    One that sleeps, or is on its way back, has done so: requests wait for it.
+    """
     answers = await asyncio.gather(_check("database", _ask_database), _check("redis", _ask_redis))
     reasons = {name: reason for name, reason in [*answers, _model(), _draining()] if reason}
     if reasons:
@@ -62,7 +65,11 @@ def _model() -> tuple[str, str | None]:
     default = next((state for state in service.model_states() if state.is_default), None)
     if default is None:
         return "model", "no default model"
-    fine = ("ready",) if settings.PRELOAD_MODEL else ("ready", "cold")
+    fine = ["ready", "asleep"]
+    if not settings.PRELOAD_MODEL:
+        fine.append("cold")
+    if default.revision:  # known since it was ready first
+        fine.append("loading")
     return "model", None if default.state in fine else f"{default.spec.name} is {default.state}"
 
 

@@ -15,6 +15,7 @@ from webapp.databases import database_settings
 from webapp.env import (
     env_bool,
     env_choice,
+    env_float,
     env_int,
     env_list,
     env_path,
@@ -40,6 +41,7 @@ SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default_allowed_hosts(HOST))
 
 _MODELS = env_list("VITRINE_MODELS")
+_MEMORY_GIB = env_float("VITRINE_MEMORY_GIB", None, minimum=0.5)
 ENGINE = EngineConfig(
     models_dir=DATA_DIR / "models",
     extra_models=tuple(entry for entry in _MODELS if not is_upstream(entry)),
@@ -48,6 +50,8 @@ ENGINE = EngineConfig(
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
     kv_layout=env_choice("VITRINE_KV_LAYOUT", KV_LAYOUTS, "auto"),
+    memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
+    sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
 )
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)

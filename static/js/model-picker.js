@@ -8,7 +8,12 @@ import { element, find, setText } from "./dom.js";
 import { percent } from "./words.js";
 
 /** @type {Record<string, string>} */
-const STATE_WORDS = { ready: "Ready", cold: "Loads when used", failed: "Failed" };
+const STATE_WORDS = {
+  ready: "Ready",
+  cold: "Loads when used",
+  asleep: "Asleep, wakes when used",
+  failed: "Failed",
+};
 
 export class ModelPicker extends HTMLElement {
   /** @type {HTMLElement} */

@@ -8,11 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+from unittest.mock import AsyncMock
 
 import psutil
 import pytest
 
 from inference import Engine, Failed, Finished, Loading, Tokens, Update
+from inference.needs import estimate_needs
 from inference.worker_process import log_words_of
 from tests.inference.conftest import engine_config
 from tests.inference.test_engine import PROMPTS, _ids, _request, _run
@@ -167,9 +169,14 @@ async def test_a_model_whose_workers_die_while_loading_is_given_up(tiny_model: P
         await engine.close()
 
 
-async def test_closing_at_any_moment_of_a_start_leaves_no_process(tiny_model: Path) -> None:
+async def test_closing_at_any_moment_of_a_start_leaves_no_process(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = Engine(engine_config(tiny_model))
     before = psutil.Process().children()
+    # The files are looked at in a thread, which takes more turns of the loop than all the rest.
+    needs = estimate_needs(tiny_model, engine.config, 2**30)
+    monkeypatch.setattr(asyncio, "to_thread", AsyncMock(return_value=needs))
     for num_turns in range(20):
         engine.load("tiny")
         for _ in range(num_turns):

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from webapp.databases import database_settings
-from webapp.env import env_bool, env_choice, env_int, env_list, env_secret
+from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
@@ -38,6 +38,7 @@ def test_unset_and_empty_mean_the_default(variable) -> None:
             variable(value)
         assert env_bool("NAME", True) is True
         assert env_int("NAME", 7) == 7
+        assert env_float("NAME", None) is None
         assert env_list("NAME", ["a"]) == ["a"]
         assert env_choice("NAME", ("a", "b"), "b") == "b"
         assert env_secret("NAME") is None
@@ -53,6 +54,7 @@ def test_nonsense_names_the_variable(variable) -> None:
     for read in (
         lambda: env_bool("NAME", True),
         lambda: env_int("NAME", 1),
+        lambda: env_float("NAME", 1.0),
         lambda: env_choice("NAME", ("a", "b"), "a"),
     ):
         with pytest.raises(ImproperlyConfigured, match=r"NAME must be .*perhaps"):
@@ -64,6 +66,17 @@ def test_numbers_have_limits(variable, value: str, words: str) -> None:
     variable(value)
     with pytest.raises(ImproperlyConfigured, match=words):
         env_int("NAME", 1, minimum=1, maximum=65535)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [("0.4", "at least 0.5"), ("-1", "0.5"), ("nan", "0.5"), ("inf", "0.5")]
+)
+def test_so_have_numbers_with_a_point(variable, value: str, words: str) -> None:
+    variable(value)
+    with pytest.raises(ImproperlyConfigured, match=f"NAME must be .*{words}"):
+        env_float("NAME", None, minimum=0.5)
+    variable("1.5")
+    assert env_float("NAME", None, minimum=0.5) == 1.5
 
 
 def test_a_secret_may_come_from_a_file(variable, tmp_path: Path) -> None:

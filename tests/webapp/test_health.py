@@ -1,5 +1,6 @@
 """/healthz, /readyz and the queue of chores."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from chat import service
+from inference import ModelSpec, ModelState
 from webapp import lifecycle
 from webapp.cache import JsonSerializer
 from webapp.celery import SystemTask, app
@@ -35,6 +38,25 @@ def test_it_is_ready_without_a_model_that_is_loaded_on_first_use(
 ) -> None:
     settings.PRELOAD_MODEL = False
     assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("state", "revision", "status"),
+    [
+        ("ready", "r1", 200),
+        ("asleep", "r1", 200),
+        ("loading", "r1", 200),  # it wakes, and requests wait for it
+        ("loading", "", 503),
+        ("failed", "r1", 503),
+    ],
+)
+def test_a_default_model_that_was_ready_once_may_sleep(
+    client: Client, monkeypatch: pytest.MonkeyPatch, state: Any, revision: str, status: int
+) -> None:
+    spec = ModelSpec("model", Path("/model"), "Model")
+    known = ModelState(spec, state, is_default=True, revision=revision)
+    monkeypatch.setattr(service, "model_states", lambda: [known])
+    assert client.get("/readyz").status_code == status
 
 
 def test_each_missing_part_is_a_reason(

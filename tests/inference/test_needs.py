@@ -1,0 +1,62 @@
+"""What a model's worker will take, by its files; and what all of them may take."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inference import ModelRefused, memory
+from inference.assembly import assemble
+from inference.config import DTYPES
+from inference.loader import best_dtype
+from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
+from tests.inference.conftest import engine_config
+from tests.inference.tiny_models import make_encoder
+
+GIB = 2**30
+
+
+def test_the_estimate_of_the_weights_is_what_they_take_when_loaded(tiny_model: Path) -> None:
+    config = engine_config(tiny_model)
+    _, info = assemble("tiny", tiny_model, config, lambda *_: None)
+    needs = estimate_needs(tiny_model, config, budget_bytes=GIB)
+    assert needs.kv_bytes == config.kv_bytes
+    # A head that is tied to the embeddings is stored once; small buffers are in no file.
+    assert info.weights_bytes <= needs.weights_bytes * 1.15
+    assert needs.weights_bytes <= info.weights_bytes
+
+
+def test_the_dtype_is_the_one_that_torch_will_choose() -> None:
+    found = {dtype: _itemsize(dtype) for dtype in DTYPES}
+    own = best_dtype().itemsize
+    assert found == {"auto": own, "float32": 4, "bfloat16": 2, "int8": own}
+
+
+def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:
+    config = replace(engine_config(tiny_model), kv_bytes=None)
+    for budget_bytes in (GIB, 4 * GIB, 200 * GIB):
+        needs = estimate_needs(tiny_model, config, budget_bytes)
+        without = Needs(needs.weights_bytes, 0).size_bytes
+        assert needs.kv_bytes == min((budget_bytes - without) // 4, 4 * GIB)
+        assert needs.size_bytes <= budget_bytes
+    assert estimate_needs(tiny_model, config, WORKER_BYTES).size_bytes > WORKER_BYTES
+
+
+def test_an_encoder_needs_no_cache(tmp_path: Path) -> None:
+    path = make_encoder(tmp_path / "encoder", pooling="mean")
+    assert estimate_needs(path, engine_config(path), GIB).kv_bytes == 0
+
+
+def test_files_that_cannot_be_served_are_refused_before_a_process_starts(tmp_path: Path) -> None:
+    with pytest.raises(ModelRefused, match=r"config\.json"):
+        estimate_needs(tmp_path, engine_config(tmp_path), GIB)
+
+
+@pytest.mark.parametrize(("free", "budget"), [(2 * GIB, 2 * GIB * 19 / 20), (64 * GIB, 63 * GIB)])
+def test_the_budget_leaves_something_to_the_rest_of_the_machine(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, free: int, budget: float
+) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    config = engine_config(tiny_model)
+    assert measure_budget(config) == pytest.approx(budget, abs=1)
+    assert measure_budget(replace(config, memory_bytes=5)) == 5
