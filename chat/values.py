@@ -84,6 +84,7 @@ def model_value(state: ModelState) -> Value:
         "progress": state.progress,
         "context_tokens": state.max_context_tokens,
         "default": state.is_default,
+        "straggling": state.is_straggling,
     }
 
 

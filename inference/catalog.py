@@ -37,7 +37,10 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """A model of the catalogue and how it stands. `detail` is a sentence or a loading phase."""
+    """A model of the catalogue and how it stands. `detail` is a sentence or a loading phase.
+
+    `is_straggling`: it answers, but has long been several times slower than when all was calm.
+    """
 
     spec: ModelSpec
     state: State
@@ -46,6 +49,7 @@ class ModelState:
     progress: float = 0.0
     max_context_tokens: int | None = None
     revision: str = ""
+    is_straggling: bool = False
 
 
 def discover(config: EngineConfig) -> dict[str, ModelSpec]:

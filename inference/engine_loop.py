@@ -74,6 +74,7 @@ class EngineLoop:
         self.vocab_size = vocab_size
         self._answers: dict[str, _Answer] = {}
         self._updates: list[tuple[str, Update]] = []
+        self._forward_ms = 0.0  # of the last step; 0 where it failed
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -164,24 +165,30 @@ class EngineLoop:
         if frame := self.announce():
             yield frame
         started_s = monotonic()
+        num_planned = num_read = 0
         if plan:
             num_wrong = self.scheduler.num_wrong
             num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
+            self._forward_ms = 0.0
             self._run(plan)
-            num_tokens = sum(num for _, num in plan) - (self.scheduler.num_wrong - num_wrong)
+            num_planned = sum(num for _, num in plan)
+            num_tokens = num_planned - (self.scheduler.num_wrong - num_wrong)
             took_s = monotonic() - started_s
             self.scheduler.estimates.learn_step(num_tokens, took_s, num_read)
-        if frame := self._frame((monotonic() - started_s) * 1e3):
+        step_ms = (monotonic() - started_s) * 1e3
+        if frame := self._frame(step_ms, num_read, num_planned - num_read):
             yield frame
 
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]
+        started_s = monotonic()
         try:
             result = self.runner.run(plan)
         except Exception:
             logger.exception("a step of %d sequences failed", len(plan))
             self._run_one_by_one(plan)
             return
+        self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
             computed = sequence.token_ids[: sequence.num_computed]
             self.kv.share(sequence.id, computed, sequence.request.cache_salt)
@@ -344,7 +351,7 @@ class EngineLoop:
     def _emit(self, request_id: str, update: Update) -> None:
         self._updates.append((request_id, update))
 
-    def _frame(self, step_ms: float) -> StepFrame | None:
+    def _frame(self, step_ms: float, num_read: int = 0, num_decoded: int = 0) -> StepFrame | None:
         if not self._updates:
             return None
         updates, self._updates = tuple(self._updates), []
@@ -357,6 +364,9 @@ class EngineLoop:
                 kv_tokens_cached=self.kv.cached_tokens,
                 kv_tokens_total=self.kv.capacity_tokens,
                 step_ms=step_ms,
+                forward_ms=self._forward_ms,
+                num_decoded_tokens=num_decoded,
+                num_read_tokens=num_read,
                 num_drafted=self.scheduler.num_drafted,
                 num_accepted=self.scheduler.num_accepted,
             ),

@@ -44,6 +44,7 @@ from inference.messages import (
     WorkerSetup,
 )
 from inference.needs import Needs, estimate_needs
+from inference.pace import Pace
 from inference.residency import Residency
 from inference.stay import Stay
 from inference.worker_process import bury, log_words_of, spawn
@@ -86,6 +87,7 @@ class WorkerHost:
         self._rests_until_s = 0.0
         self._heard_s = monotonic()
         self._stuck = False
+        self._pace = Pace()
         self._falls_asleep = False
         self._stay = Stay(
             spec.name,
@@ -104,6 +106,7 @@ class WorkerHost:
             progress=self.progress,
             max_context_tokens=self.info.max_context_tokens if self.info else None,
             revision=self.info.revision if self.info else "",
+            is_straggling=self.state == "ready" and self._pace.is_slow,
         )
 
     # --- life ---------------------------------------------------------------------------------
@@ -177,6 +180,7 @@ class WorkerHost:
         self._process, ours = await spawn(self.config)
         self.pid = self._process.pid
         self._stuck = False
+        self._pace.forget_worker()
         self._heard_s = monotonic()
         watchdog = asyncio.create_task(self._watch(self._process))
         reader = asyncio.create_task(log_words_of(self._process, self.spec.name))
@@ -209,6 +213,7 @@ class WorkerHost:
             match value:
                 case StepFrame(updates, stats):
                     self.stats = stats
+                    self._note_pace(stats)
                     for wire_id, update in updates:
                         if flight := self._flights.get(wire_id):
                             flight.hear(update)
@@ -221,6 +226,21 @@ class WorkerHost:
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None
+
+    def _note_pace(self, stats: EngineStats) -> None:
+        was_slow = self._pace.is_slow
+        self._pace.hear(stats)
+        if self._pace.is_slow == was_slow:
+            return
+        if self._pace.is_slow:
+            logger.warning(
+                "the worker of %s is a straggler: its steps take %.1f times as long as they did"
+                " when all was calm",
+                *(self.spec.name, self._pace.ratio),
+            )
+        else:
+            logger.info("the worker of %s has its pace back", self.spec.name)
+        self._changed()
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         """Kill a worker that is silent although it has work: alive is not the same as working."""
@@ -250,6 +270,8 @@ class WorkerHost:
         return monotonic() - max(self._heard_s, min(waiting_since_s))
 
     def _become_ready(self, info: ModelInfo, needs: Needs) -> None:
+        if self.info is not None and self.info.revision != info.revision:
+            self._pace = Pace()
         self.info = info
         self._num_failed_loads = 0
         for flight in self._flights.values():
@@ -299,6 +321,7 @@ class WorkerHost:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
         self.stats = EngineStats()
+        self._pace.forget_worker()
         self._set_state("asleep", "")
         if any(not flight.ended for flight in self._flights.values()):
             self.start()

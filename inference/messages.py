@@ -272,6 +272,8 @@ class EngineStats:
     """A picture of the worker after a step.
 
     Of all tokens that were ever guessed ahead, `num_drafted`, so many were right: `num_accepted`.
+    The step took `forward_ms` in the model alone, for `num_decoded_tokens` (guessed ones included) and
+    `num_read_tokens` of prompts; an encoder's tell nothing of this.
     """
 
     num_running: int = 0
@@ -280,6 +282,9 @@ class EngineStats:
     kv_tokens_cached: int = 0
     kv_tokens_total: int = 0
     step_ms: float = 0.0
+    forward_ms: float = 0.0
+    num_decoded_tokens: int = 0
+    num_read_tokens: int = 0
     num_drafted: int = 0
     num_accepted: int = 0
 

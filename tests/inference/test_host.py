@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from inference import Engine, Failed, Finished, Loading, Tokens, Update
+from inference.messages import EngineStats
 from inference.needs import estimate_needs
 from inference.worker_process import log_words_of
 from tests.inference.conftest import engine_config
@@ -245,3 +246,37 @@ async def _until_tokens(updates: AsyncIterator[Update]) -> list[Update]:
         if isinstance(update, Tokens):
             return heard
     raise AssertionError("it ended without a token")
+
+
+async def test_a_straggler_is_told_once(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
+    """A real worker's steps are what the pace is told by; made-up ones are then slower."""
+    host = engine._host("tiny")
+    heard: list[EngineStats] = []
+    note_pace = host._note_pace
+
+    def hear(stats: EngineStats) -> None:
+        heard.append(stats)
+        note_pace(stats)
+
+    host._note_pace = hear  # type: ignore[method-assign]
+    await _run(engine, _request("calm", PROMPTS[3], **ENDLESS))
+    read = [stats for stats in heard if stats.num_read_tokens]
+    assert sum(stats.num_read_tokens for stats in read) == len(PROMPTS[3])
+    decoded = [stats for stats in heard if not stats.num_read_tokens and stats.num_decoded_tokens]
+    assert sum(stats.num_decoded_tokens for stats in decoded) >= 299
+    assert all(0 < stats.forward_ms <= stats.step_ms for stats in (*read, *decoded))
+
+    calm = replace(decoded[-1], forward_ms=10.0)
+    for _ in range(50):
+        note_pace(calm)
+    for _ in range(1000):
+        note_pace(replace(calm, forward_ms=50.0))
+    assert engine.state("tiny").is_straggling
+    for _ in range(300):
+        note_pace(calm)
+    assert not engine.state("tiny").is_straggling
+    words = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert words == [
+        "the worker of tiny is a straggler: its steps take 5.0 times as long as they did when all"
+        " was calm"
+    ]
