@@ -313,6 +313,12 @@ class WorkerHost:
         self._send_due()
         self._rest_if_unused()
 
+    def _stop_waiting(self) -> None:
+        """Who wanted the model has left, so that no other has to make room for it."""
+        if self._task is not None:
+            self._task.cancel()
+        self._set_state("asleep" if self.info else "cold", "")
+
     def _fall_asleep(self) -> None:
         """End a worker that has nothing on board. Killed, for it may not be able to hear."""
         logger.info("%s falls asleep", self.spec.name)
@@ -404,6 +410,8 @@ class WorkerHost:
             self._abort(flight)
             del self._flights[flight.wire_id]
             self._review()
+            if self._stay.is_waiting and not self._flights:
+                self._stop_waiting()
 
     def abort(self, request_id: str) -> None:
         """Stop the requests of an id at the next step; a reader still hears of the end."""

@@ -40,7 +40,7 @@ class Residency:
             self._decide()
 
     def is_waiting(self, name: str) -> bool:
-        return not self._granted[name].is_set()
+        return name in self._granted and not self._granted[name].is_set()
 
     async def granted(self, name: str) -> None:
         """Waits until the room is the model's."""

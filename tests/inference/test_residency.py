@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,27 +91,45 @@ async def test_three_models_take_turns_in_memory_for_two(three_models: Path) -> 
 
 
 async def test_a_model_in_use_ends_its_answers_before_it_sleeps(three_models: Path) -> None:
-    """What comes for it meanwhile waits behind the other model, so that both have their turns."""
-    params = {"max_tokens": 400, "ignore_eos": True}
-    async with _engine(_config(three_models, 1, max_num_drafting=0)) as engine:
-        ends: list[str] = []
+    """What comes for it meanwhile waits behind the other model, so that both have their turns.
 
-        async def run(request: GenerateRequest) -> list[Update]:
-            updates = await _run(engine, request)
-            ends.append(request.request_id)
-            return updates
+    The worker is stopped while the requests arrive, so that they do so in time.
+    """
+    ends: list[str] = []
 
+    async def run(request: GenerateRequest) -> list[Update]:
+        updates = await _run(engine, request)
+        ends.append(request.request_id)
+        return updates
+
+    async with _engine(_config(three_models, 1)) as engine:
         await _run(engine, _ask("a"))
-        long = replace(_request("long", PROMPTS[0], **params), model="a")
-        running = asyncio.create_task(run(long))
-        await _until(lambda: engine.stats("a").num_running == 1)
+        pid = engine.worker_pid("a")
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        on_board = asyncio.create_task(run(_ask("a", 1)))
+        await _until_waiting(engine, "b")
+        assert engine.state("b").state == "cold", "who wanted it has left"
+        beside = asyncio.create_task(run(_ask("a", 2)))
         other = asyncio.create_task(run(_ask("b")))
         await _until(lambda: engine.state("b").detail == "waiting for memory")
-        late = asyncio.create_task(run(_ask("a", 1)))
-        assert len(_ids(await running)) == 400
+        late = asyncio.create_task(run(_ask("a", 3)))
+        await asyncio.sleep(0)
+        os.kill(pid, signal.SIGCONT)
+        for early in (on_board, beside):
+            assert _phases(await early) == [], "who left holds up nobody"
         assert "waiting for memory" in _phases(await other)
-        assert "waiting for memory" in _phases(await late)
-        assert ends == ["long", "b0", "a1"]
+        assert _phases(await late)[:2] == ["waiting for memory", "waking"]
+        assert set(ends[:2]) == {"a1", "a2"}
+        assert ends[2:] == ["b0", "a3"]
+
+
+async def _until_waiting(engine: Engine, model: str) -> None:
+    """Ask a model, and leave as soon as it waits for memory."""
+    async with aclosing(engine.generate(_ask(model))) as updates:
+        async for update in updates:
+            if update == Loading("waiting for memory", 0.0):
+                return
 
 
 async def test_a_model_that_nobody_uses_sleeps_and_any_request_wakes_it(three_models: Path) -> None:
@@ -119,7 +137,7 @@ async def test_a_model_that_nobody_uses_sleeps_and_any_request_wakes_it(three_mo
     async with _engine(_config(three_models, 1, sleep_after_s=0.0)) as engine:
         expected = _ids(await _run(engine, _ask("a")))
         first_pid = engine.worker_pid("a")
-        await asyncio.sleep(0)  # the alarm rings, and the worker is not buried yet
+        await _until(lambda: engine.state("a").state == "asleep")  # its worker is still ending
         waking = asyncio.create_task(_run(engine, _ask("a")))
         await _until(lambda: engine.worker_pid("a") not in (first_pid, None))
         pid = engine.worker_pid("a")
