@@ -170,7 +170,7 @@ class _Socket:
     def _web_processes(self) -> list[psutil.Process]:
         """Everything that serves but the engine worker: its cost is the bare engine's too."""
         below = psutil.Process(self.site.process.pid).children(recursive=True)
-        return [p for p in below if "inference.worker" not in p.cmdline()]
+        return [p for p in below if "inference.zygote" not in p.cmdline()]
 
 
 def _cpu_s(processes: list[psutil.Process]) -> float:

@@ -86,7 +86,7 @@ def _watch(process: psutil.Process, url: str, started: float) -> Result:
         ready_s = time.perf_counter() - started
         time.sleep(3)  # the Celery worker is there by now
         weights = _weights(process)
-    shell = sum(pss for name, pss in weights if "inference.worker" not in name)
+    shell = sum(pss for name, pss in weights if "inference.zygote" not in name)
     return {
         "first_page_s": first_page_s,
         "ready_s": ready_s,

@@ -47,7 +47,7 @@ from inference.needs import Needs, estimate_needs
 from inference.pace import Pace
 from inference.residency import Residency
 from inference.stay import Stay
-from inference.worker_process import bury, log_words_of, spawn
+from inference.worker_process import WorkerProcess, bury, log_words_of, spawn
 
 logger = logging.getLogger(__name__)
 MAX_DEATHS = 2  # of workers with the same request on board
@@ -80,7 +80,7 @@ class WorkerHost:
         self._changed = changed
         self._flights: dict[str, Flight] = {}
         self._channel: AsyncChannel | None = None
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: WorkerProcess | None = None
         self._task: asyncio.Task[None] | None = None
         self._deaths_s: deque[float] = deque()
         self._num_failed_loads = 0
@@ -183,7 +183,7 @@ class WorkerHost:
         self._pace.forget_worker()
         self._heard_s = monotonic()
         watchdog = asyncio.create_task(self._watch(self._process))
-        reader = asyncio.create_task(log_words_of(self._process, self.spec.name))
+        reader = asyncio.create_task(log_words_of(self._process.stderr, self.spec.name))
         config = replace(self.config, kv_bytes=needs.kv_bytes or None)
         try:
             self._channel = await AsyncChannel.open(ours)
@@ -242,7 +242,7 @@ class WorkerHost:
             logger.info("the worker of %s has its pace back", self.spec.name)
         self._changed()
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, process: WorkerProcess) -> None:
         """Kill a worker that is silent although it has work: alive is not the same as working."""
         tick_s = min(self.config.watchdog_s, self.config.loading_watchdog_s) / 4
         while True:
@@ -324,7 +324,7 @@ class WorkerHost:
         logger.info("%s falls asleep", self.spec.name)
         self._falls_asleep = True
         self._stay.leave()
-        if self._process is not None and self._process.returncode is None:
+        if self._process is not None and not self._process.has_ended:
             self._process.kill()
         self.stats = EngineStats()
         self._pace.forget_worker()

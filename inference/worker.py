@@ -1,16 +1,15 @@
 """The worker process: one model on one device, spoken to over one socket.
 
 It is a process of its own because a fault of a device or a kernel must never poison the web process,
-and it ends when the web process does. Three threads: the loop below, one that reads requests, and
-one that writes frames, so that the model never waits for the web process.
+and it ends when the web process does: with the zygote that forked it, which ends with that. Three
+threads: the loop below, one that reads requests, and one that writes frames, so that the model never
+waits for the web process.
 """
 
-import ctypes
 import gc
 import logging
 import os
 import queue
-import signal
 import socket
 import sys
 import threading
@@ -35,18 +34,19 @@ if TYPE_CHECKING:
     from inference.engine_loop import EngineLoop
 
 logger = logging.getLogger("inference.worker")
-_PR_SET_PDEATHSIG = 1
+NAME = "vitrine-worker"
 
 
-def main() -> None:
-    """`python -m inference.worker FD`: serve the socket that was inherited as FD."""
+def import_all() -> None:
+    """Import what a worker needs, so that its forks need not; the built-in model's file, too."""
+    import transformers.models.qwen3.modeling_qwen3  # noqa: F401
+
+
+def main(descriptor: int) -> None:
+    """Serve the socket that was inherited, until it is closed."""
     # What stands here becomes warnings in the web process's log (worker_process.py).
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group; the parent decides
-    channel = BlockingChannel(socket.socket(fileno=int(sys.argv[1])))
+    channel = BlockingChannel(socket.socket(fileno=descriptor))
     outbox: queue.SimpleQueue[FromWorker | None] = queue.SimpleQueue()
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     try:
@@ -126,7 +126,3 @@ def _take_requests(loop: "EngineLoop | EncoderLoop", inbox: "queue.SimpleQueue[A
                 loop.abort(request_id)
             case Shutdown():
                 return False
-
-
-if __name__ == "__main__":
-    main()

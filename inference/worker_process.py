@@ -1,11 +1,19 @@
-"""A worker as an operating system process: spawned, heard, buried."""
+"""A worker as an operating system process: forked off the zygote, heard, buried."""
 
 import asyncio
+import atexit
 import logging
 import os
+import pickle
 import re
+import select
+import signal
 import socket
+import subprocess
 import sys
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from inference.config import EngineConfig
@@ -15,49 +23,165 @@ _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|_URL$|^VITRINE_MODELS$", flags=
 _ROOT = Path(__file__).resolve().parents[1]
 
 
-async def spawn(config: EngineConfig) -> tuple[asyncio.subprocess.Process, socket.socket]:
+@dataclass(slots=True)
+class WorkerProcess:
+    """A process that is not our child. `descriptor` stands for it, even when its pid is another's."""
+
+    pid: int
+    descriptor: int
+    stderr: int
+
+    @property
+    def has_ended(self) -> bool:
+        return self.descriptor < 0 or bool(select.select([self.descriptor], [], [], 0)[0])
+
+    def kill(self) -> None:
+        if self.descriptor >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+
+    async def wait(self) -> None:
+        """Until it has ended."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        if self.has_ended:
+            return
+        loop.add_reader(self.descriptor, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(self.descriptor)
+
+    def close(self) -> None:
+        """Let the descriptor go, once nobody waits any more."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+class _Zygote:
+    """The process that forks workers; see `zygote`. Blocks: to be used in threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def fork(self, environment: dict[str, str], channel: int, stderr: int) -> tuple[int, int]:
+        """A new worker with these descriptors: its pid, and a descriptor of it. Raises OSError."""
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._start(environment)
+            assert self._socket is not None
+            try:
+                message = pickle.dumps(environment)
+                socket.send_fds(self._socket, [message], [channel, stderr])
+                answer, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
+            except OSError:
+                self._end()
+                raise
+            if not answer:
+                self._end()
+                raise OSError("the process that forks workers ended")
+            return int(answer), descriptors[0]
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _start(self, environment: dict[str, str]) -> None:
+        self._end()
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603  ourselves
+                [sys.executable, "-m", "inference.zygote", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env=environment,
+            )
+
+    def _end(self) -> None:
+        """It dies with its socket; its workers with it."""
+        if self._socket is not None:
+            self._socket.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._socket = self._process = None
+
+
+_zygote = _Zygote()
+atexit.register(_zygote.close)
+
+
+async def spawn(config: EngineConfig) -> tuple[WorkerProcess, socket.socket]:
     """A new worker and our end of its socket; neither is left behind if its host is cancelled."""
     ours, theirs = socket.socketpair()
-    with theirs:
+    words, words_end = os.pipe()
+
+    def fork() -> WorkerProcess:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "inference.worker", str(theirs.fileno())),
-                pass_fds=[theirs.fileno()],
-                env=_worker_environment(config),
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except BaseException:
-            ours.close()
-            raise
-    return process, ours
+            pid, process = _zygote.fork(_worker_environment(config), theirs.fileno(), words_end)
+            return WorkerProcess(pid, process, words)
+        finally:
+            theirs.close()
+            os.close(words_end)
+
+    forking = asyncio.get_running_loop().run_in_executor(None, fork)
+    try:
+        return await asyncio.shield(forking), ours
+    except asyncio.CancelledError:
+        forking.add_done_callback(lambda done: _discard(done, words))
+        ours.close()
+        raise
+    except BaseException:
+        os.close(words)
+        ours.close()
+        raise
 
 
-async def log_words_of(process: asyncio.subprocess.Process, model: str) -> None:
+def _discard(done: "asyncio.Future[WorkerProcess]", words: int) -> None:
+    """A worker that nobody waits for any more."""
+    os.close(words)
+    if done.cancelled() or done.exception() is not None:
+        return
+    process = done.result()
+    process.kill()
+    process.close()
+
+
+async def log_words_of(stderr: int, model: str) -> None:
     """What a worker writes to its standard error becomes log lines, until it ends.
 
     Read in pieces: a line may be longer than a StreamReader's limit. Nothing of a conversation is in
-    it; a worker logs what failed, not what it was asked.
+    it; a worker logs what failed, not what it was asked. Closes the descriptor.
     """
-    assert process.stderr is not None
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(stderr, "rb", buffering=0)
+    )
     rest = b""
-    while piece := await process.stderr.read(65_536):
-        *lines, rest = (rest + piece)[-1_000_000:].split(b"\n")
-        for line in lines:
-            logger.warning("worker of %s: %s", model, line.decode(errors="replace"))
+    try:
+        while piece := await stream.read(65_536):
+            *lines, rest = (rest + piece)[-1_000_000:].split(b"\n")
+            for line in lines:
+                logger.warning("worker of %s: %s", model, line.decode(errors="replace"))
+    finally:
+        transport.close()
     if rest:
         logger.warning("worker of %s: %s", model, rest.decode(errors="replace"))
 
 
-async def bury(process: asyncio.subprocess.Process) -> None:
+async def bury(process: WorkerProcess) -> None:
     """Kill a worker and see it end, even where its host is cancelled meanwhile."""
-    if process.returncode is None:
-        process.kill()
+    process.kill()
     ended = asyncio.create_task(process.wait())
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:
         await ended
         raise
+    finally:
+        process.close()
 
 
 def _worker_environment(config: EngineConfig) -> dict[str, str]:
@@ -77,6 +201,7 @@ def thread_environment(num_threads: int) -> dict[str, str]:
     return {
         "OMP_NUM_THREADS": str(num_threads),
         "MKL_NUM_THREADS": str(num_threads),
+        "OPENBLAS_NUM_THREADS": "1",  # numpy's; its threads start at its import
         # Spinning threads collapse when the web process needs a core: 49 against 104 tok/s measured.
         "GOMP_SPINCOUNT": "0",
     }

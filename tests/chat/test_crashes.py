@@ -32,7 +32,7 @@ def reader(breakable_site: Site) -> Iterator[Reader]:
 def _engine_worker(site: Site) -> psutil.Process:
     def find() -> psutil.Process | None:
         below = psutil.Process(site.process.pid).children(recursive=True)
-        return next((p for p in below if "inference.worker" in p.cmdline()), None)
+        return next((p for p in below if p.name() == "vitrine-worker"), None)
 
     process: psutil.Process = wait_until(find, what="an engine worker")
     return process

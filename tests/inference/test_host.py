@@ -227,12 +227,12 @@ async def test_an_abort_reaches_every_request_of_an_id_and_no_other(engine: Engi
 
 
 async def test_what_a_worker_writes_becomes_log_lines(caplog: pytest.LogCaptureFixture) -> None:
-    words = "import sys; sys.stderr.write('first\\n' + 'x' * 300_000 + '\\nlast')"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", words, stderr=asyncio.subprocess.PIPE
-    )
+    program = "import sys; sys.stderr.write('first\\n' + 'x' * 300_000 + '\\nlast')"
+    words, words_end = os.pipe()
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stderr=words_end)
     async with asyncio.timeout(30):
-        await log_words_of(process, "tiny")
+        os.close(words_end)
+        await log_words_of(words, "tiny")
     await process.wait()
     lines = [record.getMessage() for record in caplog.records]
     assert [len(line) for line in lines] == [len("worker of tiny: ") + n for n in (5, 300_000, 4)]

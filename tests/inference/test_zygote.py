@@ -1,0 +1,107 @@
+"""The process that forks workers: it may die as they may, and nothing outlives the web process."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from inference import Engine, GenerateRequest, SamplingParams, Tokens
+from tests.inference.conftest import engine_config
+
+PROMPT = tuple(range(5, 45))
+_OWNER = """
+import asyncio, sys
+from pathlib import Path
+from inference import Engine, GenerateRequest, SamplingParams
+from tests.inference.conftest import engine_config
+
+async def main():
+    engine = Engine(engine_config(Path(sys.argv[1])))
+    request = GenerateRequest("r", "tiny", (5, 6, 7), SamplingParams(max_tokens=400, ignore_eos=True))
+    async for update in engine.generate(request):
+        if (pid := engine.worker_pid("tiny")) is not None:
+            print(pid, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def engine(tiny_model: Path) -> AsyncIterator[Engine]:
+    running = Engine(engine_config(tiny_model))
+    yield running
+    await running.close()
+
+
+def _worker(engine: Engine) -> psutil.Process:
+    pid = engine.worker_pid("tiny")
+    assert pid is not None
+    return psutil.Process(pid)
+
+
+async def _ids(engine: Engine, kill_at: int | None = None) -> list[int]:
+    """What the engine answers; `kill_at` so many tokens its zygote is killed."""
+    params = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
+    ids: list[int] = []
+    async for update in engine.generate(GenerateRequest("r", "tiny", PROMPT, params)):
+        if isinstance(update, Tokens):
+            ids += update.ids
+            if kill_at is not None and len(ids) >= kill_at:
+                _worker(engine).parent().kill()
+                kill_at = None
+    return ids
+
+
+async def test_workers_are_forks_of_one_process(tiny_model: Path, engine: Engine) -> None:
+    other = Engine(engine_config(tiny_model))
+    try:
+        assert await _ids(engine) == await _ids(other)
+        one, two = _worker(engine), _worker(other)
+        assert one.pid != two.pid
+        assert one.ppid() == two.ppid() != os.getpid()
+        assert (one.name(), one.parent().name()) == ("vitrine-worker", "vitrine-zygote")
+    finally:
+        await other.close()
+    await asyncio.to_thread(two.wait, 30)  # until the zygote has seen it, too
+
+
+async def test_a_death_of_the_zygote_costs_a_pause_and_not_a_token(engine: Engine) -> None:
+    undisturbed = await _ids(engine)
+    first = _worker(engine).ppid()
+    assert await _ids(engine, kill_at=20) == undisturbed
+    assert _worker(engine).ppid() != first
+
+
+async def test_a_host_that_is_cancelled_while_a_worker_is_forked_leaves_none(
+    tiny_model: Path, engine: Engine
+) -> None:
+    await _ids(engine)
+    zygote = _worker(engine).parent()
+    for _ in range(20):
+        hasty = Engine(engine_config(tiny_model))
+        hasty.load("tiny")
+        await asyncio.sleep(0)
+        await hasty.close()
+    async with asyncio.timeout(30):
+        while len(zygote.children()) > 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    assert [child.pid for child in zygote.children()] == [_worker(engine).pid]
+
+
+def test_nothing_outlives_its_owner(tiny_model: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", _OWNER, str(tiny_model)], stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        assert owner.stdout is not None
+        worker = psutil.Process(int(owner.stdout.readline()))
+        below = [worker, worker.parent()]
+        os.kill(owner.pid, signal.SIGKILL)
+    _, alive = psutil.wait_procs(below, timeout=30)
+    assert not alive
