@@ -14,7 +14,7 @@ from inference.encode_messages import EncodeRequest
 from inference.errors import ModelError, Overloaded, RequestError
 from inference.grammar import Grammars, GrammarState
 from inference.kv import KVCache
-from inference.logits import shaped
+from inference.logits import Row, shaped
 from inference.logprobs import logprobs_of
 from inference.messages import (
     EngineStats,
@@ -216,14 +216,16 @@ class EngineLoop:
             self._rate_prompt(sequence, logits)
         if not result.due:
             return
-        rows = [(s, i) for s in result.due for i in range(1 + len(s.draft))]
-        owners, logits = [s for s, _ in rows], result.logits
+        logits = result.logits
         problems: dict[str, str] = {}
         masks = self._masks(result.due, problems)
-        drawn_from = shaped(logits, owners, self.eos_ids, masks)
-        positions = [len(s.token_ids) + i for s, i in rows]
-        ids = sample(drawn_from, [s.request.params for s in owners], positions)
-        rated = self._rated(owners, ids, logits)
+        rows = [row for s in result.due for row in _rows(s, masks.get(s.id))]
+        ids = sample(
+            shaped(logits, rows, self.eos_ids),
+            [row.params for row in rows],
+            [row.position for row in rows],
+        )
+        rated = self._rated([row.sequence for row in rows], ids, logits)
         is_broken = most_likely(logits)[0].isnan()
         drawn = zip(ids, rated, is_broken.tolist(), strict=True)
         for sequence in result.due:
@@ -231,21 +233,24 @@ class EngineLoop:
             if problem := problems.get(sequence.id):
                 self._fail(sequence, problem)
                 continue
+            if sequence.id in masks:  # behind those the grammar takes nothing of the draft
+                own = own[: len(masks[sequence.id])]
             try:
                 self._take_all(sequence, own)
             except Exception as error:
                 logger.exception("request %s fails by itself", sequence.id)
                 self._fail(sequence, f"The engine could not take a token: {error}")
 
-    def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, bytes]:
-        """Which tokens the grammars allow; adds to the problems where one gives up."""
+    def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, list[bytes]]:
+        """Which tokens the grammars allow, here and along the drafts; adds to the problems where one
+        gives up."""
         masks = {}
         for sequence in due:
             grammar = self._answers[sequence.id].grammar
             if grammar is None:
                 continue
             try:
-                masks[sequence.id] = grammar.mask()
+                masks[sequence.id] = grammar.masks_along(sequence.draft)
             except RuntimeError as error:
                 problems[sequence.id] = f"The grammar became too complex: {error}"
         return masks
@@ -371,3 +376,12 @@ class EngineLoop:
                 num_accepted=self.scheduler.num_accepted,
             ),
         )
+
+
+def _rows(sequence: Sequence, masks: list[bytes] | None) -> list[Row]:
+    """Where a sequence that is due draws: behind its last token, and behind each one of its draft."""
+    draft = sequence.draft
+    return [
+        Row(sequence, draft[:i], masks[i] if masks and i < len(masks) else None)
+        for i in range(1 + len(draft))
+    ]

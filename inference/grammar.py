@@ -7,6 +7,7 @@ the engine. Grammars travel as its serialised text.
 
 import json
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -129,6 +130,25 @@ class GrammarState:
         for token_id in self._forbidden:
             allowed[token_id] = 0
         return bytes(allowed)
+
+    def masks_along(self, draft: Sequence[int]) -> list[bytes]:
+        """The mask here, and those behind the tokens of a draft, as far as the grammar takes them.
+
+        Raises RuntimeError when the grammar has used up its fuel here; further on it only ends there.
+        """
+        masks = [self.mask()]
+        ahead = self.fork() if draft else self
+        with suppress(RuntimeError):
+            for token_id in draft:
+                ahead.take(token_id)
+                if ahead.is_complete:
+                    break
+                masks.append(ahead.mask())
+        return masks
+
+    def fork(self) -> "GrammarState":
+        """Another state at the same place, to look ahead with."""
+        return GrammarState(self._matcher.deep_copy(), self._vocab_size, self._forbidden)
 
     def take(self, token_id: int) -> None:
         """The token that was drawn under the mask."""

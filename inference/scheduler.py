@@ -125,7 +125,7 @@ class Scheduler:
         """
         sequence.draft = []
         is_calm = not self.waiting and num_decoding == len(self.running)
-        if not is_calm or num_decoding > self.max_num_drafting or not sequence.may_draft:
+        if not is_calm or num_decoding > self.max_num_drafting:
             return
         length = len(sequence.token_ids)
         left = sequence.request.params.max_tokens - sequence.num_output

@@ -76,18 +76,6 @@ class Sequence:
         if self._output_counts is not None:
             self._output_counts[token_id] += 1
 
-    @property
-    def may_draft(self) -> bool:
-        """Whether all tokens of a draft can be judged at once.
-
-        Grammars and penalties change with every token, so that the second of them would be judged
-        by rules that only the first one makes.
-        """
-        params = self.request.params
-        return (
-            not params.grammar and not params.has_penalties and self.num_output >= params.min_tokens
-        )
-
     def make_draft(self, most: int) -> None:
         """Guess up to `most` tokens that come next."""
         self.draft = self._drafter.draft(self.token_ids, most)

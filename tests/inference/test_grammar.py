@@ -168,3 +168,24 @@ def test_models_without_an_end_of_turn_and_with_other_vocabularies(vocab_size: i
 def test_an_answer_that_does_not_follow_its_grammar_is_not_taken_up() -> None:
     with pytest.raises(InvalidParameter, match="does not follow"):
         GRAMMARS.start(json_object_grammar(), TOKENIZER.encode("hello").ids)
+
+
+@given(st.integers(0, 12), st.data())
+@settings(max_examples=40, deadline=None)
+def test_masks_along_a_draft_are_those_of_the_text_with_it(
+    num_written: int, data: st.DataObject
+) -> None:
+    grammar = regex_grammar("[a-z]{2,5}( [0-9]{1,3}){0,4}")
+    ids = TOKENIZER.encode(drawn(grammar, data).decode()).ids
+    num_written = min(num_written, len(ids) - 1)
+    written, draft = ids[:num_written], ids[num_written:]
+    if data.draw(st.booleans()):  # a draft may leave the grammar
+        draft.insert(data.draw(st.integers(0, 3)), data.draw(st.integers(0, 300)))
+    state = GRAMMARS.start(grammar, written)
+    masks = state.masks_along(draft)
+    assert 1 <= len(masks) <= len(draft) + 1
+    assert masks == state.masks_along(draft), "looking ahead changes nothing"
+    for i, mask in enumerate(masks):
+        assert mask == GRAMMARS.start(grammar, [*written, *draft[:i]]).mask()
+    if len(masks) <= len(draft) and masks[-1][draft[len(masks) - 1]]:  # taken, and it is the end
+        assert GRAMMARS.start(grammar, [*written, *draft[: len(masks)]]).is_complete

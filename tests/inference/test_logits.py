@@ -1,13 +1,14 @@
 """Bias, penalties and least lengths against their definitions written out; neighbours untouched."""
 
 import math
+from dataclasses import replace
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference import GenerateRequest, SamplingParams
-from inference.logits import shaped
+from inference.logits import Row, shaped
 from inference.logprobs import logprobs_of
 from inference.sequence import Sequence
 
@@ -60,7 +61,7 @@ def test_rows_are_shaped_as_defined_and_each_for_itself(
     logits = torch.randn(len(rows), VOCAB, generator=torch.Generator().manual_seed(seed)) * 4
     before = logits.clone()
     for step in range(3):  # the counts follow the output as it grows
-        found = shaped(logits, rows, EOS)
+        found = shaped(logits, [Row(sequence) for sequence in rows], EOS)
         for row, sequence in enumerate(rows):
             expected = torch.tensor(_expected(logits[row].tolist(), sequence))
             torch.testing.assert_close(found[row], expected, rtol=1e-5, atol=1e-4)
@@ -71,7 +72,22 @@ def test_rows_are_shaped_as_defined_and_each_for_itself(
 def test_what_asks_for_nothing_is_not_copied() -> None:
     plain = Sequence(GenerateRequest("r", "m", (1, 2), SamplingParams(max_tokens=5)))
     logits = torch.randn(1, VOCAB)
-    assert shaped(logits, [plain], EOS) is logits
+    assert shaped(logits, [Row(plain)], EOS) is logits
+
+
+@given(sequences, ids, st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_a_row_behind_a_draft_is_shaped_as_if_it_were_written(
+    sequence: Sequence, draft: list[int], seed: int
+) -> None:
+    logits = torch.randn(1, VOCAB, generator=torch.Generator().manual_seed(seed)) * 4
+    rows = [Row(sequence, draft[:i]) for i in range(len(draft) + 1)]
+    ahead = shaped(logits.expand(len(rows), -1), rows, EOS)
+    for shaped_ahead, row in zip(ahead, rows, strict=True):
+        written = (*sequence.request.output_ids, *row.behind)
+        later = Row(Sequence(replace(sequence.request, output_ids=written)))
+        assert row.position == later.position
+        assert torch.equal(shaped_ahead, shaped(logits, [later], EOS)[0])
 
 
 @given(st.integers(0, 99), st.integers(0, 7))

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from inference import Failed, Finished, GenerateRequest, SamplingParams, Tokens, Update
 from inference.assembly import assemble
 from inference.engine_loop import EngineLoop
+from inference.grammar import regex_grammar
 from inference.kv_cache import SlabKV
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
 from inference.speculation import Drafter
 from tests.inference.conftest import engine_config
 
+# Both end by themselves; the second one repeats what it has written.
+GRAMMARS = (regex_grammar("[a-e ]{3,40}"), regex_grammar("(the quick fox ){1,9}[0-9]{2}"))
 tokens = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
 
@@ -105,7 +109,8 @@ def test_the_same_tokens_as_without(
             stop=data.draw(st.sampled_from([(), ("e",), ("th", " q")])),
             num_logprobs=data.draw(st.sampled_from([None, 0])),
             presence_penalty=data.draw(st.sampled_from([0.0, 0.0, 1.0])),
-            min_tokens=0,
+            repetition_penalty=data.draw(st.sampled_from([1.0, 1.0, 0.8])),
+            grammar=data.draw(st.sampled_from(["", "", *GRAMMARS])),
         )
         prompt = tuple(piece * data.draw(st.integers(1, 12)))
         requests.append(GenerateRequest(f"r{number}", "tiny", prompt, params))
@@ -114,6 +119,25 @@ def test_the_same_tokens_as_without(
         ours, theirs = drafting[request.request_id], plain[request.request_id]
         assert told(ours) == told(theirs)
         assert logprobs(ours) == pytest.approx(logprobs(theirs), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"frequency_penalty": -2.0, "repetition_penalty": 0.5},
+        {"grammar": regex_grammar("(the quick brown fox ){30}")},
+        {"min_tokens": 90, "logit_bias": ((9, 100.0), (2, 99.0))},
+    ],
+)
+def test_guesses_are_judged_by_rules_that_change_with_every_token(
+    loops: tuple[EngineLoop, EngineLoop], rules: dict[str, Any]
+) -> None:
+    params = SamplingParams(**{"max_tokens": 100, "temperature": 0.0, **rules})
+    request = GenerateRequest("r", "tiny", (5, 6, 7, 8), params)
+    accepted = loops[1].scheduler.num_accepted
+    plain, drafting = (run(loop, [request])["r"] for loop in loops)
+    assert told(plain) == told(drafting)
+    assert loops[1].scheduler.num_accepted - accepted > 30
 
 
 def test_what_repeats_takes_fewer_steps(loops: tuple[EngineLoop, EngineLoop]) -> None:
