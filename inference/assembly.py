@@ -5,28 +5,37 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
 from transformers.utils.logging import disable_progress_bar
 
 from inference import memory
 from inference.block_pool import BLOCK_TOKENS
 from inference.config import EngineConfig
+from inference.draft_loader import Draft, load_draft, make_draft_model
+from inference.draft_model import DraftModel
 from inference.encoder_loader import load_encoder
 from inference.encoder_loop import EncoderLoop
 from inference.engine_loop import EngineLoop
-from inference.errors import ModelRefused, ModelTooLarge
+from inference.errors import ModelTooLarge
 from inference.grammar import Grammars
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
 from inference.kinds import read_kind
 from inference.kv import KVCache
 from inference.kv_cache import SlabKV
-from inference.loader import LoadedModel, Progress, best_dtype, load_model
+from inference.loader import (
+    LoadedModel,
+    Progress,
+    best_dtype,
+    bits_of,
+    load_model,
+    read_rust_tokenizer,
+)
 from inference.messages import ModelInfo
 from inference.paged_kv import PagedKV
 from inference.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
+_DRAFT_SHARE = 4  # of the memory for keys and values, a quarter is a draft model's
 _MAX_KV_BYTES = 4 * 2**30
 _LEAST_CONTEXT_TOKENS = 1024
 # Of each slot: a step works on a copy, so that one that fails has changed nothing; and a snapshot.
@@ -51,25 +60,46 @@ def _assemble_chat(
     name: str, path: Path, config: EngineConfig, progress: Progress, dtype: torch.dtype
 ) -> tuple[EngineLoop, ModelInfo]:
     loaded = load_model(name, path, progress, dtype, bits=bits_of(config.dtype))
+    tokenizer = read_rust_tokenizer(path)
+    draft = load_draft(loaded, tokenizer, config, progress, dtype)
     progress("warming up", 0.9)
-    kv = make_kv(loaded, config)
-    scheduler = _make_scheduler(kv, config)
+    kv, draft_model = _make_caches(loaded, draft, config)
+    scheduler = _make_scheduler(kv, config, draft_model)
     vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(
         make_runner(loaded.model, kv),
         kv,
         scheduler,
-        tokenizer := _rust_tokenizer(path),
+        tokenizer,
         Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size),
         eos_ids=loaded.eos_ids,
         vocab_size=vocab_size,
     )
-    return loop, replace(loaded.info, max_context_tokens=kv.max_context_tokens)
+    return loop, replace(
+        loaded.info,
+        max_context_tokens=kv.max_context_tokens,
+        draft_model=draft.name if draft_model else "",
+        draft_problem=draft.problem,
+    )
 
 
-def bits_of(dtype: str) -> int | None:
-    """Of the linear layers' weights, where these are to be whole numbers."""
-    return {"int8": 8, "int4": 4}.get(dtype)
+def _make_caches(
+    loaded: LoadedModel, draft: Draft, config: EngineConfig
+) -> tuple[KVCache, DraftModel | None]:
+    """The model's cache, and a draft model with its own out of the same memory."""
+    if draft.loaded is None:
+        return make_kv(loaded, config), None
+    kv_bytes = config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+    draft_model = make_draft_model(
+        loaded, draft.loaded, kv_bytes // _DRAFT_SHARE, config.max_num_drafting
+    )
+    rest = kv_bytes - draft_model.kv.capacity_tokens * draft.loaded.footprint.kv_bytes_per_token
+    try:
+        return make_kv(loaded, replace(config, kv_bytes=rest)), draft_model
+    except ModelTooLarge as error:
+        kv = make_kv(loaded, config)
+        draft.give_up(loaded.info.name, error)
+        return kv, None
 
 
 def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
@@ -127,7 +157,7 @@ def _num_slots(kv_bytes: int, loaded: LoadedModel, config: EngineConfig) -> int:
     return num_slots
 
 
-def _make_scheduler(kv: KVCache, config: EngineConfig) -> Scheduler:
+def _make_scheduler(kv: KVCache, config: EngineConfig, draft_model: DraftModel | None) -> Scheduler:
     """States have a slot for each sequence, and cannot go back behind a draft that was wrong."""
     if isinstance(kv, HybridKV):
         config = replace(config, max_num_sequences=kv.states.num_slots, max_num_drafting=0)
@@ -137,11 +167,5 @@ def _make_scheduler(kv: KVCache, config: EngineConfig) -> Scheduler:
         step_budget_tokens=config.step_budget_tokens,
         max_waiting_tokens=config.max_waiting_tokens,
         max_num_drafting=config.max_num_drafting,
+        draft_model=draft_model,
     )
-
-
-def _rust_tokenizer(path: Path) -> Tokenizer:
-    try:
-        return Tokenizer.from_file(str(path / "tokenizer.json"))
-    except Exception as error:  # the Rust side raises bare Exception
-        raise ModelRefused(f"The tokenizer does not load: {error}") from error

@@ -1,6 +1,7 @@
 """How the engine is set up. Built once by the web process, sent whole to every worker."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,10 @@ class EngineConfig:
     While at most `max_num_drafting` sequences decode, each guesses some tokens ahead (see
     `speculation`); 0 switches that off.
 
+    `draft_models` names, for a model, a small one of the same vocabulary that guesses for it where the
+    sequence itself tells nothing. It lies in the same worker, and its keys and values take up to a
+    quarter of `kv_bytes`.
+
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
     "int8" and "int4" are that with linear layers in so many bits. In bfloat16 an answer that is resumed
     may differ from the undisturbed one, and one with drafts from one without: several tokens at once
@@ -55,9 +60,26 @@ class EngineConfig:
     max_num_drafting: int = MAX_NUM_DRAFTING
     memory_bytes: int | None = None
     sleep_after_s: float | None = None
+    draft_models: tuple[tuple[str, str], ...] = ()
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0
     max_restarts_per_minute: int = 5
+
+
+def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """`BIG=SMALL`, each. Raises ValueError with a sentence for the operator."""
+    pairs = []
+    for entry in entries:
+        big, separator, small = (part.strip() for part in entry.partition("="))
+        if not (separator and big and small):
+            raise ValueError(f"'{entry}' is not MODEL=DRAFT_MODEL")
+        if big == small:
+            raise ValueError(f"'{big}' would guess for itself; that saves nothing")
+        pairs.append((big, small))
+    names = [big for big, _ in pairs]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"'{twice[0]}' has two draft models")
+    return tuple(pairs)

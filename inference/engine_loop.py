@@ -140,6 +140,7 @@ class EngineLoop:
     def check(self) -> None:
         """Prove that an idle engine's books are right. Raises AssertionError."""
         self.kv.check()
+        self.scheduler.speculation.check()
 
     # --- the step -----------------------------------------------------------------------------
 
@@ -167,17 +168,29 @@ class EngineLoop:
         started_s = monotonic()
         num_planned = num_read = 0
         if plan:
-            num_wrong = self.scheduler.num_wrong
-            num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
-            self._forward_ms = 0.0
-            self._run(plan)
-            num_planned = sum(num for _, num in plan)
-            num_tokens = num_planned - (self.scheduler.num_wrong - num_wrong)
-            took_s = monotonic() - started_s
-            self.scheduler.estimates.learn_step(num_tokens, took_s, num_read)
+            num_read, num_planned = self._guess_and_run(plan)
         step_ms = (monotonic() - started_s) * 1e3
         if frame := self._frame(step_ms, num_read, num_planned - num_read):
             yield frame
+
+    def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
+        """Returns how many tokens of prompts it read, and how many it computed in all."""
+        started_s = monotonic()
+        self._forward_ms = 0.0
+        plan = self.scheduler.guess(plan, lambda sequence_id: self._answers[sequence_id].grammar)
+        guessed_s = monotonic()
+        num_wrong = self.scheduler.num_wrong
+        num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
+        num_drafted = sum(len(sequence.draft) for sequence, _ in plan)
+        self._run(plan)
+        num_planned = sum(num for _, num in plan)
+        num_tokens = num_planned - (self.scheduler.num_wrong - num_wrong)
+        took_s = monotonic() - guessed_s
+        guessing_s = guessed_s - started_s
+        self.scheduler.estimates.learn_step(num_tokens, took_s, num_read, guessing_s)
+        if not num_read:
+            self.scheduler.speculation.pace.learn_step(took_s, num_drafted)
+        return num_read, num_planned
 
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]

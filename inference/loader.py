@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 from transformers.utils.logging import set_tqdm_hook
@@ -110,6 +111,11 @@ def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:
     available = memory.available_bytes()
     if needed > available:
         raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
+
+
+def bits_of(dtype: str) -> int | None:
+    """Of the linear layers' weights, where these are to be whole numbers."""
+    return {"int8": 8, "int4": 4}.get(dtype)
 
 
 def best_dtype() -> torch.dtype:
@@ -221,6 +227,14 @@ def _strays(model: nn.Module, report: dict[str, Any]) -> list[str]:
         for name in report["unexpected_keys"]
         if (match := _IN_LAYER.match(name)) and match[1] in layers and not _COMPUTED.search(name)
     ]
+
+
+def read_rust_tokenizer(path: Path) -> Tokenizer:
+    """tokenizer.json of a model directory. Raises ModelRefused."""
+    try:
+        return Tokenizer.from_file(str(path / "tokenizer.json"))
+    except Exception as error:  # the Rust side raises bare Exception
+        raise ModelRefused(f"The tokenizer does not load: {error}") from error
 
 
 def _eos_ids(path: Path, config: PretrainedConfig) -> frozenset[int]:

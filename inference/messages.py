@@ -202,7 +202,11 @@ Reply = Update | Encoded
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What a loaded model is. `revision` changes whenever its files do."""
+    """What a loaded model is. `revision` changes whenever its files do.
+
+    `draft_model` guesses for it, if there is one; `draft_problem` says why one that was asked for does
+    not.
+    """
 
     name: str
     revision: str
@@ -212,6 +216,8 @@ class ModelInfo:
     max_context_tokens: int
     dtype: str
     device: str
+    draft_model: str = ""
+    draft_problem: str = ""
 
 
 # --- down the pipe ---------------------------------------------------------------------------

@@ -14,11 +14,14 @@ from time import monotonic
 from inference.fair_share import OUTPUT_COST, FairShare
 from inference.kv import KVBooks
 from inference.messages import Queued
+from inference.ngrams import MOST_DRAFTED
 from inference.prefix_index import count_common
 from inference.priority import RANK
 from inference.sequence import Sequence
+from inference.speculation import GrammarOf, Guesser, Place, Speculation
 from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
 
+Plan = list[tuple[Sequence, int]]
 _CALM_EVERY = 32
 _LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
@@ -38,11 +41,13 @@ class Scheduler:
         step_budget_tokens: int,
         max_waiting_tokens: int,
         max_num_drafting: int = 0,
+        draft_model: Guesser | None = None,
     ) -> None:
         self.kv = kv
         self.max_num_sequences = max_num_sequences
         self.step_budget_tokens = step_budget_tokens
         self.max_num_drafting = max_num_drafting
+        self.speculation = Speculation(draft_model)
         self.share = FairShare()
         self.estimates = Estimates()
         self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
@@ -79,6 +84,7 @@ class Scheduler:
     def _release(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
         computed = sequence.token_ids[: sequence.num_computed] if is_reusable else ()
         self.kv.release(sequence.id, computed, sequence.request.cache_salt)
+        self.speculation.release(sequence, is_reusable=is_reusable)
 
     @property
     def is_idle(self) -> bool:
@@ -86,19 +92,17 @@ class Scheduler:
 
     # --- the step -----------------------------------------------------------------------------
 
-    def plan(self) -> list[tuple[Sequence, int]]:
+    def plan(self) -> Plan:
         """The next step as (sequence, number of tokens); empty when there is nothing to do."""
         self._give_way()
         budget = self.step_budget_tokens
-        plan: list[tuple[Sequence, int]] = []
-        decoding = [s for s in self.running.values() if s.is_decoding]
-        for number, sequence in enumerate(decoding, 1):
+        plan: Plan = []
+        for sequence in [s for s in self.running.values() if s.is_decoding]:
+            sequence.draft = []
             # A preemption for an earlier one may have taken this one out of the batch.
             if budget and sequence.id in self.running and self._make_room(sequence, keep=plan):
-                others = len(decoding) - number  # who decode have their one token first
-                self._make_draft(sequence, budget - 1 - others, len(decoding))
-                plan.append((sequence, 1 + len(sequence.draft)))
-                budget -= 1 + len(sequence.draft)
+                plan.append((sequence, 1))
+                budget -= 1
         modest = self._modest()
         if plan:
             budget = self._budget_beside_writers(budget, is_urgent=modest is not None)
@@ -118,21 +122,29 @@ class Scheduler:
         self._num_steps += 1
         return min(budget, chunk_tokens) if self._num_steps % _CALM_EVERY else 0
 
-    def _make_draft(self, sequence: Sequence, most: int, num_decoding: int) -> None:
-        """Guess on, while few decode: rows are nearly free then, and later they are others' time.
+    def guess(self, plan: Plan, grammar_of: GrammarOf | None = None) -> Plan:
+        """The plan, with guesses behind the last tokens of those who decode."""
+        if places := self._places(plan):
+            self.speculation.guess(places, len(plan), grammar_of)
+        return [(sequence, num + len(sequence.draft)) for sequence, num in plan]
 
-        So they are while prompts are to be read.
-        """
-        sequence.draft = []
-        is_calm = not self.waiting and num_decoding == len(self.running)
-        if not is_calm or num_decoding > self.max_num_drafting:
-            return
-        length = len(sequence.token_ids)
-        left = sequence.request.params.max_tokens - sequence.num_output
-        most = min(most, left - 1, self.kv.max_context_tokens - length - 1)
-        sequence.make_draft(most)
-        if sequence.draft and not self.kv.reserve(sequence.id, length + 1 + len(sequence.draft)):
-            sequence.draft = []
+    def _places(self, plan: Plan) -> list[Place]:
+        """Room for guesses, while few decode: rows are nearly free then, and later they are others'
+        time. So they are while prompts are to be read."""
+        is_calm = not self.waiting and all(s.is_decoding for s in self.running.values())
+        if not is_calm or len(self.running) > self.max_num_drafting:
+            return []
+        budget = self.step_budget_tokens - len(plan)
+        places = []
+        for sequence, _ in plan:
+            length = len(sequence.token_ids)
+            num_left = sequence.request.params.max_tokens - sequence.num_output
+            context_left = self.kv.max_context_tokens - length
+            most = min(budget, MOST_DRAFTED, num_left - 1, context_left - 1)
+            if most > 0 and self.kv.reserve(sequence.id, length + 1 + most):
+                places.append(Place(sequence, most, self.estimates.num_tokens(sequence)))
+                budget -= most
+        return places
 
     @property
     def num_wrong(self) -> int:
@@ -143,7 +155,8 @@ class Scheduler:
         """So much of a draft was right: those are tokens as well."""
         self.num_drafted += len(sequence.draft)
         self.num_accepted += num_accepted
-        sequence.take_draft(num_accepted)
+        self.speculation.learn(sequence, num_accepted)
+        sequence.draft = []
         cost = OUTPUT_COST * num_accepted
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
@@ -162,9 +175,7 @@ class Scheduler:
                 return sequence
         return None
 
-    def _read_modest(
-        self, plan: list[tuple[Sequence, int]], sequence: Sequence, budget: int
-    ) -> int:
+    def _read_modest(self, plan: Plan, sequence: Sequence, budget: int) -> int:
         """Its first chunk is read alone, unless one was in the last step; later ones have half of the
         budget, as the others together. Returns what is left for them."""
         if sequence.id not in self.running:
@@ -178,7 +189,7 @@ class Scheduler:
         plan.append((sequence, num_tokens))
         return 0 if self._was_read_alone else budget - num_tokens
 
-    def _read_on(self, plan: list[tuple[Sequence, int]], budget: int) -> None:
+    def _read_on(self, plan: Plan, budget: int) -> None:
         """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the
         rest goes to newcomers and to who has least to read, so that a long one stops nobody."""
         planned = {sequence.id for sequence, _ in plan}
@@ -198,7 +209,7 @@ class Scheduler:
         left = self._admit(plan, budget)
         plan.append((oldest, min(oldest.num_pending, num_oldest + left)))
 
-    def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
+    def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
             cost = OUTPUT_COST if sequence.is_decoding else num_tokens
             self.share.charge(sequence.request.user, cost, sequence.request.weight)
@@ -207,7 +218,7 @@ class Scheduler:
 
     # --- admission ----------------------------------------------------------------------------
 
-    def _admit(self, plan: list[tuple[Sequence, int]], budget: int) -> int:
+    def _admit(self, plan: Plan, budget: int) -> int:
         """Let waiting ones begin to be read; returns what is left of the budget."""
         if not self.waiting or not budget or len(self.running) >= self.max_num_sequences:
             return budget
@@ -307,7 +318,7 @@ class Scheduler:
         theirs = (s for s in newest_first if s.request.user == greediest)
         return next((s for s in theirs if RANK[s.request.priority] == rank), None)
 
-    def _make_room(self, sequence: Sequence, keep: list[tuple[Sequence, int]]) -> bool:
+    def _make_room(self, sequence: Sequence, keep: Plan) -> bool:
         """Reserve KV for one more token; preempts the newest sequences if there is none."""
         planned = {s.id for s, _ in keep}
         while not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from inference.messages import GenerateRequest, Timings, Usage
-from inference.speculation import Drafter
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +31,6 @@ class Sequence:
     reported_position: int = 0
     draft: list[int] = field(default_factory=list)
     num_prompt_rated: int = field(init=False)
-    _drafter: Drafter = field(default_factory=Drafter)
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -75,16 +73,6 @@ class Sequence:
         self.token_ids.append(token_id)
         if self._output_counts is not None:
             self._output_counts[token_id] += 1
-
-    def make_draft(self, most: int) -> None:
-        """Guess up to `most` tokens that come next."""
-        self.draft = self._drafter.draft(self.token_ids, most)
-
-    def take_draft(self, num_accepted: int) -> None:
-        """The draft was judged; the first `num_accepted` of it were drawn, and are computed."""
-        if self.draft:
-            self._drafter.learn(len(self.draft), num_accepted, len(self.token_ids))
-        self.draft = []
 
     def unrated_between(self, start: int, end: int) -> range:
         """Computed positions whose next token belongs to the prompt and is to be rated still."""

@@ -31,11 +31,14 @@ class Estimates:
     calm_step_s: float | None = None
     reading_s: float | None = None
 
-    def learn_step(self, num_tokens: int, took_s: float, num_read: int = 0) -> None:
-        """`num_read` of the tokens were prompts'."""
+    def learn_step(
+        self, num_tokens: int, took_s: float, num_read: int = 0, guessing_s: float = 0.0
+    ) -> None:
+        """`num_read` of the tokens were prompts'. What guessing ahead took is no part of a calm step:
+        beside prompts nobody guesses."""
         if took_s <= 0:
             return
-        self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / took_s, 0.05)
+        self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / (took_s + guessing_s), 0.05)
         if not num_read:
             self.calm_step_s = _mixed(self.calm_step_s, took_s, 0.3)
             return

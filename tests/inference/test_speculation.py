@@ -14,9 +14,9 @@ from inference.assembly import assemble
 from inference.engine_loop import EngineLoop
 from inference.grammar import regex_grammar
 from inference.kv_cache import SlabKV
+from inference.ngrams import NgramDrafter
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
-from inference.speculation import Drafter
 from tests.inference.conftest import engine_config
 
 # Both end by themselves; the second one repeats what it has written.
@@ -39,14 +39,14 @@ def expected(token_ids: list[int], most: int) -> list[int]:
 
 @given(tokens, st.integers(1, 4))
 def test_a_draft_is_what_followed_the_same_tokens_before(token_ids: list[int], most: int) -> None:
-    assert Drafter().draft(token_ids, most) == expected(token_ids, most)
-    grown = Drafter()
+    assert NgramDrafter().draft(token_ids, most) == expected(token_ids, most)
+    grown = NgramDrafter()
     for length in range(1, len(token_ids) + 1):
         assert grown.draft(token_ids[:length], most) == expected(token_ids[:length], most)
 
 
 def test_drafts_that_are_wrong_stop_for_a_while() -> None:
-    drafter, token_ids = Drafter(), [1, 2] * 20
+    drafter, token_ids = NgramDrafter(), [1, 2] * 20
     for _ in range(20):
         if draft := drafter.draft(token_ids, 4):
             drafter.learn(len(draft), 0, len(token_ids))
@@ -193,7 +193,7 @@ def test_drafts_never_take_the_place_of_somebodys_next_token() -> None:
         for sequence in sequences:
             scheduler.add(sequence)
         for _ in range(60):
-            plan = scheduler.plan()
+            plan = scheduler.guess(scheduler.plan())
             assert sum(num for _, num in plan) <= budget
             for sequence, num_tokens in plan:
                 num_drafted = len(sequence.draft)
