@@ -12,6 +12,7 @@ from inference.config import (
 )
 from inference.upstreams.spec import is_upstream
 from webapp.databases import database_settings
+from webapp.draft_models import draft_models
 from webapp.env import (
     env_bool,
     env_choice,
@@ -53,6 +54,7 @@ ENGINE = EngineConfig(
     memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
+    draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
 )
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
 SIGNUP_OPEN = env_choice("VITRINE_SIGNUP", ("open", "closed"), "open") == "open"

@@ -8,7 +8,7 @@ from typing import Any
 
 from inference.catalog import BUILTIN, discover
 from inference.cli.shapes import SHAPES
-from inference.config import DTYPES, EngineConfig, default_num_threads
+from inference.config import DTYPES, EngineConfig, default_num_threads, parse_draft_models
 from inference.errors import RequestError
 from inference.upstreams.spec import is_upstream
 
@@ -32,6 +32,9 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
 
 def _add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", default="", metavar="MODEL", help=_MODEL_HELP)
+    parser.add_argument(
+        "--draft", default="", metavar="MODEL", help="a small model that guesses for the other one"
+    )
     parser.add_argument("--system", default="", metavar="TEXT", help="what the model is told first")
     parser.add_argument("--temperature", type=float, metavar="T", help="0: always the likeliest")
     parser.add_argument("--top-p", type=float, metavar="P")
@@ -104,30 +107,53 @@ def _command(name: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
-def engine_config(arguments: argparse.Namespace, model: str = "", **settings: Any) -> EngineConfig:
+def engine_config(
+    arguments: argparse.Namespace, model: str = "", draft: str = "", **settings: Any
+) -> EngineConfig:
     """The engine that the arguments ask for; `model` (or the built-in one) is its default model.
 
-    A name of the catalogue wins over a directory of the same name. Raises RequestError for what is
-    neither. Models on other servers are left out: they have no engine.
+    `draft` guesses for it, else whatever is configured. A name of the catalogue wins over a directory
+    of the same name. Raises RequestError for what is neither. Models on other servers are left out:
+    they have no engine.
     """
     entries = [entry.strip() for entry in os.environ.get("VITRINE_MODELS", "").split(",")]
     extra_models = tuple(entry for entry in entries if entry and not is_upstream(entry))
-    base = EngineConfig(arguments.models_dir, extra_models)
-    if model and model not in discover(base):
-        path = Path(model).expanduser()
-        if not path.is_dir():
-            raise RequestError(
-                f"There is no model '{model}': it is no directory, and none of those that"
-                " `python -m inference models` lists."
-            )
-        # By its whole path, so that no model of the catalogue has the same name.
-        model = str(path.resolve()).replace("=", "-")
-        extra_models = (*extra_models, f"{model}={path.resolve()}")
+    model, extra_models = _known(model or BUILTIN, arguments.models_dir, extra_models)
+    draft_models = _draft_models()
+    if draft:
+        draft, extra_models = _known(draft, arguments.models_dir, extra_models)
+        draft_models = ((model, draft),)
     return EngineConfig(
         models_dir=arguments.models_dir,
         extra_models=extra_models,
-        default_model=model or BUILTIN,
+        default_model=model,
         num_threads=arguments.threads,
         dtype=arguments.dtype,
+        draft_models=draft_models,
         **settings,
     )
+
+
+def _known(
+    model: str, models_dir: Path, extra_models: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """The name of a model, and the extra models with it if it is a directory. Raises RequestError."""
+    if model in discover(EngineConfig(models_dir, extra_models)):
+        return model, extra_models
+    path = Path(model).expanduser()
+    if not path.is_dir():
+        raise RequestError(
+            f"There is no model '{model}': it is no directory, and none of those that"
+            " `python -m inference models` lists."
+        )
+    # By its whole path, so that no model of the catalogue has the same name.
+    name = str(path.resolve()).replace("=", "-")
+    return name, (*extra_models, f"{name}={path.resolve()}")
+
+
+def _draft_models() -> tuple[tuple[str, str], ...]:
+    entries = os.environ.get("VITRINE_DRAFT_MODELS", "").split(",")
+    try:
+        return parse_draft_models([entry for entry in entries if entry.strip()])
+    except ValueError as error:
+        raise RequestError(f"VITRINE_DRAFT_MODELS: {error}.") from None

@@ -43,7 +43,8 @@ Ctrl-C stops an answer; a second one leaves."""
 
 def run(arguments: argparse.Namespace) -> int:
     """Exit code 0, or an EngineError that says what went wrong."""
-    config, screen = engine_config(arguments, arguments.model), Screen()
+    config = engine_config(arguments, arguments.model, arguments.draft)
+    screen = Screen()
     is_dialog = sys.stdin.isatty() and screen.is_terminal
     question = "" if is_dialog else sys.stdin.read().strip()
     if not is_dialog and not question:
@@ -69,6 +70,7 @@ class Chat:
         self.tokenizer = engine.run(engine.engine.tokenizer(self.model))
         self.conversation = Conversation(self.tokenizer, arguments.system)
         self._ids = count(1)
+        self._draft_problem = ""
 
     def answer_once(self, question: str) -> None:
         """Answer what came through a pipe; a Ctrl-C ends more than the answer there."""
@@ -126,6 +128,7 @@ class Chat:
     def _answer(self, question: str) -> FinishReason:
         for state in self.engine.load(self.model):
             self.screen.show_progress(phase(state))
+        self._note_draft_problem()
         prompt_ids = self.conversation.ask(
             question,
             max_context_tokens=self.engine.engine.context_tokens(self.model),
@@ -147,6 +150,14 @@ class Chat:
             self.conversation.answer(answer.text)
         self._note_end(end)
         return end.reason
+
+    def _note_draft_problem(self) -> None:
+        """Say once why a draft model does not guess."""
+        info = self.engine.engine.info(self.model)
+        problem = info.draft_problem if info else ""
+        if problem and problem != self._draft_problem:
+            self.screen.note(problem)
+        self._draft_problem = problem
 
     def _parser(self, prompt_ids: tuple[int, ...]) -> AnswerParser:
         return AnswerParser(self.tokenizer.chat_template, self.tokenizer.tail_of(prompt_ids))

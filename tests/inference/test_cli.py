@@ -78,6 +78,7 @@ def test_a_seed_and_a_directory_give_the_same_answer_again(endless: Path) -> Non
     ("words", "typed", "code", "reason"),
     [
         (["chat", "gpt-9"], "hi", 2, "no model 'gpt-9'"),
+        (["chat", "--draft", "gpt-9"], "hi", 2, "no model 'gpt-9'"),
         (["chat"], "word " * 3000, 2, "context holds 2048"),
         (["chat"], " \n", 2, "standard input is empty"),
         (["chat", "--temperature", "-1"], "hi", 2, "temperature: -1.0"),
@@ -91,6 +92,18 @@ def test_what_is_asked_wrong_is_one_sentence(
     assert done.stdout.strip() == ""
     assert reason in done.stderr
     assert _is_one_sentence(done.stderr)
+
+
+def test_a_draft_model_guesses_or_it_is_said_why_not(endless: Path, tmp_path: Path) -> None:
+    small = make_model(tmp_path / "small", tokenizer=endless, num_hidden_layers=1)
+    words = ("chat", str(endless), "--seed", "7", "--temperature", "1", "--max-tokens", "12")
+    alone = _run(*words, typed="Go on")
+    refused = _run(*words, "--draft", str(small), typed="Go on")
+    assert "by the tokens [2] and not by []" in refused.stderr
+    small = make_model(tmp_path / "same", tokenizer=endless, num_hidden_layers=1, eos_token_id=None)
+    helped = _run(*words, "--draft", str(small), typed="Go on")
+    assert "draft" not in helped.stderr
+    assert alone.stdout == refused.stdout == helped.stdout
 
 
 def test_a_model_that_cannot_be_served_says_why(endless: Path, tmp_path: Path) -> None:

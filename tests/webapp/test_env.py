@@ -8,6 +8,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from webapp.databases import database_settings
+from webapp.draft_models import draft_models
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
 from webapp.secret_key import stored_secret_key
@@ -170,3 +171,23 @@ def test_models_on_other_servers(variable) -> None:
 def test_wrong_models_on_other_servers_stop_the_start(entries: list[str], word: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"VITRINE_MODELS.*{word}"):
         upstream_specs(entries)
+
+
+def test_draft_models_are_pairs() -> None:
+    assert draft_models([]) == ()
+    assert draft_models(["org/big=org/small", " b = s "]) == (("org/big", "org/small"), ("b", "s"))
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        (["big"], "'big' is not"),
+        (["=small"], "is not MODEL=DRAFT_MODEL"),
+        (["big="], "is not MODEL=DRAFT_MODEL"),
+        (["big=big"], "guess for itself"),
+        (["big=small", "big=other"], "'big' has two"),
+    ],
+)
+def test_wrong_draft_models_stop_the_start(entries: list[str], words: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"VITRINE_DRAFT_MODELS: .*{words}"):
+        draft_models(entries)
