@@ -309,6 +309,13 @@ def test_steps_that_nobody_notices_may_be_longer() -> None:
     assert estimates.chunk_tokens() == 46
 
 
+def test_guessing_ahead_counts_for_the_rate_and_not_for_a_calm_step() -> None:
+    estimates = Estimates()
+    estimates.learn_step(3, 0.1, guessing_s=0.2)
+    assert estimates.calm_step_s == 0.1
+    assert estimates.tokens_per_s == pytest.approx(10)
+
+
 def test_who_reads_alone_has_the_whole_budget() -> None:
     scheduler = _scheduler()
     scheduler.estimates.learn_step(1, 0.1)
