@@ -19,7 +19,6 @@ from inference.kv_cache import SlabKV
 from inference.native import attention as native
 
 NAME = "vitrine"
-_FEW_TOKENS = 8  # of a sequence; for more, torch's attention reads the keys once for all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +72,15 @@ def attention(
     query, key, value = (_packed(tensor) for tensor in (query, key, value))
     heads, num_tokens = query.shape[:2]
     out = query.new_empty(num_tokens, heads, value.shape[-1])
-    is_plain = not softcap and s_aux is None and native.can_attend(query, key, value)
-    slab_kv = context.kv if is_plain and isinstance(context.kv, SlabKV) else None
+    slab_kv = context.kv if isinstance(context.kv, SlabKV) else None
+    is_plain = slab_kv is not None and not softcap and s_aux is None
+    few_tokens = native.most_tokens(query, key, value) if is_plain else 0
     slabs: list[native.SlabSpan] = []
     begin = 0
     for span in context.spans:
         packed = slice(begin, begin + span.num_tokens)
         new = (key[:, packed], value[:, packed])
-        if slab_kv is not None and span.num_tokens <= _FEW_TOKENS:
+        if slab_kv is not None and span.num_tokens <= few_tokens:
             pair = slab_kv.with_room(layer, span.sequence_id, span.start, *new)
             slabs.append((*pair, span.start, span.num_tokens, begin))
         else:

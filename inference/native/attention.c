@@ -3,6 +3,7 @@
    A block of keys at a time with a running maximum and sum (Milakov and Gimelshein 2018, "Online
    normalizer calculation for softmax"; Dao et al. 2022, FlashAttention), in float32. The query heads that
    share a key head go through it four at a time, so that a key is read once for four of them. */
+#include "amx.h"
 #include "simd.h"
 #include <string.h>
 
@@ -135,6 +136,270 @@ static void attend_token(
     }
 }
 
+/* --- many rows -------------------------------------------------------------------------------- */
+
+#ifdef __AVX512BF16__
+enum { LANES = 16, TILES = 4, KEYS = 64, CHUNK_DIM = 256 };
+
+/* Up to TILES * LANES queries of one key head, whatever tokens and heads they are of: a lane each, so that
+   nothing is summed across lanes. Pairs of bfloat16 lie side by side, as one product adds them up. */
+typedef struct {
+    const Attention *attention;
+    const Span *span;
+    int64_t kv_head, first_row, num_rows;
+    int by_amx;
+    __m512i ends[TILES];                            /* behind the last key that a row may see */
+    __m512 most[TILES], total[TILES];
+    __m512i query[TILES][CHUNK_DIM / 2];            /* pairs of dimensions */
+    float scores[KEYS][TILES * LANES];
+    __m512i shares[KEYS / 2][TILES];                /* pairs of keys */
+    int32_t values[KEYS / 2 * CHUNK_DIM];           /* pairs of keys; by AMX dimensions are rows */
+    __m512 sums[CHUNK_DIM][TILES];
+} Rows;
+
+static inline __m512 dot(__m512 sums, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)b);
+}
+
+static inline int64_t token_of(const Rows *rows, int64_t row) {
+    return row / (rows->attention->num_heads / rows->attention->num_kv_heads);
+}
+
+/* Row `row` of the pass; those behind the last are the last again. */
+static inline int64_t row_at(const Rows *rows, int64_t row) {
+    return rows->first_row + (row < rows->num_rows ? row : rows->num_rows - 1);
+}
+
+static inline int64_t head_of(const Rows *rows, int64_t row) {
+    int64_t group = rows->attention->num_heads / rows->attention->num_kv_heads;
+    return rows->kv_head * group + row % group;
+}
+
+static void begin_rows(Rows *rows, int num_tiles) {
+    const Attention *a = rows->attention;
+    int32_t *ends = (int32_t *)rows->ends, *query = (int32_t *)rows->query;
+    for (int64_t lane = 0; lane < num_tiles * LANES; lane++) {
+        int64_t row = row_at(rows, lane), token = token_of(rows, row);
+        ends[lane] = rows->span->start + token + 1;
+        int64_t from = head_of(rows, row) * a->query_head + (rows->span->packed + token) * a->query_token;
+        const int32_t *pairs = at(a->query, from, BFLOAT16);
+        for (int64_t pair = 0; pair < a->dim / 2; pair++)
+            query[(lane / LANES * (CHUNK_DIM / 2) + pair) * LANES + lane % LANES] = pairs[pair];
+    }
+    for (int t = 0; t < num_tiles; t++) {
+        rows->most[t] = _mm512_set1_ps(-1e30f);
+        rows->total[t] = _mm512_setzero_ps();
+        for (int64_t d = 0; d < a->value_dim; d++) rows->sums[d][t] = _mm512_setzero_ps();
+    }
+}
+
+static inline __attribute__((always_inline)) void rate_rows(
+    Rows *rows, const int32_t *keys, int64_t count, const int num_tiles) {
+    int64_t pairs = rows->attention->dim / 2;
+    for (int64_t key = 0; key < count; key += 2) {
+        const int32_t *one = keys + key * pairs, *two = key + 1 < count ? one + pairs : one;
+        __m512 sums[2][TILES];
+        for (int t = 0; t < num_tiles; t++) sums[0][t] = sums[1][t] = _mm512_setzero_ps();
+        for (int64_t pair = 0; pair < pairs; pair++) {
+            __m512i left = _mm512_set1_epi32(one[pair]), right = _mm512_set1_epi32(two[pair]);
+            for (int t = 0; t < num_tiles; t++) {
+                sums[0][t] = dot(sums[0][t], rows->query[t][pair], left);
+                sums[1][t] = dot(sums[1][t], rows->query[t][pair], right);
+            }
+        }
+        for (int t = 0; t < num_tiles; t++) {
+            _mm512_storeu_ps(rows->scores[key] + t * LANES, sums[0][t]);
+            _mm512_storeu_ps(rows->scores[key + 1] + t * LANES, sums[1][t]);
+        }
+    }
+}
+
+static inline __m512 score_of(const Rows *rows, int64_t block, int64_t key, int64_t count, int t) {
+    __m512i here = _mm512_set1_epi32(block + key), end = rows->ends[t];
+    __mmask16 is_seen = key < count ? _mm512_cmplt_epi32_mask(here, end) : 0;
+    if (rows->attention->window) {
+        __m512i begin = _mm512_sub_epi32(end, _mm512_set1_epi32(rows->attention->window));
+        is_seen &= _mm512_cmpge_epi32_mask(here, begin);
+    }
+    __m512 score = _mm512_mul_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), _mm512_set1_ps(rows->attention->scale));
+    return _mm512_mask_mov_ps(_mm512_set1_ps(-__builtin_inff()), is_seen, score);
+}
+
+/* Scores become shares in pairs of keys; what was summed up to a smaller maximum shrinks. */
+static void weigh_rows(Rows *rows, int64_t block, int64_t count, int t) {
+    __m512 high = rows->most[t], sum = _mm512_setzero_ps();
+    int64_t padded = (count + 1) / 2 * 2;
+    for (int64_t key = 0; key < padded; key++) {
+        __m512 score = score_of(rows, block, key, count, t);
+        _mm512_storeu_ps(rows->scores[key] + t * LANES, score);
+        high = _mm512_max_ps(high, score);
+    }
+    for (int64_t key = 0; key < padded; key += 2) {
+        __m512 one = exp16(_mm512_sub_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), high));
+        __m512 two = exp16(_mm512_sub_ps(_mm512_loadu_ps(rows->scores[key + 1] + t * LANES), high));
+        sum = _mm512_add_ps(sum, _mm512_add_ps(one, two));
+        __m512i low = _mm512_cvtepu16_epi32(to_bfloat16(one)), up = _mm512_cvtepu16_epi32(to_bfloat16(two));
+        rows->shares[key / 2][t] = _mm512_or_si512(low, _mm512_slli_epi32(up, 16));
+    }
+    __m512 factor = exp16(_mm512_sub_ps(rows->most[t], high));
+    rows->total[t] = _mm512_fmadd_ps(rows->total[t], factor, sum);
+    rows->most[t] = high;
+    if (_mm512_cmp_ps_mask(factor, _mm512_set1_ps(1), _CMP_NEQ_UQ))
+        for (int64_t d = 0; d < rows->attention->value_dim; d++)
+            rows->sums[d][t] = _mm512_mul_ps(rows->sums[d][t], factor);
+}
+
+static void pair_values(Rows *rows, const void *values, int64_t count) {
+    int64_t dim = rows->attention->value_dim;
+    __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    places = _mm512_mullo_epi32(places, _mm512_set1_epi32(KEYS / 2));
+    for (int64_t key = 0; key < count; key += 2)
+        for (int64_t d = 0; d < dim; d += 16) {
+            const uint16_t *from = (const uint16_t *)values + key * dim + d;
+            __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)from)), up = low;
+            if (key + 1 < count) up = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(from + dim)));
+            __m512i both = _mm512_or_si512(low, _mm512_slli_epi32(up, 16));
+            int32_t *to = rows->values;
+            if (rows->by_amx) _mm512_i32scatter_epi32(to + d * (KEYS / 2) + key / 2, places, both, 4);
+            else _mm512_storeu_si512(to + key / 2 * CHUNK_DIM + d, both);
+        }
+}
+
+#ifdef __AMX_BF16__
+/* Keys by dimensions times dimensions by lanes. Keys behind the last are copied from it. */
+static void rate_by_amx(Rows *rows, const uint16_t *keys, int64_t count, int num_tiles) {
+    int64_t dim = rows->attention->dim;
+    uint16_t copies[KEYS * CHUNK_DIM];
+    if (count < KEYS) {
+        for (int64_t key = 0; key < KEYS; key++)
+            memcpy(copies + key * dim, keys + (key < count ? key : count - 1) * dim, dim * 2);
+        keys = copies;
+    }
+    for (int64_t key = 0; key < (count + 15) / 16 * 16; key += 16)
+        for (int t = 0; t < num_tiles; t++) {
+            _tile_zero(0);
+            for (int64_t d = 0; d < dim; d += 32) {
+                _tile_loadd(1, keys + key * dim + d, dim * 2);
+                _tile_loadd(2, rows->query[t] + d / 2, 64);
+                _tile_dpbf16ps(0, 1, 2);
+            }
+            _tile_stored(0, rows->scores[key] + t * LANES, sizeof rows->scores[0]);
+        }
+}
+
+/* Dimensions by keys times keys by lanes. */
+static void gather_by_amx(Rows *rows, int64_t count, int num_tiles) {
+    for (int64_t pair = (count + 1) / 2; pair < KEYS / 2; pair++)
+        for (int t = 0; t < num_tiles; t++) rows->shares[pair][t] = _mm512_setzero_si512();
+    for (int64_t d = 0; d < rows->attention->value_dim; d += 16)
+        for (int t = 0; t < num_tiles; t++) {
+            _tile_loadd(0, &rows->sums[d][t], sizeof rows->sums[0]);
+            for (int64_t pair = 0; pair < (count + 1) / 2; pair += 16) {
+                _tile_loadd(1, rows->values + d * (KEYS / 2) + pair, KEYS / 2 * 4);
+                _tile_loadd(2, &rows->shares[pair][t], sizeof rows->shares[0]);
+                _tile_dpbf16ps(0, 1, 2);
+            }
+            _tile_stored(0, &rows->sums[d][t], sizeof rows->sums[0]);
+        }
+}
+#endif
+
+static inline __attribute__((always_inline)) void gather_rows(Rows *rows, int64_t count, const int num_tiles) {
+    for (int64_t d = 0; d < rows->attention->value_dim; d += 4) {
+        __m512 sums[4][TILES];
+        for (int i = 0; i < 4; i++)
+            for (int t = 0; t < num_tiles; t++) sums[i][t] = rows->sums[d + i][t];
+        for (int64_t pair = 0; pair < (count + 1) / 2; pair++)
+            for (int i = 0; i < 4; i++) {
+                __m512i values = _mm512_set1_epi32(rows->values[pair * CHUNK_DIM + d + i]);
+                for (int t = 0; t < num_tiles; t++)
+                    sums[i][t] = dot(sums[i][t], rows->shares[pair][t], values);
+            }
+        for (int i = 0; i < 4; i++)
+            for (int t = 0; t < num_tiles; t++) rows->sums[d + i][t] = sums[i][t];
+    }
+}
+
+static void end_rows(const Rows *rows) {
+    const Attention *a = rows->attention;
+    const float *totals = (const float *)rows->total, *sums = (const float *)rows->sums;
+    for (int64_t lane = 0; lane < rows->num_rows; lane++) {
+        int64_t row = row_at(rows, lane), token = rows->span->packed + token_of(rows, row);
+        uint16_t *out = (uint16_t *)a->out + (token * a->num_heads + head_of(rows, row)) * a->value_dim;
+        float values[CHUNK_DIM];
+        for (int64_t d = 0; d < a->value_dim; d++) values[d] = sums[d * TILES * LANES + lane] / totals[lane];
+        for (int64_t d = 0; d < a->value_dim; d += 16)
+            store16(out, d, BFLOAT16, 0xffff, _mm512_loadu_ps(values + d));
+    }
+}
+
+static inline __attribute__((always_inline)) void attend_rows(Rows *rows, const int num_tiles) {
+    const Attention *a = rows->attention;
+    const Span *span = rows->span;
+    begin_rows(rows, num_tiles);
+    int64_t first_end = span->start + token_of(rows, rows->first_row) + 1;
+    int64_t end = span->start + token_of(rows, rows->first_row + rows->num_rows - 1) + 1;
+    int64_t begin = a->window && first_end > a->window ? first_end - a->window : 0;
+    for (int64_t block = begin; block < end; block += KEYS) {
+        int64_t count = end - block < KEYS ? end - block : KEYS, row = rows->kv_head * span->room + block;
+        const void *keys = at(span->keys, row * a->dim, BFLOAT16);
+        pair_values(rows, at(span->values, row * a->value_dim, BFLOAT16), count);
+#ifdef __AMX_BF16__
+        if (rows->by_amx) {
+            rate_by_amx(rows, keys, count, num_tiles);
+            for (int t = 0; t < num_tiles; t++) weigh_rows(rows, block, count, t);
+            gather_by_amx(rows, count, num_tiles);
+            continue;
+        }
+#endif
+        rate_rows(rows, keys, count, num_tiles);
+        for (int t = 0; t < num_tiles; t++) weigh_rows(rows, block, count, t);
+        gather_rows(rows, count, num_tiles);
+    }
+    end_rows(rows);
+}
+
+/* The queries of one key head of one sequence, whose keys and values are written. */
+static void attend_chunk(const Attention *a, const Span *span, int64_t kv_head) {
+    Rows rows __attribute__((aligned(64)));
+    rows.by_amx = 0;
+#ifdef __AMX_BF16__
+    TileConfig before;
+    rows.by_amx = has_amx && a->dim % 32 == 0;
+    if (rows.by_amx) {
+        uint8_t sixteen[8] = {16, 16, 16, 16, 16, 16, 16, 16};
+        memset(rows.values, 0, sizeof rows.values); /* what was no number would stay none, times 0 */
+        _tile_storeconfig(&before);
+        configure(sixteen);
+    }
+#endif
+    int64_t num_rows = span->num_new * (a->num_heads / a->num_kv_heads);
+    for (int64_t row = 0; row < num_rows; row += TILES * LANES) {
+        int64_t left = num_rows - row;
+        rows.attention = a, rows.span = span, rows.kv_head = kv_head, rows.first_row = row;
+        rows.num_rows = left < TILES * LANES ? left : TILES * LANES;
+        switch ((rows.num_rows + LANES - 1) / LANES) {
+            case 1: attend_rows(&rows, 1); break;
+            case 2: attend_rows(&rows, 2); break;
+            case 3: attend_rows(&rows, 3); break;
+            default: attend_rows(&rows, TILES);
+        }
+    }
+#ifdef __AMX_BF16__
+    if (rows.by_amx) restore(&before);
+#endif
+}
+#endif
+
+/* How many tokens of a sequence are best read here, and not by large matrix products. */
+int most_tokens(int type, int64_t dim, int64_t value_dim) {
+#ifdef __AVX512BF16__
+    if (type == BFLOAT16 && dim <= CHUNK_DIM && value_dim <= CHUNK_DIM) return 64;
+#endif
+    (void)type, (void)dim, (void)value_dim;
+    return 8;
+}
+
 static void copy_rows(void *to, const void *from, int64_t stride, int64_t dim, int64_t count, int type) {
     for (int64_t row = 0; row < count; row++)
         memcpy((char *)to + row * dim * bytes_of(type), at(from, row * stride, type), dim * bytes_of(type));
@@ -151,6 +416,12 @@ static void attend_head(const Attention *a, const Span *span, int64_t kv_head) {
               at(a->value, kv_head * a->value_head + token * a->value_token, a->type), a->value_token,
               a->value_dim, span->num_new, a->type);
     int64_t group = a->num_heads / a->num_kv_heads;
+#ifdef __AVX512BF16__
+    if (span->num_new > 8 && most_tokens(a->type, a->dim, a->value_dim) > 8) {
+        attend_chunk(a, span, kv_head);
+        return;
+    }
+#endif
     for (int64_t offset = 0; offset < span->num_new; offset++)
         for (int64_t member = 0; member < group; member += HEADS) {
             int count = group - member < HEADS ? group - member : HEADS;

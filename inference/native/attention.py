@@ -17,15 +17,20 @@ SlabSpan = tuple[Tensor, Tensor, int, int, int]
 begin among the packed ones."""
 
 
-def can_attend(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether there are kernels for these. (heads, tokens, dim), as in `attend`."""
+def most_tokens(query: Tensor, key: Tensor, value: Tensor) -> int:
+    """How many new tokens of a sequence are best attended for here; 0 where there are no kernels.
+
+    (heads, tokens, dim), as in `attend`. For more, torch's products are as quick.
+    """
     dims = (query.shape[-1], value.shape[-1])
-    return (
-        query.dtype in TYPES
+    library = kernels()
+    can = (
+        library is not None
+        and query.dtype in TYPES
         and query.dtype == key.dtype == value.dtype
         and all(dim % _LANES == 0 and dim <= _MOST_DIM for dim in dims)
-        and kernels() is not None
     )
+    return int(library.most_tokens(TYPES[query.dtype], *dims)) if library and can else 0
 
 
 def attend(

@@ -41,6 +41,7 @@ class Attention(Structure):
 
 
 _SIGNATURES = {
+    "most_tokens": (c_int, c_int64, c_int64),
     "attend": (c_void_p, c_void_p, c_int64, c_int),
     "rms_norm": (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_float, c_int, c_int),
     "silu_mul": (c_void_p, c_void_p, c_int64, c_int64, c_int, c_int),

@@ -6,6 +6,7 @@
 
    Weights of 4 bits are 8-bit ones behind a multiplication: a whole factor for every 32 inputs of an
    output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read. */
+#include "amx.h"
 #include "simd.h"
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ typedef struct {
     int out_type;
 } Product;
 
-static int has_amx;
+int has_amx;
 
 static void *room(int64_t size) {
     static void *memory;
@@ -214,21 +215,10 @@ static void rows_by_vnni(const Product *p, int64_t block, int num_cols, int8_t *
 /* --- AMX -------------------------------------------------------------------------------------- */
 
 #ifdef __AMX_INT8__
-typedef struct {
-    uint8_t palette, start_row, reserved[14];
-    uint16_t bytes_per_row[16];
-    uint8_t rows[16];
-} __attribute__((packed)) TileConfig;
-
 /* Tiles 0 to 3 hold sums, 4 and 5 inputs (upper and lower rows), 6 and 7 weights. */
-static void configure(int upper, int lower) {
-    TileConfig config;
-    memset(&config, 0, sizeof config);
-    config.palette = 1;
+static void configure_for(int upper, int lower) {
     uint8_t rows[8] = {upper, upper, lower, lower, upper, lower, 16, 16};
-    for (int i = 0; i < 8; i++) config.rows[i] = rows[i] ? rows[i] : 1, config.bytes_per_row[i] = 64;
-    __asm__ volatile("" ::"m"(config) : "memory"); /* gcc 12 may load it before it is written */
-    _tile_loadconfig(&config);
+    configure(rows);
 }
 
 static void store_sums(const Product *p, int64_t row, int64_t block, int upper, int lower, int num_cols) {
@@ -268,7 +258,6 @@ static void rows_by_amx(const Product *p, int64_t row, const int8_t *left, int l
     }
 }
 
-/* oneDNN configures tiles too, and relies on what it has set. */
 static void blocks_by_amx(const Product *p, int64_t begin, int64_t end, int8_t *panel) {
     TileConfig before;
     _tile_storeconfig(&before);
@@ -279,13 +268,12 @@ static void blocks_by_amx(const Product *p, int64_t begin, int64_t end, int8_t *
         for (int64_t row = 0; row < p->num_rows; row += 32) {
             int64_t left = p->num_rows - row;
             int upper = left < 16 ? left : 16, lower = left <= 16 ? 0 : left < 32 ? left - 16 : 16;
-            if (upper * 32 + lower != was) configure(upper, lower), was = upper * 32 + lower;
+            if (upper * 32 + lower != was) configure_for(upper, lower), was = upper * 32 + lower;
             rows_by_amx(p, row, tiles, lower, num_cols);
             store_sums(p, row, block, upper, lower, num_cols);
         }
     }
-    if (before.palette) _tile_loadconfig(&before);
-    else _tile_release();
+    restore(&before);
 }
 #endif
 
