@@ -50,7 +50,7 @@ def _fuse_norm(module: nn.Module) -> bool:
     original: _Rows = module.forward
 
     def norm(x: Tensor) -> Tensor:
-        if x.dtype != weight.dtype:
+        if x.dtype != weight.dtype or x.dtype not in TYPES:
             return original(x)
         return rows.rms_norm(x, weight, epsilon)
 

@@ -170,11 +170,16 @@ async def test_a_model_whose_workers_die_while_loading_is_given_up(tiny_model: P
         await engine.close()
 
 
+def _workers() -> list[psutil.Process]:
+    below = psutil.Process().children(recursive=True)
+    return [p for p in below if p.is_running() and p.name() == "vitrine-worker"]
+
+
 async def test_closing_at_any_moment_of_a_start_leaves_no_process(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(engine_config(tiny_model))
-    before = psutil.Process().children()
+    before = _workers()
     # The files are looked at in a thread, which takes more turns of the loop than all the rest.
     needs = estimate_needs(tiny_model, engine.config, 2**30)
     monkeypatch.setattr(asyncio, "to_thread", AsyncMock(return_value=needs))
@@ -183,7 +188,9 @@ async def test_closing_at_any_moment_of_a_start_leaves_no_process(
         for _ in range(num_turns):
             await asyncio.sleep(0)
         await engine.close()
-        assert psutil.Process().children() == before, f"closed after {num_turns} turns of the loop"
+        async with asyncio.timeout(30):  # the fork of one that was closed meanwhile comes late
+            while _workers() != before:
+                await asyncio.sleep(0.02)
 
 
 async def test_two_requests_of_one_id_are_two_answers(engine: Engine) -> None:
