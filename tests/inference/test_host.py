@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -171,8 +172,11 @@ async def test_a_model_whose_workers_die_while_loading_is_given_up(tiny_model: P
 
 
 def _workers() -> list[psutil.Process]:
-    below = psutil.Process().children(recursive=True)
-    return [p for p in below if p.is_running() and p.name() == "vitrine-worker"]
+    workers = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            workers += [process] if process.name() == "vitrine-worker" else []
+    return workers
 
 
 async def test_closing_at_any_moment_of_a_start_leaves_no_process(
@@ -189,7 +193,7 @@ async def test_closing_at_any_moment_of_a_start_leaves_no_process(
             await asyncio.sleep(0)
         await engine.close()
         async with asyncio.timeout(30):  # the fork of one that was closed meanwhile comes late
-            while _workers() != before:
+            while _workers() != before:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
 
