@@ -33,7 +33,11 @@ class WorkerProcess:
 
     @property
     def has_ended(self) -> bool:
-        return self.descriptor < 0 or bool(select.select([self.descriptor], [], [], 0)[0])
+        if self.descriptor < 0:
+            return True
+        poll = select.poll()  # select() takes no descriptor beyond 1023
+        poll.register(self.descriptor, select.POLLIN)
+        return bool(poll.poll(0))
 
     def kill(self) -> None:
         if self.descriptor >= 0:

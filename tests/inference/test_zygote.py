@@ -1,7 +1,9 @@
 """The process that forks workers: it may die as they may, and nothing outlives the web process."""
 
 import asyncio
+import fcntl
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import psutil
 import pytest
 
 from inference import Engine, GenerateRequest, SamplingParams, Tokens
+from inference.worker_process import WorkerProcess
 from tests.inference.conftest import engine_config
 
 PROMPT = tuple(range(5, 45))
@@ -105,3 +108,22 @@ def test_nothing_outlives_its_owner(tiny_model: Path) -> None:
         os.kill(owner.pid, signal.SIGKILL)
     _, alive = psutil.wait_procs(below, timeout=30)
     assert not alive
+
+
+async def test_a_process_is_watched_by_any_descriptor() -> None:
+    """A web process may have thousands of connections, and select() knows 1,024 descriptors."""
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(few, min(2048, most)), most))
+    try:
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+            low = os.pidfd_open(child.pid)
+            high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 1500)
+            os.close(low)
+            process = WorkerProcess(child.pid, high, stderr=-1)
+            assert not process.has_ended
+            process.kill()
+            await process.wait()
+            assert process.has_ended
+            process.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
