@@ -70,22 +70,30 @@ class _Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
 
-    def fork(self, environment: dict[str, str], channel: int, stderr: int) -> tuple[int, int]:
-        """A new worker with these descriptors: its pid, and a descriptor of it. Raises OSError."""
+    def fork(
+        self, environment: dict[str, str], channel: int, stderr: int, timeout_s: float
+    ) -> tuple[int, int]:
+        """A new worker with these descriptors: its pid, and a descriptor of it. Raises OSError.
+
+        A zygote that does not answer in time is replaced. Its first answer takes seconds.
+        """
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 self._start(environment)
             assert self._socket is not None
             try:
+                self._socket.settimeout(timeout_s)
                 message = pickle.dumps(environment)
                 socket.send_fds(self._socket, [message], [channel, stderr])
-                answer, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
+                answer, descriptors, _, _ = socket.recv_fds(self._socket, 1024, 1)
             except OSError:
                 self._end()
                 raise
             if not answer:
                 self._end()
                 raise OSError("the process that forks workers ended")
+            if not descriptors:
+                raise OSError(answer.decode())
             return int(answer), descriptors[0]
 
     def close(self) -> None:
@@ -124,7 +132,8 @@ async def spawn(config: EngineConfig) -> tuple[WorkerProcess, socket.socket]:
 
     def fork() -> WorkerProcess:
         try:
-            pid, process = _zygote.fork(_worker_environment(config), theirs.fileno(), words_end)
+            environment, timeout_s = _worker_environment(config), config.loading_watchdog_s
+            pid, process = _zygote.fork(environment, theirs.fileno(), words_end, timeout_s)
             return WorkerProcess(pid, process, words)
         finally:
             theirs.close()

@@ -7,6 +7,7 @@ would survive a fork. It ends when the web process does, since its socket is clo
 """
 
 import ctypes
+import errno
 import gc
 import os
 import pickle
@@ -49,25 +50,42 @@ def main() -> None:
 def _serve(requests: socket.socket) -> bool:
     """Fork a worker with the environment, the socket and the standard error that came; False: no more.
 
-    The answer is its process, as a file descriptor that no other process can come to stand for.
+    The answer is its process, as a file descriptor that no other process can come to stand for; or why
+    there is none, in words. Those who run go on: they would end with this process.
     """
     message, descriptors, _, _ = socket.recv_fds(requests, _MAX_MESSAGE_BYTES, 2)
     if not message:
         return False
-    parent = os.getpid()
-    pid = os.fork()
-    if not pid:
-        _be_worker(pickle.loads(message), *descriptors, requests=requests, parent=parent)  # noqa: S301
-    for descriptor in descriptors:
-        os.close(descriptor)
-    process = os.pidfd_open(pid)  # it is there, dead or alive: only `_reap` forgets it
+    try:
+        pid, process = _fork(message, descriptors, requests)
+    except OSError as error:
+        requests.send(str(error).encode())
+        return True
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
     socket.send_fds(requests, [str(pid).encode()], [process])
     os.close(process)
     return True
 
 
+def _fork(message: bytes, descriptors: list[int], requests: socket.socket) -> tuple[int, int]:
+    """A worker's pid, and a descriptor of it. Raises OSError."""
+    if len(descriptors) < 2:  # the kernel drops those for which there is no number left
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    parent = os.getpid()
+    pid = os.fork()
+    if not pid:
+        _be_worker(message, *descriptors, requests=requests, parent=parent)
+    try:
+        return pid, os.pidfd_open(pid)  # it is there, dead or alive: only `_reap` forgets it
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        raise
+
+
 def _be_worker(
-    environment: dict[str, str], channel: int, stderr: int, *, requests: socket.socket, parent: int
+    environment: bytes, channel: int, stderr: int, *, requests: socket.socket, parent: int
 ) -> None:
     """Never returns."""
     try:
@@ -81,7 +99,7 @@ def _be_worker(
         os.dup2(stderr, 2)
         os.close(stderr)
         os.environ.clear()
-        os.environ.update(environment)
+        os.environ.update(pickle.loads(environment))  # noqa: S301
         worker.main(channel)
     except BaseException:
         traceback.print_exc()

@@ -5,16 +5,18 @@ import fcntl
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from itertools import count, islice
 from pathlib import Path
 
 import psutil
 import pytest
 
 from inference import Engine, GenerateRequest, SamplingParams, Tokens
-from inference.worker_process import WorkerProcess
+from inference.worker_process import WorkerProcess, _Zygote
 from tests.inference.conftest import engine_config
 
 PROMPT = tuple(range(5, 45))
@@ -110,7 +112,7 @@ def test_nothing_outlives_its_owner(tiny_model: Path) -> None:
     assert not alive
 
 
-async def test_a_process_is_watched_by_any_descriptor() -> None:
+def test_a_process_is_watched_by_any_descriptor() -> None:
     """A web process may have thousands of connections, and select() knows 1,024 descriptors."""
     few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(few, min(2048, most)), most))
@@ -122,8 +124,65 @@ async def test_a_process_is_watched_by_any_descriptor() -> None:
             process = WorkerProcess(child.pid, high, stderr=-1)
             assert not process.has_ended
             process.kill()
-            await process.wait()
+            asyncio.run(process.wait())
             assert process.has_ended
             process.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+
+
+class _Forks:
+    """A zygote of the test's own, and workers that end at once, since nobody speaks to them."""
+
+    def __init__(self) -> None:
+        self.zygote = _Zygote()
+
+    def fork(self, timeout_s: float = 300.0) -> int:
+        """The pid of a worker that has ended. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            pid, process = self.zygote.fork(dict(os.environ), theirs.fileno(), 2, timeout_s)
+        worker = WorkerProcess(pid, process, stderr=-1)
+        asyncio.run(worker.wait())
+        worker.close()
+        return pid
+
+    @property
+    def process(self) -> psutil.Process:
+        assert self.zygote._process is not None
+        return psutil.Process(self.zygote._process.pid)
+
+
+@pytest.fixture
+def forks() -> Iterator[_Forks]:
+    made = _Forks()
+    yield made
+    made.zygote.close()
+
+
+@pytest.mark.parametrize("num_left", [1, 2])
+def test_a_fork_that_fails_takes_no_other_worker_with_it(forks: _Forks, num_left: int) -> None:
+    """Without a number left for its descriptor, or not even for those that it is to have."""
+    forks.fork()
+    zygote = forks.process
+    few, most = zygote.rlimit(psutil.RLIMIT_NOFILE)
+    taken = {int(name) for name in os.listdir(f"/proc/{zygote.pid}/fd")}
+    free = (number for number in count() if number not in taken)
+    zygote.rlimit(psutil.RLIMIT_NOFILE, (list(islice(free, num_left + 1))[-1], most))
+    with pytest.raises(OSError, match="Too many open files"):
+        forks.fork()
+    zygote.rlimit(psutil.RLIMIT_NOFILE, (few, most))
+    forks.fork()
+    assert forks.process == zygote
+    assert zygote.num_fds() == len(taken)
+
+
+def test_a_zygote_that_does_not_answer_is_replaced(forks: _Forks) -> None:
+    forks.fork()
+    stopped = forks.process
+    stopped.suspend()
+    with pytest.raises(TimeoutError):
+        forks.fork(timeout_s=0.2)
+    assert not stopped.is_running()
+    forks.fork()
+    assert forks.process != stopped
