@@ -112,3 +112,41 @@ def test_inputs_of_another_kind_go_the_old_way() -> None:
         together = batch(input_ids=ids, use_cache=False).logits
         alone = torch.cat([batch(input_ids=row[None], use_cache=False).logits for row in ids])
     assert difference(together, alone) < 1e-5
+
+
+class Limited(nn.Module):
+    """As of DeepSeek V4 or GLM 5: a gated activation within limits that usual inputs never reach."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self.limit = limit
+        self.gate_proj, self.up_proj = nn.Linear(64, 128), nn.Linear(64, 128)
+        self.down_proj = nn.Linear(128, 64)
+        self.act_fn = nn.SiLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = self.gate_proj(x).clamp(max=self.limit)
+        up = self.up_proj(x).clamp(min=-self.limit, max=self.limit)
+        result: torch.Tensor = self.down_proj(self.act_fn(gate) * up)
+        return result
+
+
+@torch.inference_mode()
+def test_limits_are_not_lost() -> None:
+    torch.manual_seed(0)
+    free, limited = Limited(torch.inf), Limited(10.0)
+    models = [nn.ModuleDict({"mlp": mlp}) for mlp in (free, limited)]
+    for model in models:
+        int8.quantize(model)
+    assert [fuse(model) for model in models] == [1, 0]
+    x = 100 * torch.randn(3, 64)
+    assert limited(x).abs().max() < 100 * 128
+
+
+@torch.inference_mode()
+def test_a_norm_over_more_than_its_weight_is_the_originals_to_refuse() -> None:
+    """Not a read beyond the weight's end."""
+    model = tiny("llama")
+    assert fuse(model)
+    with pytest.raises(RuntimeError):
+        model.model.norm(torch.randn(1, 4096))
