@@ -75,8 +75,12 @@ def _assemble_chat(
         eos_ids=loaded.eos_ids,
         vocab_size=vocab_size,
     )
+    weights_bytes = loaded.info.weights_bytes
+    if draft_model is not None and draft.loaded is not None:
+        weights_bytes += draft.loaded.info.weights_bytes
     return loop, replace(
         loaded.info,
+        weights_bytes=weights_bytes,
         max_context_tokens=kv.max_context_tokens,
         draft_model=draft.name if draft_model else "",
         draft_problem=draft.problem,

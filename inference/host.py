@@ -164,7 +164,8 @@ class WorkerHost:
         """Wait for memory, and run a worker in it: as `_run_worker`. Raises ModelError."""
         self._falls_asleep = False
         needs = await asyncio.to_thread(
-            estimate_needs, self.path, self.config, self._stay.residency.budget_bytes()
+            estimate_needs,
+            *(self.spec.name, self.path, self.config, self._stay.residency.budget_bytes()),
         )
         with self._stay.room(needs.size_bytes):
             if self._stay.is_waiting:
@@ -184,7 +185,8 @@ class WorkerHost:
         self._heard_s = monotonic()
         watchdog = asyncio.create_task(self._watch(self._process))
         reader = asyncio.create_task(log_words_of(self._process.stderr, self.spec.name))
-        config = replace(self.config, kv_bytes=needs.kv_bytes or None)
+        drafts = () if needs.draft_problem else self.config.draft_models
+        config = replace(self.config, kv_bytes=needs.kv_bytes or None, draft_models=drafts)
         try:
             self._channel = await AsyncChannel.open(ours)
             self._channel.send(WorkerSetup(config, self.spec.name, self.path))
@@ -222,6 +224,8 @@ class WorkerHost:
                     self._set_state("loading", phase, fraction)
                 case Ready(info, load_s):
                     logger.info("%s is ready after %.1f s", self.spec.name, load_s)
+                    if needs.draft_problem:
+                        info = replace(info, draft_problem=needs.draft_problem)
                     self._become_ready(info, Needs(info.weights_bytes, needs.kv_bytes))
                 case LoadFailed(code, message):
                     self._give_up(code, message)

@@ -1,15 +1,19 @@
 """How much memory a model's worker takes: estimated from its files before it is loaded, and as it is
 found afterwards. Reads file headers only; loads no torch."""
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from inference import memory
+from inference.catalog import discover
 from inference.config import EngineConfig
+from inference.errors import ModelRefused
 from inference.kinds import read_kind
 from inference.weights import read_weights
 
+logger = logging.getLogger(__name__)
 # Private memory of a worker on CPU beside weights and cache: 270 MiB with torch and transformers
 # imported, some 30 more after its first steps.
 WORKER_BYTES = 320 * 2**20
@@ -22,28 +26,55 @@ _RESERVE_SHARE = 20
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a worker takes at most while it loads and runs. `kv_bytes` is 0 for an encoder."""
+    """What a worker takes at most while it loads and runs. `kv_bytes` is 0 for an encoder.
+
+    `draft_problem` says why its draft model is not counted and may not be loaded; else it is empty.
+    """
 
     weights_bytes: int
     kv_bytes: int
+    draft_problem: str = ""
 
     @property
     def size_bytes(self) -> int:
         return int(self.weights_bytes * _WEIGHTS_OVERHEAD) + self.kv_bytes + WORKER_BYTES
 
 
-def estimate_needs(path: Path, config: EngineConfig, budget_bytes: int) -> Needs:
+def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: int) -> Needs:
     """By the files of a model, as it is while it loads, before anything of it becomes int8.
 
-    Its cache gets what is configured, else its share of what the weights leave. Raises ModelRefused.
+    Its draft model's weights lie beside its own, where the budget has room for both. Its cache gets
+    what is configured, else its share of what the weights leave; a draft model's is a part of that.
+    Raises ModelRefused.
     """
     kind = read_kind(path)
     weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype)
     if kind != "chat":
         return Needs(weights_bytes, 0)
+    kv_bytes, draft_bytes = config.kv_bytes or 1, _draft_bytes(name, config)
+    problem = ""
+    if Needs(weights_bytes + draft_bytes, kv_bytes).size_bytes <= budget_bytes:
+        weights_bytes += draft_bytes
+    elif draft_bytes:
+        problem = f"{name} runs without its draft model: there is no memory for both."
+        logger.warning("%s", problem)
     left_bytes = budget_bytes - Needs(weights_bytes, 0).size_bytes
     share_bytes = min(max(left_bytes // _KV_SHARE, 1), _MAX_KV_BYTES)
-    return Needs(weights_bytes, config.kv_bytes or share_bytes)
+    return Needs(weights_bytes, config.kv_bytes or share_bytes, problem)
+
+
+def _draft_bytes(name: str, config: EngineConfig) -> int:
+    """Of the weights of a model's draft model; 0 if it has none, or none that can be loaded."""
+    draft_name = dict(config.draft_models).get(name)
+    if draft_name is None or not config.max_num_drafting:
+        return 0
+    spec = discover(config).get(draft_name)
+    if spec is None or spec.path is None:
+        return 0
+    try:
+        return read_weights(spec.path).num_parameters * _itemsize(config.dtype)
+    except ModelRefused:
+        return 0  # the worker says why, and serves the model without it
 
 
 def measure_budget(config: EngineConfig) -> int:
@@ -55,7 +86,7 @@ def measure_budget(config: EngineConfig) -> int:
 
 
 def _itemsize(dtype: str) -> int:
-    """Bytes of a weight; what loader.best_dtype() asks torch for "auto" and "int8"."""
+    """Bytes of a weight; what loader.best_dtype() asks torch for "auto", "int8" and "int4"."""
     if dtype == "float32" or (dtype != "bfloat16" and not _multiplies_bfloat16()):
         return 4
     return 2

@@ -18,6 +18,7 @@ from inference import Engine, Finished, GenerateRequest, SamplingParams, Tokens,
 from inference.draft_model import DraftModel
 from inference.engine_loop import EngineLoop
 from inference.grammar import regex_grammar
+from inference.needs import estimate_needs
 from tests.inference.conftest import engine_config
 from tests.inference.loops import (
     PROMPTS,
@@ -415,6 +416,26 @@ def test_switched_off_nothing_is_loaded(tiny_model: Path, tmp_path: Path) -> Non
 
 
 # --- in a worker ------------------------------------------------------------------------------
+
+
+async def test_a_model_runs_without_a_draft_model_that_the_budget_has_no_room_for(
+    tiny_model: Path,
+) -> None:
+    config = engine_config(tiny_model)
+    entries = (*config.extra_models, f"small={tiny_model}")
+    config = replace(config, extra_models=entries, draft_models=(("tiny", "small"),))
+    both = estimate_needs("tiny", tiny_model, config, 2**40)
+    engine = Engine(replace(config, memory_bytes=both.size_bytes - 1))
+    try:
+        wanted = request("r", PROMPTS[0], max_tokens=5)
+        updates = [update async for update in engine.generate(wanted)]
+        assert isinstance(updates[-1], Finished), updates[-1]
+        info = engine.info("tiny")
+        assert info is not None
+        assert info.draft_model == ""
+        assert "no memory for both" in info.draft_problem
+    finally:
+        await engine.close()
 
 
 async def test_an_answer_goes_on_with_its_draft_model_after_a_death(tiny_model: Path) -> None:

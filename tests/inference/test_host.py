@@ -185,7 +185,7 @@ async def test_closing_at_any_moment_of_a_start_leaves_no_process(
     engine = Engine(engine_config(tiny_model))
     before = _workers()
     # The files are looked at in a thread, which takes more turns of the loop than all the rest.
-    needs = estimate_needs(tiny_model, engine.config, 2**30)
+    needs = estimate_needs("tiny", tiny_model, engine.config, 2**30)
     monkeypatch.setattr(asyncio, "to_thread", AsyncMock(return_value=needs))
     for num_turns in range(20):
         engine.load("tiny")

@@ -11,7 +11,7 @@ from inference.config import DTYPES
 from inference.loader import best_dtype
 from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
 from tests.inference.conftest import engine_config
-from tests.inference.tiny_models import make_encoder
+from tests.inference.tiny_models import make_encoder, make_model
 
 GIB = 2**30
 
@@ -19,7 +19,7 @@ GIB = 2**30
 def test_the_estimate_of_the_weights_is_what_they_take_when_loaded(tiny_model: Path) -> None:
     config = engine_config(tiny_model)
     _, info = assemble("tiny", tiny_model, config, lambda *_: None)
-    needs = estimate_needs(tiny_model, config, budget_bytes=GIB)
+    needs = estimate_needs("tiny", tiny_model, config, budget_bytes=GIB)
     assert needs.kv_bytes == config.kv_bytes
     # A head that is tied to the embeddings is stored once; small buffers are in no file.
     assert info.weights_bytes <= needs.weights_bytes * 1.15
@@ -35,21 +35,46 @@ def test_the_dtype_is_the_one_that_torch_will_choose() -> None:
 def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:
     config = replace(engine_config(tiny_model), kv_bytes=None)
     for budget_bytes in (GIB, 4 * GIB, 200 * GIB):
-        needs = estimate_needs(tiny_model, config, budget_bytes)
+        needs = estimate_needs("tiny", tiny_model, config, budget_bytes)
         without = Needs(needs.weights_bytes, 0).size_bytes
         assert needs.kv_bytes == min((budget_bytes - without) // 4, 4 * GIB)
         assert needs.size_bytes <= budget_bytes
-    assert estimate_needs(tiny_model, config, WORKER_BYTES).size_bytes > WORKER_BYTES
+    assert estimate_needs("tiny", tiny_model, config, WORKER_BYTES).size_bytes > WORKER_BYTES
+
+
+def test_a_draft_model_needs_memory_as_well(tiny_model: Path, tmp_path: Path) -> None:
+    small = make_model(tmp_path / "small", tokenizer=tiny_model, num_hidden_layers=1)
+    config = engine_config(tiny_model)
+    _, alone = assemble("small", small, config, lambda *_: None)
+    _, without = assemble("tiny", tiny_model, config, lambda *_: None)
+    drafting = replace(
+        config,
+        extra_models=(*config.extra_models, f"small={small}"),
+        draft_models=(("tiny", "small"),),
+    )
+    _, info = assemble("tiny", tiny_model, drafting, lambda *_: None)
+    assert info.draft_model == "small"
+    assert info.weights_bytes == without.weights_bytes + alone.weights_bytes
+    needs = estimate_needs("tiny", tiny_model, drafting, GIB)
+    assert info.weights_bytes <= needs.weights_bytes * 1.15
+    least = estimate_needs("tiny", tiny_model, config, GIB)
+    assert needs.weights_bytes > least.weights_bytes
+    for others in ({"max_num_drafting": 0}, {"draft_models": (("tiny", "unknown"),)}):
+        assert estimate_needs("tiny", tiny_model, replace(drafting, **others), GIB) == least  # type: ignore[arg-type]
+    tight = estimate_needs("tiny", tiny_model, drafting, needs.size_bytes - 1)
+    assert tight.weights_bytes == least.weights_bytes
+    assert "no memory for both" in tight.draft_problem
+    assert not needs.draft_problem
 
 
 def test_an_encoder_needs_no_cache(tmp_path: Path) -> None:
     path = make_encoder(tmp_path / "encoder", pooling="mean")
-    assert estimate_needs(path, engine_config(path), GIB).kv_bytes == 0
+    assert estimate_needs("tiny", path, engine_config(path), GIB).kv_bytes == 0
 
 
 def test_files_that_cannot_be_served_are_refused_before_a_process_starts(tmp_path: Path) -> None:
     with pytest.raises(ModelRefused, match=r"config\.json"):
-        estimate_needs(tmp_path, engine_config(tmp_path), GIB)
+        estimate_needs("tiny", tmp_path, engine_config(tmp_path), GIB)
 
 
 @pytest.mark.parametrize(("free", "budget"), [(2 * GIB, 2 * GIB * 19 / 20), (64 * GIB, 63 * GIB)])

@@ -35,7 +35,7 @@ def _config(path: Path, num_awake: int, **settings: object) -> EngineConfig:
         extra_models=tuple(f"{name}={path / name}" for name in NAMES),
         default_model="a",
     )
-    needed_bytes = estimate_needs(path / "a", config, 0).size_bytes
+    needed_bytes = estimate_needs("a", path / "a", config, 0).size_bytes
     return replace(config, memory_bytes=num_awake * needed_bytes + needed_bytes // 2)
 
 
