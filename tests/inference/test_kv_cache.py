@@ -148,3 +148,14 @@ def test_the_least_recently_used_makes_room_first() -> None:
         story.come(name, [token] * 100, "")
         assert story.num_cached - before == num_cached
         story.go(name, is_reusable=False)
+
+
+def test_slabs_give_no_room_that_was_not_reserved() -> None:
+    kv = SlabKV(256, 256)
+    assert kv.reserve("a", 64)
+    new = torch.zeros(1, 1, 16)
+    assert kv.with_room(0, "a", 63, new, new)[0].shape == (1, 64, 16)
+    with pytest.raises(AssertionError, match="reserved"):
+        kv.with_room(0, "a", 64, new, new)
+    with pytest.raises(AssertionError, match="reserved"):
+        kv.with_room(1, "a", 64, new, new)
