@@ -64,6 +64,8 @@ def _fingerprint(compiler: str) -> str:
 def _cache_dir() -> Path:
     """A folder that only we can write to: what lies there is run. Raises OSError where none can be."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    if not os.path.isabs(root):  # "~", of a user who has no home: what is run would lie anywhere
+        raise FileNotFoundError("there is no folder to keep them in")
     folder = Path(root) / "vitrine"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()

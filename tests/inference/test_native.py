@@ -385,3 +385,13 @@ def test_a_folder_that_others_write_to_is_not_trusted(cache: Path, mode: int) ->
     cache.chmod(mode)
     assert build.built_library() is None
     assert stat.S_IMODE(cache.stat().st_mode) == mode, "it is not ours to change"
+
+
+def test_nothing_is_run_out_of_a_folder_that_depends_on_where_we_stand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A user without a home has a cache in "~" of the working directory, whoever that belongs to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
+    assert build.built_library() is None
+    assert not list(tmp_path.iterdir())
