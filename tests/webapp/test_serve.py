@@ -190,7 +190,7 @@ def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -
     wait_until(lambda: (site.data_dir / "sockets/valkey.sock").exists(), what="valkey")
     processes = site.descendants()
     site.process.send_signal(signal.SIGHUP)  # the console was closed
-    assert site.wait_end() == 0
+    assert site.wait_end() == 0, site.output
     assert not still_alive(processes)
 
 

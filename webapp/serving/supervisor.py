@@ -37,8 +37,9 @@ _CALM_AFTER_S = 60.0  # a service that lived that long has not failed to start
 _LONGEST_PAUSE_S = 15.0
 
 
-class StopRequested(Exception):
-    """SIGTERM or SIGINT during the start."""
+class StopRequested(BaseException):
+    """SIGTERM, SIGINT or SIGHUP during the start. No Exception: half of the start is imports of
+    others, and one of them may take an Exception for its own and go on, or fail for another reason."""
 
 
 @dataclass(frozen=True, slots=True)
