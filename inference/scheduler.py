@@ -106,6 +106,7 @@ class Scheduler:
         modest = self._modest()
         if plan:
             budget = self._budget_beside_writers(budget, is_urgent=modest is not None)
+        budget = min(budget, self._shared_budget())
         if modest is not None and budget:
             budget = self._read_modest(plan, modest, budget)
         self._read_on(plan, budget)
@@ -159,6 +160,11 @@ class Scheduler:
         sequence.draft = []
         cost = OUTPUT_COST * num_accepted
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
+
+    def _shared_budget(self) -> int:
+        num_reading = sum(not s.is_decoding for s in self.running.values())
+        is_shared = num_reading + len(self.waiting) > 1
+        return (is_shared and self.estimates.shared_tokens()) or self.step_budget_tokens
 
     def _modest(self) -> Sequence | None:
         """Whose prompt is to be read for a user who has nothing else here, while another, of no higher

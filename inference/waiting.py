@@ -10,7 +10,9 @@ from inference.sequence import Sequence
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
 UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
 LEAST_CHUNK_TOKENS = 16
-_SPARE = 0.8  # of a calm step, for reading beside those who write
+_SPARE = 0.6  # of a calm step, for reading beside those who write
+_SHARED_STEP_S = 0.1  # of reading, where others wait to be read
+_LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
 
 
@@ -62,6 +64,13 @@ class Estimates:
         spare = _URGENT_SPARE if is_urgent else _SPARE
         spare_s = max(spare * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
         return max(least, int(spare_s / self.reading_s))
+
+    def shared_tokens(self) -> int | None:
+        """So much is read in a step while others wait to be read: whoever comes next waits for the
+        step's end. None while nothing is known."""
+        if not self.reading_s:
+            return None
+        return max(_LEAST_SHARED_TOKENS, int(_SHARED_STEP_S / self.reading_s))
 
     def learn_output(self, num_tokens: int) -> None:
         self.output_tokens = 0.75 * self.output_tokens + 0.25 * num_tokens

@@ -299,7 +299,7 @@ def test_a_chunk_beside_writers_does_not_double_their_step(calm_s: float, token_
     chunk = estimates.chunk_tokens()
     assert chunk is not None
     assert chunk == 16 or chunk * token_s <= calm_s
-    assert chunk == 16 or chunk * token_s >= 0.7 * calm_s - token_s, "no time is wasted either"
+    assert chunk == 16 or chunk * token_s >= 0.5 * calm_s - token_s, "no time is wasted either"
 
 
 def test_steps_that_nobody_notices_may_be_longer() -> None:
@@ -408,6 +408,23 @@ def test_a_long_only_prompt_shares_with_the_crowd() -> None:
     plans = [{s.id: n for s, n in _run_step(scheduler)} for _ in range(6)]
     assert plans[0] == {"modest": 256}
     assert all(plan["modest"] == 128 and sum(plan.values()) == 256 for plan in plans[1:])
+
+
+def test_steps_are_short_while_others_wait_to_be_read() -> None:
+    scheduler = Scheduler(
+        Books(capacity_tokens=100_000),
+        max_num_sequences=4,
+        step_budget_tokens=256,
+        max_waiting_tokens=100_000,
+    )
+    scheduler.estimates.learn_step(1000, 1.0, num_read=1000)
+    scheduler.add(_sequence("first", 1000))
+    assert [n for _, n in scheduler.plan()] == [256]
+    scheduler.add(_sequence("second", 1000))
+    assert sum(n for _, n in scheduler.plan()) == 100
+    for _ in range(50):
+        scheduler.estimates.learn_step(100, 10.0, num_read=100)
+    assert sum(n for _, n in scheduler.plan()) == 64, "the weights are read for no fewer"
 
 
 def test_a_lower_class_is_not_read_first() -> None:
