@@ -87,8 +87,8 @@ def _assert_close(found: Embeddings, expected: Embeddings) -> None:
     torch.testing.assert_close(
         torch.tensor([v.tolist() for v in found.vectors]),
         torch.tensor([v.tolist() for v in expected.vectors]),
-        rtol=1e-5,
-        atol=1e-5,
+        rtol=1e-4,  # who is in a batch with whom differs, and so the rounding
+        atol=1e-4,
     )
 
 

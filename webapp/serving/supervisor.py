@@ -108,6 +108,10 @@ class Supervisor:
         except (CannotServe, ServerFailed) as error:
             announce(str(error))
             code = 1
+        except Exception as error:
+            # Python itself makes a RuntimeError of what comes up while a class is made.
+            if not isinstance(error.__cause__ or error.__context__, StopRequested):
+                raise
         finally:
             self._starting = False
             self._shut_down()
