@@ -93,7 +93,7 @@ def _make_caches(
     """The model's cache, and a draft model with its own out of the same memory."""
     if draft.loaded is None:
         return make_kv(loaded, config), None
-    kv_bytes = config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+    kv_bytes = _kv_bytes(config)
     draft_model = make_draft_model(
         loaded, draft.loaded, kv_bytes // _DRAFT_SHARE, config.max_num_drafting
     )
@@ -106,12 +106,16 @@ def _make_caches(
         return kv, None
 
 
+def _kv_bytes(config: EngineConfig) -> int:
+    return config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+
+
 def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
     """A cache within the memory limit; where it holds less than the model's context, that shrinks.
 
     Raises ModelTooLarge where that is hardly anything.
     """
-    kv_bytes = config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+    kv_bytes = _kv_bytes(config)
     state_bytes = loaded.footprint.state_bytes
     is_paged = config.kv_layout == "paged"
     if state_bytes is None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from inference.engine_loop import EngineLoop
 
 logger = logging.getLogger("inference.worker")
-NAME = "vitrine-worker"
+NAME = "vitrine-engine"  # vitrine-worker is Celery's
 
 
 def import_all() -> None:

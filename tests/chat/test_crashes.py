@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.chat.conftest import chat_environment
 from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.engine_workers import engine_workers
 from tests.sites import ADMIN_EMAIL, Site, SiteMaker, wait_until
 
 
@@ -31,8 +32,7 @@ def reader(breakable_site: Site) -> Iterator[Reader]:
 
 def _engine_worker(site: Site) -> psutil.Process:
     def find() -> psutil.Process | None:
-        below = psutil.Process(site.process.pid).children(recursive=True)
-        return next((p for p in below if p.name() == "vitrine-worker"), None)
+        return next(iter(engine_workers(site.process.pid)), None)
 
     process: psutil.Process = wait_until(find, what="an engine worker")
     return process

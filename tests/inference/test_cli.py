@@ -28,6 +28,7 @@ from inference.cli.screen import Screen, phase
 from inference.cli.shapes import SHAPES
 from inference.loader import check_complete
 from inference.weights import read_config
+from tests.engine_workers import engine_workers
 from tests.inference.tiny_models import make_model
 
 COMMAND = (sys.executable, "-m", "inference")
@@ -115,11 +116,6 @@ def test_a_model_that_cannot_be_served_says_why(endless: Path, tmp_path: Path) -
     assert _is_one_sentence(done.stderr)
 
 
-def _workers(pid: int) -> list[psutil.Process]:
-    below = psutil.Process(pid).children(recursive=True)
-    return [process for process in below if process.name() == "vitrine-worker"]
-
-
 def test_a_worker_that_dies_again_and_again_is_one_sentence(endless: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, "chat", str(endless), "--max-tokens", "8000"],
@@ -136,7 +132,7 @@ def test_a_worker_that_dies_again_and_again_is_one_sentence(endless: Path) -> No
         process.stdout.read(1)  # so the first worker is killed in the middle of its answer
         killed: set[int] = set()
         while process.poll() is None:
-            for worker in _workers(process.pid):
+            for worker in engine_workers(process.pid):
                 if worker.pid not in killed and _is_old(worker):
                     killed.add(worker.pid)
                     worker.kill()
@@ -262,7 +258,7 @@ def test_a_second_ctrl_c_leaves(terminal: Callable[..., Terminal], endless: Path
     begin = chat.wait_for("> ")
     chat.type("Go on for ever\n")
     begin = chat.wait_for(r"Reading \d+ of \d+ tokens[\s\S]*\S{20}", after=begin)
-    (worker,) = _workers(chat.process.pid)
+    (worker,) = engine_workers(chat.process.pid)
     worker.send_signal(signal.SIGSTOP)  # it cannot hear of the first
     chat.type("\x03")
     chat.read_for(1.0)

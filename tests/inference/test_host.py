@@ -5,19 +5,18 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from unittest.mock import AsyncMock
 
-import psutil
 import pytest
 
 from inference import Engine, Failed, Finished, Loading, Tokens, Update
 from inference.messages import EngineStats
 from inference.needs import estimate_needs
 from inference.worker_process import log_words_of
+from tests.engine_workers import engine_workers
 from tests.inference.conftest import engine_config
 from tests.inference.test_engine import PROMPTS, _ids, _request, _run
 
@@ -171,19 +170,11 @@ async def test_a_model_whose_workers_die_while_loading_is_given_up(tiny_model: P
         await engine.close()
 
 
-def _workers() -> list[psutil.Process]:
-    workers = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            workers += [process] if process.name() == "vitrine-worker" else []
-    return workers
-
-
 async def test_closing_at_any_moment_of_a_start_leaves_no_process(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(engine_config(tiny_model))
-    before = _workers()
+    before = engine_workers()
     # The files are looked at in a thread, which takes more turns of the loop than all the rest.
     needs = estimate_needs("tiny", tiny_model, engine.config, 2**30)
     monkeypatch.setattr(asyncio, "to_thread", AsyncMock(return_value=needs))
@@ -193,7 +184,7 @@ async def test_closing_at_any_moment_of_a_start_leaves_no_process(
             await asyncio.sleep(0)
         await engine.close()
         async with asyncio.timeout(30):  # the fork of one that was closed meanwhile comes late
-            while _workers() != before:  # noqa: ASYNC110
+            while engine_workers() != before:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
 

@@ -70,7 +70,7 @@ async def test_workers_are_forks_of_one_process(tiny_model: Path, engine: Engine
         one, two = _worker(engine), _worker(other)
         assert one.pid != two.pid
         assert one.ppid() == two.ppid() != os.getpid()
-        assert (one.name(), one.parent().name()) == ("vitrine-worker", "vitrine-zygote")
+        assert (one.name(), one.parent().name()) == ("vitrine-engine", "vitrine-zygote")
     finally:
         await other.close()
     await asyncio.to_thread(two.wait, 30)  # until the zygote has seen it, too
