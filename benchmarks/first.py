@@ -19,10 +19,9 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
-import psutil
-
 from benchmarks import table
 from benchmarks.model import NAME, make_endless
+from benchmarks.processes import cpu_s, without_workers
 from inference import (
     Engine,
     EngineConfig,
@@ -120,9 +119,9 @@ class _Bare:
                 for n in range(num_streams)
             )
         )
-        wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+        wall_s, used_s = time.perf_counter() - started, time.process_time() - cpu
         ttft_s = statistics.median(r[0] for r in results)
-        return ttft_s, wall_s, cpu_s, sum(r[1] for r in results)
+        return ttft_s, wall_s, used_s, sum(r[1] for r in results)
 
     async def _one(self, request: GenerateRequest, started: float) -> tuple[float, int]:
         assert self.engine is not None
@@ -143,8 +142,8 @@ class _Socket:
 
     def __call__(self, num_streams: int) -> Measured:
         readers = [Reader.signed_up(self.site, "reader").open() for _ in range(num_streams)]
-        processes = self._web_processes()
-        cpu = _cpu_s(processes)
+        processes = without_workers(self.site)
+        cpu_before_s = cpu_s(processes)
         started = time.perf_counter()
         results: list[tuple[float, int]] = []
         threads = [Thread(target=self._one, args=(r, started, results)) for r in readers]
@@ -152,12 +151,12 @@ class _Socket:
             thread.start()
         for thread in threads:
             thread.join()
-        wall_s, cpu_s = time.perf_counter() - started, _cpu_s(processes) - cpu
+        wall_s, web_cpu_s = time.perf_counter() - started, cpu_s(processes) - cpu_before_s
         for reader in readers:
             with closing(reader.client):
                 reader.close()
         ttft_s = statistics.median(r[0] for r in results)
-        return ttft_s, wall_s, cpu_s, sum(r[1] for r in results)
+        return ttft_s, wall_s, web_cpu_s, sum(r[1] for r in results)
 
     def _one(self, reader: Reader, started: float, results: list[tuple[float, int]]) -> None:
         accepted = reader.send(QUESTION)
@@ -166,22 +165,6 @@ class _Socket:
             reader.hear()
         ttft_s = time.perf_counter() - started
         results.append((ttft_s, reader.hear_end(run)["usage"]["completion_tokens"]))
-
-    def _web_processes(self) -> list[psutil.Process]:
-        """Everything that serves but the engine worker: its cost is the bare engine's too."""
-        below = psutil.Process(self.site.process.pid).children(recursive=True)
-        return [p for p in below if "inference.zygote" not in p.cmdline()]
-
-
-def _cpu_s(processes: list[psutil.Process]) -> float:
-    total = 0.0
-    for process in processes:
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system
-    return total
 
 
 class _Peer:

@@ -5,7 +5,7 @@ This is all that the rest of Vitrine uses. Nothing here imports torch or Django;
 worker processes that `Engine` starts.
 """
 
-from inference.call_forms import Call
+from inference.call_forms import THINK_CLOSE, Call
 from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState
 from inference.config import EngineConfig
 from inference.defaults import DEFAULT_MAX_TOKENS
@@ -28,7 +28,7 @@ from inference.errors import (
     UnknownModel,
     WrongKind,
 )
-from inference.fitting import fit_messages, prompt_room
+from inference.fitting import fit_messages, may_fit, newest_that_fit, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
 from inference.kinds import ModelKind
 from inference.messages import (
@@ -49,6 +49,7 @@ from inference.messages import (
 )
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
+from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
@@ -58,6 +59,7 @@ __all__ = [
     "BUILTIN",
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
+    "THINK_CLOSE",
     "AnswerParser",
     "Asked",
     "Call",
@@ -102,6 +104,7 @@ __all__ = [
     "Text",
     "TextTooLong",
     "Timings",
+    "TokenCounter",
     "TokenLogprob",
     "Tokens",
     "UnknownModel",
@@ -115,6 +118,8 @@ __all__ = [
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",
+    "may_fit",
+    "newest_that_fit",
     "opens_thinking",
     "parse_upstream",
     "prompt_room",

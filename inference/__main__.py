@@ -1,4 +1,4 @@
-"""`python -m inference {chat,bench,models}`: the engine in a terminal, without the web application."""
+"""`python -m inference COMMAND` (chat, bench, models, import): the engine, without the web site."""
 
 import logging
 import os

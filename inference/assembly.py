@@ -31,12 +31,12 @@ from inference.loader import (
     read_rust_tokenizer,
 )
 from inference.messages import ModelInfo
+from inference.needs import kv_share
 from inference.paged_kv import PagedKV
 from inference.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
 _DRAFT_SHARE = 4  # of the memory for keys and values, a quarter is a draft model's
-_MAX_KV_BYTES = 4 * 2**30
 _LEAST_CONTEXT_TOKENS = 1024
 # Of each slot: a step works on a copy, so that one that fails has changed nothing; and a snapshot.
 _STATE_COPIES = 3
@@ -107,7 +107,7 @@ def _make_caches(
 
 
 def _kv_bytes(config: EngineConfig) -> int:
-    return config.kv_bytes or min(memory.available_bytes() // 4, _MAX_KV_BYTES)
+    return config.kv_bytes or kv_share(memory.available_bytes())
 
 
 def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:

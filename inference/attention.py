@@ -23,11 +23,15 @@ NAME = "vitrine"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """`num_tokens` packed tokens of one sequence, behind `start` tokens that are in the cache."""
+    """`num_tokens` packed tokens of one sequence, behind `start` tokens that are in the cache.
+
+    A draft's tokens are computed as if each came by itself, or guessing ahead would change answers.
+    """
 
     sequence_id: str
     start: int
     num_tokens: int
+    is_draft: bool = False
 
 
 @dataclass(slots=True)
@@ -82,7 +86,7 @@ def attention(
         new = (key[:, packed], value[:, packed])
         if slab_kv is not None and span.num_tokens <= few_tokens:
             pair = slab_kv.with_room(layer, span.sequence_id, span.start, *new)
-            slabs.append((*pair, span.start, span.num_tokens, begin))
+            slabs.append((*pair, span.start, span.num_tokens, begin, span.is_draft))
         else:
             keys, values = context.kv.extend(layer, span.sequence_id, span.start, *new)
             attended = _attend(

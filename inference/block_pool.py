@@ -16,6 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import takewhile
 
 BLOCK_TOKENS = 16
 NULL_BLOCK = 0  # nobody's: tables of a batch are filled up with it, so that it may be read
@@ -123,6 +124,11 @@ class BlockPool:
             self._num_users[block] = 1
             table.blocks.append(block)
         return True
+
+    def count_cached(self, token_ids: Sequence[int], salt: str) -> int:
+        """How many tokens of a beginning could be had without computing them; changes nothing."""
+        known = takewhile(self._block_of.__contains__, self._hashes(token_ids, salt))
+        return sum(BLOCK_TOKENS for _ in known)
 
     def share(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> None:
         """Let others use the full blocks of what is computed of a running sequence.

@@ -39,7 +39,8 @@ class ModelSpec:
 class ModelState:
     """A model of the catalogue and how it stands. `detail` is a sentence or a loading phase.
 
-    `is_straggling`: it answers, but has long been several times slower than when all was calm.
+    `is_straggling`: a worker of it answers, but has long been several times slower than when all was
+    calm. `num_ready` of its `num_workers` can take requests; one is enough for "ready".
     """
 
     spec: ModelSpec
@@ -50,6 +51,8 @@ class ModelState:
     max_context_tokens: int | None = None
     revision: str = ""
     is_straggling: bool = False
+    num_workers: int = 1
+    num_ready: int = 0
 
 
 def discover(config: EngineConfig) -> dict[str, ModelSpec]:

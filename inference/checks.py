@@ -1,10 +1,13 @@
 """What is wrong with a request, before anything is queued: one clear error each."""
 
 import reprlib
+from collections.abc import Callable
 from math import inf
+from typing import Any
 
 from inference.errors import ContextTooLong, InvalidParameter, RequestError
 from inference.messages import GenerateRequest, SamplingParams
+from inference.priority import RANK
 
 MAX_LOGPROBS = 20
 MAX_BIASES = 1024  # OpenAI's own bound; each one is added to a row of logits at every step
@@ -13,8 +16,84 @@ MAX_STOPS = 64
 MAX_STOP_CHARS = 2_000
 
 
+def _is_int(value: Any) -> bool:
+    return type(value) is int
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return value is None or _is_int(value)
+
+
+def _is_weight(value: Any) -> bool:
+    return _is_number(value) and 0 < value < inf
+
+
+def _is_priority(value: Any) -> bool:
+    return _is_text(value) and value in RANK
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, tuple) and {*map(type, value)} <= {int}
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+def _are_biases(value: Any) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and _is_int(pair[0]) and _is_number(pair[1])
+        for pair in value
+    )
+
+
+_Kind = tuple[Callable[[Any], bool], str]
+_INT: _Kind = (_is_int, "whole number")
+_NUMBER: _Kind = (_is_number, "number")
+_COUNT: _Kind = (_is_count, "whole number")
+_TEXT: _Kind = (_is_text, "text")
+_IDS: _Kind = (_are_ids, "tuple of token ids")
+_OF_REQUEST: dict[str, _Kind] = {
+    "prompt_ids": _IDS,
+    "output_ids": _IDS,
+    "num_prompt_rated": _INT,
+    "user": _TEXT,
+    "cache_salt": _TEXT,
+    "weight": (_is_weight, "positive number"),
+    "priority": (_is_priority, "class of requests"),
+}
+_OF_PARAMS: dict[str, _Kind] = {
+    **dict.fromkeys(("max_tokens", "min_tokens", "seed", "top_k"), _INT),
+    **dict.fromkeys(("temperature", "top_p", "min_p"), _NUMBER),
+    **dict.fromkeys(("presence_penalty", "frequency_penalty", "repetition_penalty"), _NUMBER),
+    **dict.fromkeys(("num_logprobs", "num_prompt_logprobs"), _COUNT),
+    "stop": (_are_texts, "tuple of texts"),
+    "stop_token_ids": _IDS,
+    "logit_bias": (_are_biases, "tuple of token ids with their numbers"),
+    "grammar": _TEXT,
+}
+
+
+def check_types(request: GenerateRequest) -> None:
+    """What is of another type than it is said to be would fail wherever it is first compared or counted,
+    maybe in the middle of others' work. Raises InvalidParameter."""
+    for values, kinds in ((request, _OF_REQUEST), (request.params, _OF_PARAMS)):
+        for name, (is_sound, noun) in kinds.items():
+            if not is_sound(value := getattr(values, name)):
+                raise InvalidParameter(name, f"{reprlib.repr(value)} is no {noun}")
+
+
 def check_request(request: GenerateRequest, *, max_context_tokens: int, vocab_size: int) -> None:
     """Raises RequestError, ContextTooLong or InvalidParameter."""
+    check_types(request)
     if not request.prompt_ids:
         raise RequestError("The prompt is empty.")
     if len(request.prompt_ids) >= max_context_tokens:

@@ -8,7 +8,11 @@ from pathlib import Path
 from inference.upstreams.spec import UpstreamSpec
 
 DTYPES = ("auto", "float32", "bfloat16", "int8", "int4")
+ALL_MODELS = "*"
+MAX_WORKERS = 64
 KV_LAYOUTS = ("auto", "slabs", "paged")
+WORKER_NAME = "vitrine-engine"
+"""Of a worker's process; vitrine-worker is Celery's."""
 
 
 def default_num_threads() -> int:
@@ -34,6 +38,9 @@ class EngineConfig:
     sequence itself tells nothing. It lies in the same worker, and its keys and values take up to a
     quarter of `kv_bytes`.
 
+    `workers` says how many a model may have, ALL_MODELS for those that are not named; one by default.
+    They share out `num_threads` and what caches take by default; each has the weights for itself.
+
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
     "int8" and "int4" are that with linear layers in so many bits. In bfloat16 an answer that is resumed
     may differ from the undisturbed one, and one with drafts from one without: several tokens at once
@@ -43,6 +50,9 @@ class EngineConfig:
     keep states have slabs in any case: their snapshots belong to one.
 
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
+
+    Tokens go to the web process at most every `gather_s`, and a millisecond more for each stream (see
+    `gathering`); 0: with each step.
 
     A worker that says nothing for `watchdog_s` while it has requests, or for `loading_watchdog_s`
     while it loads, is replaced. A step takes seconds at most; reading a large model from a slow disk
@@ -61,12 +71,18 @@ class EngineConfig:
     memory_bytes: int | None = None
     sleep_after_s: float | None = None
     draft_models: tuple[tuple[str, str], ...] = ()
+    workers: tuple[tuple[str, int], ...] = ()
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"
+    gather_s: float = 0.03
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0
     max_restarts_per_minute: int = 5
+
+    def num_workers(self, model: str) -> int:
+        counts = dict(self.workers)
+        return counts.get(model, counts.get(ALL_MODELS, 1))
 
 
 def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -83,3 +99,19 @@ def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"'{twice[0]}' has two draft models")
     return tuple(pairs)
+
+
+def parse_workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """`MODEL=NUMBER` each, or a number for all others. Raises ValueError with a sentence."""
+    counts: dict[str, int] = {}
+    for entry in entries:
+        name, _, number = (part.strip() for part in entry.rpartition("="))
+        if not (number.isdecimal() and 1 <= int(number) <= MAX_WORKERS) or (
+            "=" in entry and not name
+        ):
+            raise ValueError(f"'{entry}' is not MODEL=NUMBER with a number from 1 to {MAX_WORKERS}")
+        name = name or ALL_MODELS
+        if name in counts:
+            raise ValueError(f"'{entry}' says for a second time how many workers there are")
+        counts[name] = int(number)
+    return tuple(counts.items())

@@ -12,7 +12,15 @@ from inference.encoder_model import EncoderModel
 from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length
 from inference.encoder_selftest import check_batches
 from inference.errors import EncodingFailed, Overloaded, RequestError
-from inference.messages import EngineStats, Failed, GenerateRequest, Reply, StepFrame
+from inference.messages import (
+    Cached,
+    EngineStats,
+    Failed,
+    GenerateRequest,
+    Probe,
+    Reply,
+    StepFrame,
+)
 from inference.pooling import unit
 from inference.waiting import Estimates
 
@@ -31,6 +39,7 @@ class EncoderLoop:
         self.queue = EncoderQueue(max_waiting_tokens)
         self.estimates = Estimates()
         self._updates: list[tuple[str, Reply]] = []
+        self._forward_ms = 0.0  # of the step
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -64,6 +73,10 @@ class EncoderLoop:
             raise RequestError("There is no input.")
         return request
 
+    def probe(self, probe: Probe) -> None:
+        """An encoder keeps nothing of what it has read."""
+        self._emit(probe.request_id, Cached((0,) * len(probe.prompts)))
+
     # --- checks -------------------------------------------------------------------------------
 
     def canary(self) -> None:
@@ -83,28 +96,34 @@ class EncoderLoop:
     def step(self) -> Iterator[StepFrame]:
         """Compute some inputs; a frame even where no request has ended, as a sign of life."""
         started_s = monotonic()
+        self._forward_ms = 0.0
         due = self.queue.take(self._budget_tokens())
-        for batch in batches_by_length(due):
-            self._run(batch)
+        went_well = [self._run(batch) for batch in batches_by_length(due)]
         took_s = monotonic() - started_s
         if due:
             self.estimates.learn_step(sum(task.length(i) for task, i in due), took_s)
         updates, self._updates = tuple(self._updates), []
-        yield StepFrame(updates, self._stats(len({t.arrival for t, _ in due}), took_s))
+        yield StepFrame(
+            updates, self._stats(due, took_s, self._forward_ms if all(went_well) else 0.0)
+        )
 
     def _budget_tokens(self) -> int:
         wanted = int((self.estimates.tokens_per_s or 0) * _STEP_S)
         return min(_MAX_STEP_TOKENS, max(_LEAST_STEP_TOKENS, wanted))
 
-    def _run(self, batch: list[Due]) -> None:
+    def _run(self, batch: list[Due]) -> bool:
+        """False: it had to be run one by one."""
+        started_s = monotonic()
         try:
             rows = self._rows(batch)
         except Exception:
             logger.exception("a batch of %d inputs failed", len(batch))
             self._run_one_by_one(batch)
-            return
+            return False
+        self._forward_ms += (monotonic() - started_s) * 1e3
         for (task, index), row in zip(batch, rows, strict=True):
             self._take(task, index, row)
+        return True
 
     def _run_one_by_one(self, batch: list[Due]) -> None:
         """Find the culprit of a failed batch: its request fails alone."""
@@ -152,7 +171,13 @@ class EncoderLoop:
         rate = self.estimates.tokens_per_s
         return self.queue.num_tokens / rate if rate else None
 
-    def _stats(self, num_running: int, took_s: float) -> EngineStats:
+    def _stats(self, due: list[Due], took_s: float, forward_ms: float) -> EngineStats:
+        lengths = [task.length(index) for task, index in due]
         return EngineStats(
-            num_running=num_running, num_waiting=len(self.queue), step_ms=took_s * 1e3
+            num_running=len({task.arrival for task, _ in due}),
+            num_waiting=len(self.queue),
+            step_ms=took_s * 1e3,
+            forward_ms=forward_ms,
+            num_encoded_tokens=sum(lengths),
+            num_longest=max(lengths, default=0),
         )

@@ -72,6 +72,15 @@ class EncoderTokenizer:
                 inputs.append(self._checked_ids(index, text, truncate=truncate))
         return inputs
 
+    def count(self, text: str) -> int:
+        """Tokens of a text, however long it is, with the special ones around it."""
+        parts = [text[at : at + self._max_chars] for at in range(0, len(text), self._max_chars)]
+        num_tokens = sum(map(len, self._encodings([self._plain(part) for part in parts])))
+        return num_tokens + self._num_special(is_pair=False)
+
+    def _num_special(self, *, is_pair: bool) -> int:
+        return self._tokenizer.num_special_tokens_to_add(is_pair) + len(self._end_ids)
+
     def _parts(self, text: Text, prompt: str) -> list[str]:
         """What is to be tokenized of a text: one part, or two of a pair, or none of token ids."""
         if isinstance(text, str):
@@ -101,7 +110,7 @@ class EncoderTokenizer:
     ) -> EncoderInput:
         """One or two encodings with the special tokens around them, within the window."""
         is_pair = len(encodings) == 2
-        num_special = self._tokenizer.num_special_tokens_to_add(is_pair) + len(self._end_ids)
+        num_special = self._num_special(is_pair=is_pair)
         room = self._layout.window_tokens - num_special
         num_tokens = sum(map(len, encodings))
         if num_tokens > room or is_cut:

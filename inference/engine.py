@@ -14,7 +14,7 @@ from inference.encoder import Classifications, Embeddings, Encoder, Reranking
 from inference.encoder_layout import EncoderLayout, read_encoder_layout
 from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
-from inference.host import WorkerHost
+from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.ledger import Ledger
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
@@ -27,14 +27,14 @@ from inference.upstreams.upstream import Upstream
 
 
 class Engine:
-    """The pool of workers, one per loaded model, and beside it the models of other servers.
+    """The pool of workers, one or several per loaded model, and beside it the models of other servers.
 
     Lives on one event loop; loads no torch.
     """
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self._served: dict[str, WorkerHost | Upstream] = {}
+        self._served: dict[str, ModelHost | Upstream] = {}
         self._upstream_specs = {upstream.name: upstream for upstream in config.upstreams}
         self._own_config = replace(config, upstreams=())  # for workers, who are told no keys
         self._residency = Residency(Ledger(partial(measure_budget, config)))
@@ -55,10 +55,10 @@ class Engine:
         if added:
             self._announce()
 
-    def _serve(self, spec: ModelSpec) -> WorkerHost | Upstream:
+    def _serve(self, spec: ModelSpec) -> ModelHost | Upstream:
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
-        return WorkerHost(spec, spec.path, self._own_config, self._residency, self._announce)
+        return ModelHost(spec, spec.path, self._own_config, self._residency, self._announce)
 
     @property
     def default_model(self) -> str:
@@ -104,8 +104,12 @@ class Engine:
         return self._host(model).stats
 
     def worker_pid(self, model: str) -> int | None:
-        """The process id of the model's worker; None while there is none."""
-        return self._host(model).pid
+        """The process id of the model's worker, of several the first; None while there is none."""
+        return next(iter(self.worker_pids(model)), None)
+
+    def worker_pids(self, model: str) -> list[int]:
+        """Of all its workers that there are now."""
+        return [worker.pid for worker in self._host(model).workers if worker.pid is not None]
 
     async def changes(self) -> AsyncIterator[None]:
         """Yields whenever some model's state has changed. A slow reader misses none but merges."""
@@ -174,6 +178,21 @@ class Engine:
         Leaving the iterator hangs up. Raises UnknownModel at once.
         """
         return self._upstream(request.model).chat(request)
+
+    async def count_cached(
+        self,
+        model: str,
+        prompts: Sequence[Sequence[int]],
+        *,
+        cache_salt: str,
+        timeout_s: float = 1.0,
+    ) -> tuple[int, ...] | None:
+        """How many tokens of each prompt a model's KV cache holds, asked between two of its steps.
+
+        None where no answer came in time. Wakes no model. Raises UnknownModel, WrongKind.
+        """
+        self.require(model, "chat")
+        return await self._host(model).count_cached(prompts, cache_salt, timeout_s)
 
     def abort(self, model: str, request_id: str) -> None:
         """Stop a request at the next step. Its iterator ends with `Finished("abort")`."""
@@ -248,7 +267,7 @@ class Engine:
             self._encoders[model] = task
         return await asyncio.shield(task)
 
-    def _host(self, model: str) -> WorkerHost:
+    def _host(self, model: str) -> ModelHost:
         served = self._find(model)
         if isinstance(served, Upstream):
             raise UnknownModel(model)
@@ -256,11 +275,11 @@ class Engine:
 
     def _upstream(self, model: str) -> Upstream:
         served = self._find(model)
-        if isinstance(served, WorkerHost):
+        if isinstance(served, ModelHost):
             raise UnknownModel(model)
         return served
 
-    def _find(self, model: str) -> WorkerHost | Upstream:
+    def _find(self, model: str) -> ModelHost | Upstream:
         served = self._served.get(model)
         if served is None:
             self.refresh()
@@ -274,6 +293,6 @@ class Engine:
         changed.set()
 
 
-def _read_encoder(host: WorkerHost) -> Encoder:
+def _read_encoder(host: ModelHost) -> Encoder:
     layout = read_encoder_layout(host.path)
     return Encoder(layout, EncoderTokenizer.load(host.path, layout), host.encode)

@@ -11,19 +11,27 @@ from torch import Tensor
 from inference.checks import check_request
 from inference.detokenizer import Detokenizer
 from inference.encode_messages import EncodeRequest
-from inference.errors import ModelError, Overloaded, RequestError
-from inference.grammar import Grammars, GrammarState
+from inference.errors import (
+    GenerationFailed,
+    InvalidParameter,
+    ModelError,
+    Overloaded,
+    RequestError,
+)
+from inference.grammar import GrammarGaveUp, Grammars, GrammarState
 from inference.kv import KVCache
 from inference.logits import Row, shaped
 from inference.logprobs import logprobs_of
 from inference.messages import (
+    Cached,
     EngineStats,
     Failed,
     Finished,
     FinishReason,
     GenerateRequest,
-    Prefill,
+    Probe,
     PromptLogprobs,
+    Reply,
     SamplingParams,
     StepFrame,
     TokenLogprob,
@@ -73,8 +81,9 @@ class EngineLoop:
         self.eos_ids = eos_ids
         self.vocab_size = vocab_size
         self._answers: dict[str, _Answer] = {}
-        self._updates: list[tuple[str, Update]] = []
+        self._updates: list[tuple[str, Reply]] = []
         self._forward_ms = 0.0  # of the last step; 0 where it failed
+        self._charged_s = 0.0  # up to when the time of steps has been shared out
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -125,6 +134,11 @@ class EngineLoop:
         if sequence is not None:
             self._end(sequence, "abort")
 
+    def probe(self, probe: Probe) -> None:
+        """Tell what is cached of some prompts."""
+        cached = [self.kv.count_cached(ids, probe.cache_salt) for ids in probe.prompts]
+        self._updates.append((probe.request_id, Cached(tuple(cached))))
+
     # --- checks -------------------------------------------------------------------------------
 
     def canary(self) -> None:
@@ -159,10 +173,7 @@ class EngineLoop:
         for sequence, num_tokens in plan:
             is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
             if is_new and num_tokens < sequence.num_pending:
-                progress = Prefill(
-                    sequence.num_computed, sequence.num_to_prefill, sequence.num_cached
-                )
-                self._emit(sequence.id, progress)
+                self._emit(sequence.id, sequence.progress(monotonic()))
         if frame := self.announce():
             yield frame
         started_s = monotonic()
@@ -175,7 +186,7 @@ class EngineLoop:
 
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
         """Returns how many tokens of prompts it read, and how many it computed in all."""
-        started_s = monotonic()
+        started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, lambda sequence_id: self._answers[sequence_id].grammar)
         guessed_s = monotonic()
@@ -205,9 +216,8 @@ class EngineLoop:
         for sequence in was_prefilling:
             computed = sequence.token_ids[: sequence.num_computed]
             self.kv.share(sequence.id, computed, sequence.request.cache_salt)
-            done = min(sequence.num_computed, sequence.num_to_prefill)
-            self._emit(sequence.id, Prefill(done, sequence.num_to_prefill, sequence.num_cached))
-        self._advance(result)
+            self._emit(sequence.id, sequence.progress(monotonic()))
+        self._advance(result, plan)
 
     def _run_one_by_one(self, plan: list[tuple[Sequence, int]]) -> None:
         """Find the culprit of a failed step: it fails alone, and its neighbours go on.
@@ -219,18 +229,60 @@ class EngineLoop:
                 result = self.runner.run([(sequence, num_tokens)])
             except Exception as error:
                 logger.exception("request %s fails by itself", sequence.id)
-                self._fail(sequence, f"The engine could not run this request: {error}")
+                self._fail(sequence, _lost(f"The engine could not run this request: {error}"))
             else:
-                self._advance(result)
+                self._advance(result, [(sequence, num_tokens)])
 
-    def _advance(self, result: StepResult) -> None:
+    def _advance(self, result: StepResult, plan: list[tuple[Sequence, int]]) -> None:
         """Rate prompts, draw a token for every sequence that is due, and act on it."""
         for sequence, logits in result.prompts:
             self._rate_prompt(sequence, logits)
-        if not result.due:
-            return
+        problems: dict[str, Failed] = {}
+        drawn = self._draw_all(result, problems) if result.due else []
+        self._charge(plan)
+        for sequence, own in drawn:
+            if problem := problems.get(sequence.id):
+                self._fail(sequence, problem)
+                continue
+            try:
+                self._take_all(sequence, own)
+            except GrammarGaveUp as error:
+                self._fail(sequence, _of_caller(error))
+            except Exception as error:
+                logger.exception("request %s fails by itself", sequence.id)
+                self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
+
+    def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
+        """Share the time since the last charge out among those it was spent on, token by token."""
+        now_s = monotonic()
+        per_token_s = (now_s - self._charged_s) / max(1, sum(num for _, num in plan))
+        self._charged_s = now_s
+        for sequence, num_tokens in plan:
+            sequence.engine_s += per_token_s * num_tokens
+
+    def _draw_all(
+        self, result: StepResult, problems: dict[str, Failed]
+    ) -> list[tuple[Sequence, list[_Drawn]]]:
+        """As `_draw`; where that fails, one by one, so that the culprit has its problem alone."""
+        try:
+            return self._draw(result, problems)
+        except Exception:
+            logger.exception("drawing for %d sequences failed", len(result.due))
+        drawn = []
+        for alone in result.one_by_one():
+            try:
+                drawn += self._draw(alone, problems)
+            except Exception as error:
+                (sequence,) = alone.due
+                problems[sequence.id] = _lost(f"The engine could not draw a token: {error}")
+                drawn.append((sequence, []))
+        return drawn
+
+    def _draw(
+        self, result: StepResult, problems: dict[str, Failed]
+    ) -> list[tuple[Sequence, list[_Drawn]]]:
+        """A token for each sequence that is due, and those behind its draft; adds to the problems."""
         logits = result.logits
-        problems: dict[str, str] = {}
         masks = self._masks(result.due, problems)
         rows = [row for s in result.due for row in _rows(s, masks.get(s.id))]
         ids = sample(
@@ -241,20 +293,15 @@ class EngineLoop:
         rated = self._rated([row.sequence for row in rows], ids, logits)
         is_broken = most_likely(logits)[0].isnan()
         drawn = zip(ids, rated, is_broken.tolist(), strict=True)
+        of_each = []
         for sequence in result.due:
             own = [next(drawn) for _ in range(1 + len(sequence.draft))]
-            if problem := problems.get(sequence.id):
-                self._fail(sequence, problem)
-                continue
             if sequence.id in masks:  # behind those the grammar takes nothing of the draft
                 own = own[: len(masks[sequence.id])]
-            try:
-                self._take_all(sequence, own)
-            except Exception as error:
-                logger.exception("request %s fails by itself", sequence.id)
-                self._fail(sequence, f"The engine could not take a token: {error}")
+            of_each.append((sequence, own))
+        return of_each
 
-    def _masks(self, due: list[Sequence], problems: dict[str, str]) -> dict[str, list[bytes]]:
+    def _masks(self, due: list[Sequence], problems: dict[str, Failed]) -> dict[str, list[bytes]]:
         """Which tokens the grammars allow, here and along the drafts; adds to the problems where one
         gives up."""
         masks = {}
@@ -264,8 +311,8 @@ class EngineLoop:
                 continue
             try:
                 masks[sequence.id] = grammar.masks_along(sequence.draft)
-            except RuntimeError as error:
-                problems[sequence.id] = f"The grammar became too complex: {error}"
+            except GrammarGaveUp as error:
+                problems[sequence.id] = _of_caller(error)
         return masks
 
     def _rate_prompt(self, sequence: Sequence, logits: Tensor) -> None:
@@ -300,7 +347,8 @@ class EngineLoop:
         self.scheduler.accept(sequence, num_accepted)
         for number, (token_id, rated, is_broken) in enumerate(drawn[: num_accepted + 1]):
             if is_broken:
-                self._fail(sequence, "The model produced no numbers (NaN) for this prompt.")
+                text = "The model produced no numbers (NaN) for this prompt."
+                self._fail(sequence, _lost(text))
                 return
             if number:
                 sequence.num_computed += 1  # the token before was of the draft
@@ -359,10 +407,10 @@ class EngineLoop:
             reason = "stop"  # it stood in what was held back for an unfinished character
         self._emit(sequence.id, Finished(reason, sequence.usage(), timings, stop))
 
-    def _fail(self, sequence: Sequence, message: str) -> None:
+    def _fail(self, sequence: Sequence, failed: Failed) -> None:
         self.scheduler.remove(sequence, is_reusable=False)
         del self._answers[sequence.id]
-        self._emit(sequence.id, Failed("generation_failed", message))
+        self._emit(sequence.id, failed)
 
     # --- frames -------------------------------------------------------------------------------
 
@@ -398,3 +446,11 @@ def _rows(sequence: Sequence, masks: list[bytes] | None) -> list[Row]:
         Row(sequence, draft[:i], masks[i] if masks and i < len(masks) else None)
         for i in range(1 + len(draft))
     ]
+
+
+def _lost(message: str) -> Failed:
+    return Failed(GenerationFailed.code, message)
+
+
+def _of_caller(error: GrammarGaveUp) -> Failed:
+    return Failed(InvalidParameter.code, str(error))

@@ -24,6 +24,7 @@ from inference.messages import (
     Usage,
 )
 
+Ids = tuple[int, ...]
 _END = Finished | Encoded | Failed
 _wire_numbers = count(1)
 
@@ -39,15 +40,29 @@ class Flight(ABC):
         self.wire_id = f"{request_id}#{next(_wire_numbers)}"
         self.num_deaths = 0
         self.is_on_board = False
+        self.boarded_s = 0.0
         self.aborted_s: float | None = None
         self.ended = False
         self.since_s = monotonic()
         self._updates: asyncio.Queue[Reply] = asyncio.Queue()
 
     @property
+    @abstractmethod
     def is_suspect(self) -> bool:
         """Whether it has to be on board alone among such, because a worker died on it."""
-        return False
+
+    @property
+    def prompt(self) -> tuple[str, str, Ids]:
+        """For whom something of it may be cached and who asks, and its tokens; none where nothing is."""
+        return "", "", ()
+
+    @abstractmethod
+    def num_left(self, usual_output: float) -> tuple[int, float]:
+        """Tokens to read, and those that will probably be written; an answer has so many usually."""
+
+    def lose_worker(self) -> None:
+        """One has died with it on board."""
+        self.num_deaths += 1
 
     def hear(self, update: Reply) -> None:
         """Hand an update to the reader."""
@@ -79,7 +94,10 @@ class Flight(ABC):
 
 
 class Generation(Flight):
-    """An answer that is written: the next worker goes on behind the tokens that were emitted."""
+    """An answer that is written: the next worker goes on behind the tokens that were emitted.
+
+    A worker's death may be its doing until it has emitted another token.
+    """
 
     failed_code = "generation_failed"
 
@@ -89,6 +107,8 @@ class Generation(Flight):
         self._output_ids: list[int] = []
         self._num_prompt_rated = request.num_prompt_rated
         self._num_cached: int | None = None
+        self._num_unread: int | None = None
+        self._num_output_at_death = -1
         self._first_token_s: float | None = None
 
     def as_sent(self) -> GenerateRequest:
@@ -99,15 +119,47 @@ class Generation(Flight):
             num_prompt_rated=self._num_prompt_rated,
         )
 
+    @property
+    def is_suspect(self) -> bool:
+        return len(self._output_ids) == self._num_output_at_death
+
+    def lose_worker(self) -> None:
+        super().lose_worker()
+        self._num_output_at_death = len(self._output_ids)
+        self._num_unread = None
+
+    @property
+    def num_output(self) -> int:
+        return len(self.request.output_ids) + len(self._output_ids)
+
+    @property
+    def prompt(self) -> tuple[str, str, Ids]:
+        if self.request.params.num_prompt_logprobs is not None:
+            return "", "", ()  # those are computed, whatever is cached
+        return self.request.cache_salt, self.request.user, self.request.prompt_ids
+
+    @property
+    def token_ids(self) -> Ids:
+        return (*self.request.prompt_ids, *self.request.output_ids, *self._output_ids)
+
+    def num_left(self, usual_output: float) -> tuple[int, float]:
+        allowed = self.request.params.max_tokens - self.num_output
+        expected = min(allowed, max(16.0, usual_output - self.num_output))
+        if self._num_unread is None:
+            return len(self.request.prompt_ids) + self.num_output, expected
+        return self._num_unread, expected
+
     def hear_aborted(self) -> None:
         usage = Usage(len(self.request.prompt_ids), self._num_cached or 0, len(self._output_ids))
         self.hear(Finished("abort", usage, Timings()))
 
     def _noted(self, update: Reply) -> Reply:
-        if isinstance(update, Prefill) and self._num_cached is None:
-            num_prompt = len(self.request.prompt_ids)
-            self._num_cached = min(update.num_cached, num_prompt)
+        if isinstance(update, Prefill):
+            self._num_unread = update.num_total - update.num_done
+            if self._num_cached is None:
+                self._num_cached = min(update.num_cached, len(self.request.prompt_ids))
         elif isinstance(update, Tokens):
+            self._num_unread = 0
             self._output_ids += update.ids
             self._first_token_s = self._first_token_s or monotonic()
         elif isinstance(update, PromptLogprobs):
@@ -151,6 +203,9 @@ class Encoding(Flight):
     @property
     def is_suspect(self) -> bool:
         return self.num_deaths > 0
+
+    def num_left(self, usual_output: float) -> tuple[int, float]:
+        return self.request.num_tokens, 0.0
 
     def as_sent(self) -> EncodeRequest:
         return replace(self.request, request_id=self.wire_id)

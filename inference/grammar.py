@@ -15,6 +15,7 @@ from llguidance import LLMatcher, LLTokenizer
 from tokenizers import Tokenizer
 
 from inference.checks import MAX_GRAMMAR_CHARS
+from inference.closed_schema import closed
 from inference.errors import InvalidParameter
 
 _JSON_STYLE: Any = {
@@ -23,12 +24,13 @@ _JSON_STYLE: Any = {
 
 
 def json_schema_grammar(schema: dict[str, Any], *, param: str = "response_format") -> str:
-    """The grammar of all JSON documents that satisfy a schema. Raises InvalidParameter.
+    """The grammar of JSON documents that satisfy a schema, without what it does not name (see
+    `closed_schema`). Raises InvalidParameter.
 
     Numbers are doubles, as in JavaScript: integers are exact up to 2 to the power of 53.
     """
     try:
-        text = json.dumps(schema, allow_nan=False)
+        text = json.dumps(closed(schema), allow_nan=False)
         return checked(LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE), param)
     except (ValueError, RecursionError) as error:
         raise InvalidParameter(param, f"the schema cannot be used: {error}") from None
@@ -55,7 +57,7 @@ def choice_grammar(choices: Sequence[str]) -> str:
 
 def json_part(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as a part of a larger grammar, which calls it `@name`."""
-    return {"name": name, "json_schema": {**schema, "x-guidance": _JSON_STYLE}}
+    return {"name": name, "json_schema": {**closed(schema), "x-guidance": _JSON_STYLE}}
 
 
 def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:
@@ -73,6 +75,16 @@ def checked(grammar: str, param: str) -> str:
     if problem := LLMatcher.validate_grammar(grammar):
         raise InvalidParameter(param, problem.strip())
     return grammar
+
+
+class GrammarGaveUp(RuntimeError):
+    """What its author wrote cannot be followed any further; llguidance's own words help nobody."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The answer cannot follow its schema (of response_format, or of a tool): the schema leads"
+            " back to itself, or allows too much at the same place."
+        )
 
 
 class Grammars:
@@ -119,12 +131,12 @@ class GrammarState:
     def mask(self) -> bytes:
         """One byte for each token of the vocabulary: 0 where it must not come next.
 
-        Ends of turn are allowed where the text may end. Raises RuntimeError when the grammar has
+        Ends of turn are allowed where the text may end. Raises GrammarGaveUp when the grammar has
         used up its fuel.
         """
         mask = self._matcher.compute_logit_bias()
         if self._matcher.is_error():
-            raise RuntimeError(self._matcher.get_error())
+            raise GrammarGaveUp
         # A model's logits may be fewer or more than its tokenizer's tokens.
         allowed = bytearray(mask[: self._vocab_size].ljust(self._vocab_size, b"\0"))
         for token_id in self._forbidden:
@@ -134,7 +146,7 @@ class GrammarState:
     def masks_along(self, draft: Sequence[int]) -> list[bytes]:
         """The mask here, and those behind the tokens of a draft, as far as the grammar takes them.
 
-        Raises RuntimeError when the grammar has used up its fuel here; further on it only ends there.
+        Raises GrammarGaveUp when the grammar has used up its fuel here; further on it only ends there.
         """
         masks = [self.mask()]
         ahead = self.fork() if draft else self
@@ -151,9 +163,12 @@ class GrammarState:
         return GrammarState(self._matcher.deep_copy(), self._vocab_size, self._forbidden)
 
     def take(self, token_id: int) -> None:
-        """The token that was drawn under the mask."""
+        """The token that was drawn under the mask. Raises GrammarGaveUp when it was one too many, and
+        RuntimeError for one that the mask forbade."""
         if not self._matcher.consume_token(token_id):
-            raise RuntimeError(self._matcher.get_error() or "a token that the mask forbade")
+            if self._matcher.is_error():
+                raise GrammarGaveUp
+            raise RuntimeError("a token that the mask forbade")
 
     @property
     def is_complete(self) -> bool:

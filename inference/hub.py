@@ -69,9 +69,12 @@ class Pull:
         return sum(f.size_bytes for f in own)
 
 
-def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
+def plan_pull(
+    name: str, models_dir: Path, token: str | None = None, *, memory_bytes: int | None = None
+) -> Pull:
     """Look at a model on the hub before anything large is fetched.
 
+    It has to fit into `memory_bytes`, or, without that, into what is free while all models sleep.
     Raises HubError (no network, unknown, gated, no safetensors, disk), ModelRefused (an architecture
     that cannot be served) or ModelTooLarge (memory).
     """
@@ -87,13 +90,22 @@ def plan_pull(name: str, models_dir: Path, token: str | None = None) -> Pull:
     files.sort(key=lambda file: file.name == _CONFIG)
     plan = Pull(name, info.sha or "main", tuple(files))
     if not plan.weights_bytes:
-        raise HubError(f"{name} has no safetensors weights; other formats are not loaded.")
+        raise HubError(f"{name} has no safetensors weights; {_other_weights(info.siblings or [])}")
     for file in plan.files:
         _target(models_dir / name, file.name)
     _check_architecture(plan, token)
-    _check_memory(name, plan.weights_bytes)
+    _check_memory(plan, memory_bytes)
     _check_disk(plan, models_dir)
     return plan
+
+
+def _other_weights(siblings: list[Any]) -> str:
+    if any(s.rfilename.endswith(".gguf") for s in siblings):
+        return (
+            "of its GGUF files, fetch one and make a model out of it by"
+            " `python -m inference import FILE.gguf`."
+        )
+    return "other formats are not loaded."
 
 
 def pull(
@@ -243,8 +255,13 @@ def remove(name: str, models_dir: Path) -> bool:
     return True
 
 
+def is_name(name: str) -> bool:
+    """Whether a model on the hub may be named so, and its directory here."""
+    return _NAME.fullmatch(name) is not None
+
+
 def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise HubError(f"'{name}' is no model name. Write ORG/MODEL, as on the hub's page.")
 
 
@@ -278,10 +295,11 @@ def _download_small(plan: Pull, file: str, directory: str, token: str | None) ->
     )
 
 
-def _check_memory(name: str, weights_bytes: int) -> None:
-    needed, available = int(weights_bytes * _BYTES_PER_BYTE), memory.available_bytes()
+def _check_memory(plan: Pull, memory_bytes: int | None) -> None:
+    needed = int(plan.weights_bytes * _BYTES_PER_BYTE)
+    available = memory.loadable_bytes() if memory_bytes is None else memory_bytes
     if needed > available:
-        raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
+        raise ModelTooLarge(plan.name, needed_bytes=needed, available_bytes=available)
 
 
 def _check_disk(plan: Pull, models_dir: Path) -> None:

@@ -43,6 +43,10 @@ class KVBooks(Protocol):
         """
         ...
 
+    def count_cached(self, token_ids: Sequence[int], salt: str) -> int:
+        """How many tokens of a beginning could be had without computing them; changes nothing."""
+        ...
+
     def share(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> None:
         """Let others begin with what is computed of a running sequence: `token_ids`, all of it."""
         ...

@@ -99,6 +99,10 @@ class SlabKV:
         }
         return num_common
 
+    def count_cached(self, token_ids: Sequence[int], salt: str) -> int:
+        """How many tokens of a beginning could be had without computing them; changes nothing."""
+        return self._find(token_ids, salt)[1]
+
     def share(self, sequence_id: str, token_ids: Sequence[int], salt: str) -> None:
         """Let others copy from a running sequence what is computed of it, chunk by chunk."""
         slab = self._running[sequence_id]

@@ -2,8 +2,9 @@
 
 Integers and names only. Whoever asks first is served first; a later one goes ahead only where that
 takes nothing from those before it. Room is made by models that nobody uses, the least recently used
-first; where they are not enough, those in use make room as soon as they are idle, and hear of it now
-so that they take on nothing new. Therefore everybody who asks is served, whatever the others do.
+first, and before them those whose model has another worker; where they are not enough, those in use
+make room as soon as they are idle, and hear of it now so that they take on nothing new. Therefore
+everybody who asks is served, whatever the others do.
 
 The sum of what is held stays within the budget, but for one case: a model that turns out to take more
 than it was granted holds what it takes. Nothing is granted then until enough has been given back.
@@ -16,15 +17,20 @@ from itertools import count
 from inference.errors import ModelTooLarge
 
 
+class NoSpareMemory(Exception):
+    """There is none for a further worker of a model: it does with those that it has."""
+
+
 @dataclass(slots=True)
 class Account:
-    """One model. `held_bytes` is None while it waits for `needed_bytes`.
+    """One worker of a model. `held_bytes` is None while it waits for `needed_bytes`.
 
     `last_used` counts uses over all models. `is_leaving`: it gives back what it holds and needs
     nothing more to do so.
     """
 
     name: str
+    model: str
     needed_bytes: int
     held_bytes: int | None = None
     is_busy: bool = True
@@ -62,15 +68,31 @@ class Ledger:
     def held_bytes(self) -> int:
         return sum(account.held_bytes or 0 for account in self._accounts.values())
 
-    def ask(self, name: str, needed_bytes: int) -> None:
-        """Wait for so much, as one who is busy. Raises ModelTooLarge where that can never be."""
+    def ask(self, name: str, needed_bytes: int, model: str = "") -> None:
+        """Wait for so much, as one who is busy. Raises ModelTooLarge where that can never be.
+
+        A further worker of a model does not wait, and nobody makes room for it: it raises NoSpareMemory
+        where no memory is free that nobody waits for.
+        """
         assert name not in self._accounts
         budget_bytes = self.budget_bytes()
         if needed_bytes > budget_bytes:
             raise ModelTooLarge(
                 name, needed_bytes=needed_bytes, available_bytes=budget_bytes, for_models=True
             )
-        self._accounts[name] = Account(name, needed_bytes, last_used=next(self._uses))
+        if self._has_another(model or name) and not self.has_spare(needed_bytes):
+            raise NoSpareMemory
+        self._accounts[name] = Account(
+            name, model or name, needed_bytes, last_used=next(self._uses)
+        )
+
+    def has_spare(self, needed_bytes: int) -> bool:
+        """Whether so much is free, and promised to nobody."""
+        is_anyone_waiting = any(a.held_bytes is None for a in self._accounts.values())
+        return not is_anyone_waiting and self.held_bytes + needed_bytes <= self.budget_bytes()
+
+    def _has_another(self, model: str) -> bool:
+        return any(a.model == model and not a.is_leaving for a in self._accounts.values())
 
     def settle(self, name: str, held_bytes: int) -> None:
         """A model has loaded and takes so much, less or more than it was granted."""
@@ -97,16 +119,17 @@ class Ledger:
         holders = [a for a in self._accounts.values() if a.held_bytes is not None]
         leaving = [a for a in holders if a.is_leaving]
         staying = [a for a in holders if not a.is_leaving]
-        staying.sort(
-            key=lambda a: (a.is_busy, a.last_used), reverse=True
-        )  # the first to go is last
+        staying.sort(key=lambda a: (a.is_busy, a.last_used))
+        last_of = {a.model: a for a in staying}
+        # The first to go is the last.
+        staying.sort(key=lambda a: (a.is_busy, last_of[a.model] is a, a.last_used), reverse=True)
         free_bytes = self._budget_bytes - self.held_bytes
         # What will be free once all who have to go have gone, less what has been promised.
         spare_bytes = free_bytes + sum(a.held_bytes or 0 for a in leaving)
         granted, retiring = [], {a.name for a in leaving}
         for account in [a for a in self._accounts.values() if a.held_bytes is None]:
             needed_bytes = account.needed_bytes
-            if needed_bytes <= min(free_bytes, spare_bytes):
+            if needed_bytes <= free_bytes:
                 account.held_bytes = needed_bytes
                 granted.append(account.name)
                 staying.insert(0, account)
@@ -118,4 +141,6 @@ class Ledger:
             spare_bytes -= needed_bytes
             if spare_bytes < 0:
                 break  # it goes before all those behind it
+            # What those behind it may take now: not what comes free only when others have gone for them.
+            free_bytes = min(free_bytes, spare_bytes)
         return Decision(tuple(granted), frozenset(retiring))

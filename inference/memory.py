@@ -4,12 +4,29 @@ from pathlib import Path
 
 import psutil
 
+from inference.config import WORKER_NAME
+
 
 def available_bytes() -> int:
     """Free memory of the machine, or of the control group where that is less."""
     available = int(psutil.virtual_memory().available)
     group_free = _control_group_free_bytes(Path("/sys/fs/cgroup"))
     return available if group_free is None else min(available, group_free)
+
+
+def loadable_bytes() -> int:
+    """What there would be if all models slept, whichever process has loaded them."""
+    workers = [p for p in psutil.process_iter(["name"]) if p.info["name"] == WORKER_NAME]
+    return available_bytes() + sum(_own_bytes(Path(f"/proc/{p.pid}")) for p in workers)
+
+
+def _own_bytes(process: Path) -> int:
+    """What the kernel has back when a process ends: neither what forks share nor pages of files."""
+    try:
+        lines = (process / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0  # it has ended, or it is another user's
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
 
 
 def _control_group_free_bytes(root: Path) -> int | None:

@@ -1,11 +1,11 @@
 """The values that cross between the web process and an engine worker, and nothing else.
 
 Requests go down as `GenerateRequest` or `EncodeRequest`; what happens to them comes back as
-`Update`s, all updates of one engine step in one `StepFrame`. Every value is frozen, so that it may be
+`Update`s, in a `StepFrame` for one engine step or for several. Every value is frozen, so that it may be
 shared between tasks.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal
 
@@ -93,11 +93,15 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """Reading the prompt: `num_done` of `num_total` tokens, `num_cached` of them from the cache."""
+    """Reading the prompt: `num_done` of `num_total` tokens, `num_cached` of them from the cache.
+
+    `elapsed_ms` is how long this reading has taken so far, beginning when the request left the queue.
+    """
 
     num_done: int
     num_total: int
     num_cached: int = 0
+    elapsed_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +143,9 @@ class Timings:
     """Durations of one request, in milliseconds; ttft counts from its arrival at the worker.
 
     `stop_ms` is from an abort to the worker's word that it computes nothing more for the request.
+    `engine_ms` is what the request has had of the worker: of the time of each step its share, by the
+    tokens that were computed for it (guessed ones included). Shares of all requests add up to the time
+    of all steps. Of a worker that died nothing is known.
     """
 
     queued_ms: float = 0.0
@@ -146,6 +153,7 @@ class Timings:
     ttft_ms: float = 0.0
     decode_ms: float = 0.0
     stop_ms: float = 0.0
+    engine_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +204,15 @@ class Loading:
 Update = Loading | Queued | Prefill | PromptLogprobs | Tokens | Finished | Failed
 """What a generation can hear; exactly one `Finished` or `Failed` comes last."""
 
-Reply = Update | Encoded
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """The answer to a `Probe`: how many tokens of each beginning are in the KV cache."""
+
+    num_tokens: tuple[int, ...]
+
+
+Reply = Update | Encoded | Cached
 """What any request can hear; an encoding hears of `Loading`, and then `Encoded` or `Failed`."""
 
 
@@ -248,11 +264,20 @@ class Abort:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """Look what is cached of some prompts of one salt; changes nothing."""
+
+    request_id: str
+    prompts: tuple[tuple[int, ...], ...]
+    cache_salt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """End the worker process; whatever still runs is dropped without an answer."""
 
 
-ToWorker = Submit | Abort | Shutdown
+ToWorker = Submit | Abort | Probe | Shutdown
 
 # --- up the pipe -----------------------------------------------------------------------------
 
@@ -279,7 +304,7 @@ class EngineStats:
 
     Of all tokens that were ever guessed ahead, `num_drafted`, so many were right: `num_accepted`.
     The step took `forward_ms` in the model alone, for `num_decoded_tokens` (guessed ones included) and
-    `num_read_tokens` of prompts; an encoder's tell nothing of this.
+    `num_read_tokens` of prompts; or for `num_encoded_tokens` of inputs, the longest of `num_longest`.
     """
 
     num_running: int = 0
@@ -291,13 +316,24 @@ class EngineStats:
     forward_ms: float = 0.0
     num_decoded_tokens: int = 0
     num_read_tokens: int = 0
+    num_encoded_tokens: int = 0
+    num_longest: int = 0
     num_drafted: int = 0
     num_accepted: int = 0
+
+    def plus(self, *others: "EngineStats") -> "EngineStats":
+        """Of several workers together; their times, which run side by side, are the longest."""
+        totals = {}
+        for each in fields(self):
+            values = [getattr(stats, each.name) for stats in (self, *others)]
+            totals[each.name] = max(values) if each.name.endswith("_ms") else sum(values)
+        return EngineStats(**totals)
 
 
 @dataclass(frozen=True, slots=True)
 class StepFrame:
-    """All updates of one step: (request_id, update) in order, and the state after it."""
+    """All updates of a step, or of several (see `gathering`): (request_id, update) in order, and the
+    state after the last."""
 
     updates: tuple[tuple[str, Reply], ...]
     stats: EngineStats = field(default_factory=EngineStats)

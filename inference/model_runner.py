@@ -25,6 +25,11 @@ class StepResult:
     logits: Tensor
     prompts: list[tuple[Sequence, Tensor]]
 
+    def one_by_one(self) -> "list[StepResult]":
+        """The same for each sequence that is due."""
+        rows = torch.split(self.logits, [1 + len(sequence.draft) for sequence in self.due])
+        return [StepResult([s], own, []) for s, own in zip(self.due, rows, strict=True)]
+
 
 class ModelRunner:
     """Runs a loaded model over the KV cache. Knows nothing of queues, text or processes.
@@ -55,7 +60,7 @@ class ModelRunner:
                 prompt_rows += [len(ids) + position - start for position in unrated]
             ids += sequence.token_ids[start:end] + sequence.draft
             positions += range(start, end + num_drafted)
-            spans.append(Span(sequence.id, start, num_tokens))
+            spans.append(Span(sequence.id, start, num_tokens, is_draft=num_drafted > 0))
             if end == len(sequence.token_ids):
                 due.append(sequence)
                 last_rows += range(len(ids) - 1 - num_drafted, len(ids))

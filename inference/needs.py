@@ -45,7 +45,7 @@ def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: in
 
     Its draft model's weights lie beside its own, where the budget has room for both. Its cache gets
     what is configured, else its share of what the weights leave; a draft model's is a part of that.
-    Raises ModelRefused.
+    Of a model with several workers, each gets its part of that share. Raises ModelRefused.
     """
     kind = read_kind(path)
     weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype)
@@ -58,9 +58,15 @@ def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: in
     elif draft_bytes:
         problem = f"{name} runs without its draft model: there is no memory for both."
         logger.warning("%s", problem)
-    left_bytes = budget_bytes - Needs(weights_bytes, 0).size_bytes
-    share_bytes = min(max(left_bytes // _KV_SHARE, 1), _MAX_KV_BYTES)
-    return Needs(weights_bytes, config.kv_bytes or share_bytes, problem)
+    without_bytes = Needs(weights_bytes, 0).size_bytes
+    num_workers = max(1, min(config.num_workers(name), budget_bytes // without_bytes))
+    left_bytes = (budget_bytes - num_workers * without_bytes) // num_workers
+    return Needs(weights_bytes, config.kv_bytes or kv_share(left_bytes), problem)
+
+
+def kv_share(left_bytes: int) -> int:
+    """For a cache that nobody configured, of what the weights leave."""
+    return min(max(left_bytes // _KV_SHARE, 1), _MAX_KV_BYTES)
 
 
 def _draft_bytes(name: str, config: EngineConfig) -> int:

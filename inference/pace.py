@@ -2,8 +2,9 @@
 
 Like is compared with like. Steps that read prompts are left out, and the others are compared within
 cells of about as many tokens per step and about as many tokens in the cache: from one end of a cell to
-the other a step takes at most twice as long. Only the time in the model counts, not that of grammars,
-penalties or a busy web process.
+the other a step takes at most twice as long. So does a token of an encoder's step, within cells of
+about as many tokens per step and about as long inputs. Only the time in the model counts, not that of
+grammars, penalties or a busy web process.
 """
 
 from collections import deque
@@ -24,7 +25,10 @@ _Cell = tuple[int, int]
 
 @dataclass(slots=True)
 class _Calm:
-    """The best pace that a cell has kept over some steps: their median. None until there were any."""
+    """The best pace that a cell has kept over some steps: their median. None until there were any.
+
+    Of a step that decoded, or of a token that was encoded.
+    """
 
     best_ms: float | None = None
     recent_ms: list[float] = field(default_factory=list)
@@ -37,8 +41,16 @@ class _Calm:
             self.recent_ms.clear()
 
 
+def _cell_of(stats: EngineStats) -> _Cell | None:
+    if stats.num_encoded_tokens:
+        return stats.num_encoded_tokens.bit_length(), stats.num_longest.bit_length()
+    if stats.num_decoded_tokens and not stats.num_read_tokens:
+        return stats.num_decoded_tokens.bit_length(), stats.kv_tokens_used.bit_length()
+    return None
+
+
 class Pace:
-    """Hears of every step of one model's workers, one after the other."""
+    """Hears of steps of one model's workers, one after the other: of fast ones not of all."""
 
     def __init__(self) -> None:
         self.is_slow = False
@@ -53,14 +65,15 @@ class Pace:
         return self._blocks[-1] if self._blocks else 1.0
 
     def hear(self, stats: EngineStats) -> None:
-        """Of a step that decoded and read nothing; others say nothing about the pace."""
-        if not (stats.forward_ms and stats.num_decoded_tokens) or stats.num_read_tokens:
+        """Of a step that encoded, or decoded and read nothing; others say nothing about the pace."""
+        cell = _cell_of(stats)
+        if cell is None or not stats.forward_ms:
             return
-        cell = (stats.num_decoded_tokens.bit_length(), stats.kv_tokens_used.bit_length())
+        took_ms = stats.forward_ms / max(1, stats.num_encoded_tokens)
         calm = self._calm.setdefault(cell, _Calm())
         if calm.best_ms:
-            self._compare(stats.forward_ms, stats.forward_ms / calm.best_ms)
-        calm.learn(stats.forward_ms)
+            self._compare(stats.forward_ms, took_ms / calm.best_ms)
+        calm.learn(took_ms)
 
     def forget_worker(self) -> None:
         """The next steps are of another process; what is calm is the same for both."""

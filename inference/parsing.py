@@ -33,11 +33,17 @@ class AnswerParser:
     """Reads one engine turn. White space at either end of the text is not part of the answer."""
 
     def __init__(
-        self, chat_template: str, prompt_tail: str = "", tools: Sequence[dict[str, Any]] = ()
+        self,
+        chat_template: str,
+        prompt_tail: str = "",
+        tools: Sequence[dict[str, Any]] = (),
+        *,
+        goes_on: bool = False,
     ) -> None:
         """`prompt_tail` is the end of the prompt's text: a template may have opened <think>.
 
-        `tools` are those that the prompt offers, in OpenAI's form.
+        `tools` are those that the prompt offers, in OpenAI's form. `goes_on`: the prompt ends in the
+        answer's own text, so that white space which comes next is part of it.
         """
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
 
@@ -50,7 +56,7 @@ class AnswerParser:
         self._parser: ResponseParser = ResponseParser(template, prefix=prefix)
         self._call_text: str | None = None
         self._space = ""
-        self._has_text = False
+        self._has_text = goes_on
         self._has_reasoning = False
         self._initial: list[dict[str, Any]] = list(self._parser.initial_events)
 

@@ -34,7 +34,7 @@ class PrefixIndex(Generic[H]):
     def add(self, holder: H) -> None:
         """Add a holder, or what one has got since: that costs as much as is new."""
         num_known, end = self._ends.get(holder, (0, hash(holder.salt)))
-        for key in _block_hashes(holder.token_ids, end, behind=num_known):
+        for key in block_hashes(holder.token_ids, end, behind=num_known):
             self._holders.setdefault(key, {})[holder] = None
             num_known, end = num_known + 1, key
         self._ends[holder] = num_known, end
@@ -42,7 +42,7 @@ class PrefixIndex(Generic[H]):
     def remove(self, holder: H) -> None:
         """The holder's tokens and salt must be those that it was added with."""
         del self._ends[holder]
-        for key in _block_hashes(holder.token_ids, hash(holder.salt)):
+        for key in block_hashes(holder.token_ids, hash(holder.salt)):
             holders = self._holders[key]
             del holders[holder]
             if not holders:
@@ -54,7 +54,7 @@ class PrefixIndex(Generic[H]):
         Beyond the last common block single tokens count as well.
         """
         found: H | None = None
-        for key in _block_hashes(token_ids, hash(salt)):
+        for key in block_hashes(token_ids, hash(salt)):
             holders = self._holders.get(key)
             if holders is None:
                 break
@@ -68,7 +68,7 @@ class PrefixIndex(Generic[H]):
         return {*self._ends, *(holder for holders in self._holders.values() for holder in holders)}
 
 
-def _block_hashes(token_ids: Sequence[int], key: int, behind: int = 0) -> Iterator[int]:
+def block_hashes(token_ids: Sequence[int], key: int, behind: int = 0) -> Iterator[int]:
     """Those of the full blocks but the first `behind`; `key` is what the next one is chained to."""
     first = behind * BLOCK_TOKENS
     for start in range(first, len(token_ids) - BLOCK_TOKENS + 1, BLOCK_TOKENS):

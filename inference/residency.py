@@ -26,9 +26,12 @@ class Residency:
         return self._ledger.budget_bytes()
 
     @contextmanager
-    def room(self, name: str, needed_bytes: int, retire: Retire) -> Iterator[None]:
-        """Within, a model waits for so much memory and then has it. Raises ModelTooLarge."""
-        self._ledger.ask(name, needed_bytes)
+    def room(self, name: str, needed_bytes: int, retire: Retire, model: str = "") -> Iterator[None]:
+        """Within, a worker of a model waits for so much memory and then has it.
+
+        Raises ModelTooLarge, or NoSpareMemory where the model has another worker.
+        """
+        self._ledger.ask(name, needed_bytes, model)
         self._granted[name] = asyncio.Event()
         self._retire[name] = retire
         try:

@@ -94,6 +94,7 @@ class Scheduler:
 
     def plan(self) -> Plan:
         """The next step as (sequence, number of tokens); empty when there is nothing to do."""
+        self.waiting.sort(self.running.values())
         self._give_way()
         budget = self.step_budget_tokens
         plan: Plan = []
@@ -175,7 +176,7 @@ class Scheduler:
             return None
         highest = min(RANK[s.request.priority] for s in running)
         reading = [s for s in running if not s.is_decoding]
-        for sequence in (*reading, *self.waiting.in_order(running)[:1]):
+        for sequence in (*reading, *self.waiting.sequences[:1]):
             rank = RANK[sequence.request.priority]
             if num_all[sequence.request.user] == 1 and rank <= highest:
                 return sequence
@@ -228,7 +229,7 @@ class Scheduler:
         """Let waiting ones begin to be read; returns what is left of the budget."""
         if not self.waiting or not budget or len(self.running) >= self.max_num_sequences:
             return budget
-        for sequence in self.waiting.in_order(self.running.values()):
+        for sequence in self.waiting.sequences.copy():
             if not budget or len(self.running) >= self.max_num_sequences:
                 return budget
             if self._has_sibling_in_prefill(sequence):
@@ -244,10 +245,9 @@ class Scheduler:
         """Make a waiting sequence a running one, behind what is cached of it. False: no room."""
         if self.running and not is_due and not self._is_expected_to_fit(sequence):
             return False
-        num_cached = 0
-        if sequence.request.params.num_prompt_logprobs is None:  # those need the prompt's logits
-            salt = sequence.request.cache_salt
-            num_cached = self.kv.attach(sequence.id, sequence.token_ids, salt)
+        # What is to be rated needs the logits in front of it: nothing behind that is taken over.
+        salt = sequence.request.cache_salt
+        num_cached = self.kv.attach(sequence.id, sequence.unrated_beginning, salt)
         sequence.num_computed = num_cached
         if not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):
             self._release(sequence)
@@ -255,9 +255,10 @@ class Scheduler:
             return False
         self.waiting.sequences.remove(sequence)
         self.running[sequence.id] = sequence
+        sequence.reading_since_s = monotonic()
         if sequence.admitted_s is None:
             sequence.num_cached = num_cached
-            sequence.admitted_s = monotonic()
+            sequence.admitted_s = sequence.reading_since_s
         return True
 
     def _is_expected_to_fit(self, sequence: Sequence) -> bool:
@@ -300,9 +301,12 @@ class Scheduler:
 
         The one that goes keeps what it has computed while there is room, so it loses little.
         """
-        if not self.waiting or len(self.running) < self.max_num_sequences:
+        if not self.waiting:
             return
-        first = self.waiting.in_order(self.running.values())[0]
+        first = self.waiting.sequences[0]
+        self._give_memory_to(first)
+        if len(self.running) < self.max_num_sequences:
+            return
         victim = self._who_gives_way_to(first)
         if victim is None or self._has_sibling_in_prefill(first):
             return
@@ -310,6 +314,23 @@ class Scheduler:
         if used_tokens + len(first.token_ids) < self.kv.capacity_tokens:
             self._preempt(victim)
             self._take_in(first, is_due=True)
+
+    def _give_memory_to(self, first: Sequence) -> None:
+        """Where the cache is full: those of lower classes go, the newest first, until it will fit.
+
+        None goes for nothing, where all of them together would not make room.
+        """
+        rank = RANK[first.request.priority]
+        lower = [s for s in reversed(self.running.values()) if RANK[s.request.priority] > rank]
+        others = [s for s in self.running.values() if RANK[s.request.priority] <= rank]
+        if not lower or self._is_expected_to_fit(first) or self._has_sibling_in_prefill(first):
+            return
+        growth = sum(map(self._expected_growth, [*others, first]))
+        left_tokens = sum(len(s.token_ids) for s in [*others, first])
+        if others and left_tokens + growth > self.kv.capacity_tokens:
+            return
+        while lower and not self._is_expected_to_fit(first):
+            self._preempt(lower.pop(0))
 
     def _who_gives_way_to(self, first: Sequence) -> Sequence | None:
         """The newest of a lower class; else the newest of who has most, if `first`'s user has none."""

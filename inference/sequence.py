@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from time import monotonic
 
-from inference.messages import GenerateRequest, Timings, Usage
+from inference.messages import GenerateRequest, Prefill, Timings, Usage
 
 
 @dataclass(slots=True, eq=False)
@@ -17,6 +17,7 @@ class Sequence:
     (preempted, or resumed after a crash) simply has more to prefill.
 
     `draft` is what the next step computes beyond the last token, on the chance that it is drawn.
+    `engine_s` is its share of the steps so far, `reading_since_s` when its prompt began to be read.
     """
 
     request: GenerateRequest
@@ -26,6 +27,8 @@ class Sequence:
     num_to_prefill: int = field(init=False)
     num_cached: int = 0
     admitted_s: float | None = None
+    reading_since_s: float = 0.0
+    engine_s: float = 0.0
     first_token_s: float | None = None
     last_token_s: float | None = None
     reported_position: int = 0
@@ -74,6 +77,13 @@ class Sequence:
         if self._output_counts is not None:
             self._output_counts[token_id] += 1
 
+    @property
+    def unrated_beginning(self) -> list[int]:
+        """The tokens up to the first that is to be rated still: what comes before that one needs no
+        logits. All tokens where none is."""
+        is_rated = self.request.params.num_prompt_logprobs is not None
+        return self.token_ids[: self.num_prompt_rated] if is_rated else self.token_ids
+
     def unrated_between(self, start: int, end: int) -> range:
         """Computed positions whose next token belongs to the prompt and is to be rated still."""
         if self.request.params.num_prompt_logprobs is None:
@@ -116,4 +126,11 @@ class Sequence:
             prefill_ms=max(0.0, first_s - admitted_s) * 1e3,
             ttft_ms=(first_s - self.arrived_s) * 1e3,
             decode_ms=max(0.0, now_s - first_s) * 1e3,
+            engine_ms=self.engine_s * 1e3,
         )
+
+    def progress(self, now_s: float) -> Prefill:
+        """How far the prompt is read."""
+        num_done = min(self.num_computed, self.num_to_prefill)
+        elapsed_ms = (now_s - self.reading_since_s) * 1e3
+        return Prefill(num_done, self.num_to_prefill, self.num_cached, elapsed_ms)

@@ -1,7 +1,7 @@
-"""One model's stay in memory: whether it is in use, and when it has to sleep.
+"""A worker's stay in memory: whether it is in use, and when it has to sleep.
 
 It sleeps once it is out of use, where another model waits for its memory, or after a while. Knows
-neither its worker nor its requests; the host does.
+neither its process nor its requests; its supervisor does.
 """
 
 import asyncio
@@ -23,11 +23,13 @@ class Stay:
         name: str,
         residency: Residency,
         *,
+        model: str,
         sleep_after_s: float | None,
         sleep: Callable[[], None],
         review: Callable[[], None],
     ) -> None:
         self.name = name
+        self.model = model
         self.residency = residency
         self._sleep_after_s = sleep_after_s
         self._sleep = sleep
@@ -38,10 +40,13 @@ class Stay:
 
     @contextmanager
     def room(self, needed_bytes: int) -> Iterator[None]:
-        """Within, the model waits for memory and then has it. Raises ModelTooLarge."""
+        """Within, the worker waits for memory and then has it.
+
+        Raises ModelTooLarge, or NoSpareMemory where the model has another worker.
+        """
         self._is_used = True
         self._retires_since_s = None
-        with self.residency.room(self.name, needed_bytes, self._retire):
+        with self.residency.room(self.name, needed_bytes, self._retire, self.model):
             try:
                 yield
             finally:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from inference.call_forms import CALL_OPEN
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
 from inference.token_bytes import TokenBytes
+from inference.weights import read_config
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -26,6 +28,8 @@ ChatMessage = dict[str, Any]
 
 TIKTOKEN_FILE = "vocab.tiktoken"
 _TAIL_TOKENS = 16
+# transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
+_importing = Lock()
 
 
 class ChatTokenizer:
@@ -38,10 +42,14 @@ class ChatTokenizer:
     @classmethod
     def load(cls, path: Path) -> "ChatTokenizer":
         """Read a model directory's tokenizer.json. Raises ModelRefused. Takes about a second."""
-        from transformers import PreTrainedTokenizerFast  # costs a second and 60 MB: not at start
-        from transformers.utils import chat_parsing  # noqa: F401  AnswerParser needs it at once
+        with _importing:
+            from transformers import (
+                PreTrainedTokenizerFast,
+            )  # costs a second and 60 MB: not at start
+            from transformers.utils import chat_parsing  # noqa: F401  AnswerParser needs it at once
 
         if not (path / "tokenizer.json").exists():
+            read_config(path)  # says more of what is no model at all
             raise ModelRefused(f"{path} holds no tokenizer.json.")
         try:
             tokenizer = PreTrainedTokenizerFast.from_pretrained(path, local_files_only=True)
@@ -101,6 +109,9 @@ class ChatTokenizer:
             if without_system is not None:
                 with suppress(Exception):
                     return render(without_system)
+            if not _is_text(messages):
+                problem = "half a character (a lone surrogate) is no text"
+                raise InvalidParameter("messages", problem) from error
             # raise_exception() in a template raises just this class: it was meant for the caller.
             # All else is the template's own fault, one that tries to break out of its sandbox as well.
             if type(error).__name__ == "TemplateError":
@@ -109,13 +120,27 @@ class ChatTokenizer:
             raise ModelRefused(f"The model's chat template fails: {error}") from error
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of plain text: no control tokens, whatever it contains."""
+        """Token ids of plain text: no control tokens, whatever it contains.
+
+        Half a character (a lone surrogate) counts as an unknown one.
+        """
         if self._tiktoken is not None:
             return self._tiktoken.encode_ordinary(text)
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         ids: list[int] = self._tokenizer.encode(
             text, add_special_tokens=False, split_special_tokens=True
         )
         return ids
+
+    def encode_prompt(self, text: str) -> tuple[int, ...]:
+        """Token ids of a text to go on with, behind the model's mark of a beginning, if it has one."""
+        begun: list[int] = self._tokenizer.encode("", add_special_tokens=True)
+        mark = [token for token in begun[:1] if token == self._tokenizer.bos_token_id]
+        return (*mark, *self.encode(text))
+
+    def encode_marks(self, text: str) -> tuple[int, ...]:
+        """Token ids of what a template would write, control tokens and all. Never of a user's text."""
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def count(self, text: str) -> int:
         return len(self.encode(text))
@@ -154,6 +179,14 @@ class ChatTokenizer:
             mergeable_ranks=_read_ranks(file),
             special_tokens={},
         )
+
+
+def _is_text(messages: list[ChatMessage]) -> bool:
+    try:
+        json.dumps(messages, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _system_in_first_user(messages: list[ChatMessage]) -> list[ChatMessage] | None:

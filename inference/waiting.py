@@ -9,7 +9,7 @@ from inference.sequence import Sequence
 
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
 UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
-LEAST_CHUNK_TOKENS = 16
+LEAST_CHUNK_TOKENS = 4
 _SPARE = 0.6  # of a calm step, for reading beside those who write
 _SHARED_STEP_S = 0.1  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
@@ -89,7 +89,10 @@ class Estimates:
 
 @dataclass(slots=True)
 class WaitingQueue:
-    """Sequences that are not running, those that were preempted among them."""
+    """Sequences that are not running, those that were preempted among them.
+
+    `sequences` are in the order of the last `sort`, and who has come since is behind them.
+    """
 
     share: FairShare
     estimates: Estimates
@@ -105,27 +108,32 @@ class WaitingQueue:
         return sum(map(self.estimates.num_tokens, self.sequences))
 
     def has_room(self, sequence: Sequence) -> bool:
-        """A lone sequence always has: however long, there is nothing better to do."""
-        needed = self.num_tokens + self.estimates.num_tokens(sequence)
-        return not self.sequences or needed <= self.max_tokens
+        """A lone sequence always has: however long, there is nothing better to do. What waits in a
+        lower class takes no room from it, for it is behind it."""
+        rank = RANK[sequence.request.priority]
+        ahead = [s for s in self.sequences if RANK[s.request.priority] <= rank]
+        needed = sum(map(self.estimates.num_tokens, [*ahead, sequence]))
+        return not ahead or needed <= self.max_tokens
 
-    def in_order(self, running: Iterable[Sequence]) -> list[Sequence]:
+    def sort(self, running: Iterable[Sequence]) -> None:
         """Higher classes first; within, by what their users have had and what goes before for them.
 
         That is start-time fair queueing: a request begins, in its user's own time, when all that the
         user has running and has queued before will have been computed.
         """
+        if len(self.sequences) < 2:
+            return
         queued: dict[str, float] = {}
         for sequence in running:
             self._queue(queued, sequence)
-        keyed = []
+        begins: dict[str, float] = {}
         for sequence in sorted(self.sequences, key=lambda s: s.arrived_s):
             user = sequence.request.user
-            begins = self.share.of(user) + queued.get(user, 0.0)
+            begins[sequence.id] = self.share.of(user) + queued.get(user, 0.0)
             self._queue(queued, sequence)
-            keyed.append((RANK[sequence.request.priority], begins, sequence.arrived_s, sequence))
-        keyed.sort(key=lambda entry: entry[:3])
-        return [sequence for *_, sequence in keyed]
+        self.sequences.sort(
+            key=lambda s: (RANK[s.request.priority], begins[s.id], s.arrived_s),
+        )
 
     def _queue(self, queued: dict[str, float], sequence: Sequence) -> None:
         user, weight = sequence.request.user, sequence.request.weight
@@ -138,7 +146,7 @@ class WaitingQueue:
         """
         rate = self.estimates.tokens_per_s
         ahead = sum(map(self.estimates.num_tokens, running)) / max(1, len(running))
-        for position, sequence in enumerate(self.in_order(running), start=1):
+        for position, sequence in enumerate(self.sequences, start=1):
             yield sequence, position, ahead / rate if rate else None
             ahead += self.estimates.num_tokens(sequence)
 

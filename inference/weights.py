@@ -25,6 +25,10 @@ def read_config(path: Path) -> dict[str, Any]:
     """config.json of a model directory. Raises ModelRefused with a sentence for people."""
     file = path / "config.json"
     try:
+        if path.suffix == ".gguf" and path.is_file():
+            raise ModelRefused(
+                f"{path.name} is a GGUF file: `python -m inference import {path}` makes a model of it."
+            )
         config = json.loads(file.read_text())
     except FileNotFoundError:
         raise ModelRefused(

@@ -13,18 +13,22 @@ import queue
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from inference.channel import BlockingChannel
 from inference.errors import ModelError
+from inference.gathering import Gathering
 from inference.messages import (
     Abort,
     FromWorker,
     LoadFailed,
     Loading,
+    Probe,
     Ready,
     Shutdown,
+    StepFrame,
     Submit,
     WorkerSetup,
 )
@@ -34,7 +38,6 @@ if TYPE_CHECKING:
     from inference.engine_loop import EngineLoop
 
 logger = logging.getLogger("inference.worker")
-NAME = "vitrine-engine"  # vitrine-worker is Celery's
 
 
 def import_all() -> None:
@@ -54,7 +57,8 @@ def main(descriptor: int) -> None:
     except EOFError:
         return
     threading.Thread(target=_read, args=(channel, inbox), daemon=True).start()
-    writer = threading.Thread(target=_write, args=(channel, outbox), daemon=True)
+    gathering = Gathering(setup.config.gather_s)
+    writer = threading.Thread(target=_write, args=(channel, outbox, gathering), daemon=True)
     writer.start()
     try:
         _serve(setup, inbox, outbox)
@@ -71,12 +75,37 @@ def _read(channel: BlockingChannel, inbox: "queue.SimpleQueue[Any]") -> None:
             os._exit(0)  # the web process is gone: nobody is left to answer
 
 
-def _write(channel: BlockingChannel, outbox: "queue.SimpleQueue[FromWorker | None]") -> None:
-    while (value := outbox.get()) is not None:
-        try:
+def _write(
+    channel: BlockingChannel, outbox: "queue.SimpleQueue[FromWorker | None]", gathering: Gathering
+) -> None:
+    try:
+        for value in _when_due(outbox, gathering):
             channel.send(value)
-        except OSError:
-            os._exit(0)
+    except OSError:
+        os._exit(0)
+
+
+def _when_due(
+    outbox: "queue.SimpleQueue[FromWorker | None]", gathering: Gathering
+) -> Iterator[FromWorker]:
+    """What is to be sent, when it is to be; ends when the outbox does."""
+    while True:
+        wait_s = None if gathering.due_s is None else gathering.due_s - monotonic()
+        if wait_s is not None and wait_s <= 0:
+            yield gathering.take(monotonic())
+            continue
+        try:
+            value = outbox.get(timeout=wait_s)
+        except queue.Empty:
+            continue
+        if isinstance(value, StepFrame):
+            gathering.add(value)
+            continue
+        if gathering.due_s is not None:
+            yield gathering.take(monotonic())
+        if value is None:
+            return
+        yield value
 
 
 def _serve(
@@ -124,5 +153,7 @@ def _take_requests(loop: "EngineLoop | EncoderLoop", inbox: "queue.SimpleQueue[A
                 loop.submit(request)
             case Abort(request_id):
                 loop.abort(request_id)
+            case Probe():
+                loop.probe(value)
             case Shutdown():
                 return False

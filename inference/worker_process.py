@@ -25,11 +25,15 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """A process that is not our child. `descriptor` stands for it, even when its pid is another's."""
+    """A process that is not our child. `descriptor` stands for it, even when its pid is another's.
+
+    It ends with the zygote that forked it: the one of that `generation`.
+    """
 
     pid: int
     descriptor: int
     stderr: int
+    generation: int = 0
 
     @property
     def has_ended(self) -> bool:
@@ -55,6 +59,11 @@ class WorkerProcess:
         finally:
             loop.remove_reader(self.descriptor)
 
+    @property
+    def has_lost_its_zygote(self) -> bool:
+        """Whether it ended, or is about to, because another process did."""
+        return _zygote.has_ended(self.generation)
+
     def close(self) -> None:
         """Let the descriptor go, once nobody waits any more."""
         if self.descriptor >= 0:
@@ -69,11 +78,12 @@ class _Zygote:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
+        self._generation = 0
 
     def fork(
         self, environment: dict[str, str], channel: int, stderr: int, timeout_s: float
-    ) -> tuple[int, int]:
-        """A new worker with these descriptors: its pid, and a descriptor of it. Raises OSError.
+    ) -> WorkerProcess:
+        """A new worker with this channel; `stderr` is what it inherits. Raises OSError.
 
         A zygote that does not answer in time is replaced. Its first answer takes seconds.
         """
@@ -81,20 +91,32 @@ class _Zygote:
             if self._process is None or self._process.poll() is not None:
                 self._start(environment)
             assert self._socket is not None
+            file = _file_of(environment)
             try:
                 self._socket.settimeout(timeout_s)
-                message = pickle.dumps(environment)
-                socket.send_fds(self._socket, [message], [channel, stderr])
+                socket.send_fds(self._socket, [b"fork"], [file, channel, stderr])
                 answer, descriptors, _, _ = socket.recv_fds(self._socket, 1024, 1)
             except OSError:
                 self._end()
                 raise
+            finally:
+                os.close(file)
             if not answer:
                 self._end()
                 raise OSError("the process that forks workers ended")
             if not descriptors:
                 raise OSError(answer.decode())
-            return int(answer), descriptors[0]
+            return WorkerProcess(int(answer), descriptors[0], -1, self._generation)
+
+    def has_ended(self, generation: int) -> bool:
+        """Whether the zygote of that number is gone. It is seen before its workers are:
+        the kernel closes what a process had open, and kills its children only then."""
+        held = self._socket
+        if held is None or generation != self._generation:
+            return True
+        poll = select.poll()
+        poll.register(held.fileno(), 0)
+        return bool(poll.poll(0))  # nobody is at the other end
 
     def close(self) -> None:
         with self._lock:
@@ -102,6 +124,7 @@ class _Zygote:
 
     def _start(self, environment: dict[str, str]) -> None:
         self._end()
+        self._generation += 1
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603  ourselves
@@ -121,6 +144,15 @@ class _Zygote:
         self._socket = self._process = None
 
 
+def _file_of(environment: dict[str, str]) -> int:
+    """A file in memory, to be read from its beginning: a message on a socket has a limit."""
+    descriptor = os.memfd_create("environment")
+    with open(descriptor, "wb", closefd=False) as file:
+        pickle.dump(environment, file)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
 _zygote = _Zygote()
 atexit.register(_zygote.close)
 
@@ -133,8 +165,9 @@ async def spawn(config: EngineConfig) -> tuple[WorkerProcess, socket.socket]:
     def fork() -> WorkerProcess:
         try:
             environment, timeout_s = _worker_environment(config), config.loading_watchdog_s
-            pid, process = _zygote.fork(environment, theirs.fileno(), words_end, timeout_s)
-            return WorkerProcess(pid, process, words)
+            process = _zygote.fork(environment, theirs.fileno(), words_end, timeout_s)
+            process.stderr = words
+            return process
         finally:
             theirs.close()
             os.close(words_end)

@@ -19,9 +19,9 @@ import traceback
 from contextlib import suppress
 
 from inference import worker
+from inference.config import WORKER_NAME
 
 NAME = "vitrine-zygote"
-_MAX_MESSAGE_BYTES = 1 << 20
 _PR_SET_NAME, _PR_SET_PDEATHSIG = 15, 1
 _libc = ctypes.CDLL(None)
 
@@ -53,11 +53,11 @@ def _serve(requests: socket.socket) -> bool:
     The answer is its process, as a file descriptor that no other process can come to stand for; or why
     there is none, in words. Those who run go on: they would end with this process.
     """
-    message, descriptors, _, _ = socket.recv_fds(requests, _MAX_MESSAGE_BYTES, 2)
+    message, descriptors, _, _ = socket.recv_fds(requests, 16, 3)
     if not message:
         return False
     try:
-        pid, process = _fork(message, descriptors, requests)
+        pid, process = _fork(descriptors, requests)
     except OSError as error:
         requests.send(str(error).encode())
         return True
@@ -69,14 +69,14 @@ def _serve(requests: socket.socket) -> bool:
     return True
 
 
-def _fork(message: bytes, descriptors: list[int], requests: socket.socket) -> tuple[int, int]:
+def _fork(descriptors: list[int], requests: socket.socket) -> tuple[int, int]:
     """A worker's pid, and a descriptor of it. Raises OSError."""
-    if len(descriptors) < 2:  # the kernel drops those for which there is no number left
+    if len(descriptors) < 3:  # the kernel drops those for which there is no number left
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     parent = os.getpid()
     pid = os.fork()
     if not pid:
-        _be_worker(message, *descriptors, requests=requests, parent=parent)
+        _be_worker(*descriptors, requests=requests, parent=parent)
     try:
         return pid, os.pidfd_open(pid)  # it is there, dead or alive: only `_reap` forgets it
     except OSError:
@@ -85,11 +85,11 @@ def _fork(message: bytes, descriptors: list[int], requests: socket.socket) -> tu
 
 
 def _be_worker(
-    environment: bytes, channel: int, stderr: int, *, requests: socket.socket, parent: int
+    environment: int, channel: int, stderr: int, *, requests: socket.socket, parent: int
 ) -> None:
     """Never returns."""
     try:
-        _libc.prctl(_PR_SET_NAME, worker.NAME.encode())
+        _libc.prctl(_PR_SET_NAME, WORKER_NAME.encode())
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)  # it died before we could say that we want to end with it
@@ -99,7 +99,8 @@ def _be_worker(
         os.dup2(stderr, 2)
         os.close(stderr)
         os.environ.clear()
-        os.environ.update(pickle.loads(environment))  # noqa: S301
+        with open(environment, "rb") as file:
+            os.environ.update(pickle.load(file))  # noqa: S301
         worker.main(channel)
     except BaseException:
         traceback.print_exc()

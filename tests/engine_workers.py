@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import psutil
 
-from inference.worker import NAME
+from inference.config import WORKER_NAME
 
 
 def engine_workers(pid: int | None = None) -> list[psutil.Process]:
@@ -12,6 +12,6 @@ def engine_workers(pid: int | None = None) -> list[psutil.Process]:
     workers = []
     for process in psutil.Process(pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if process.name() == NAME:
+            if process.name() == WORKER_NAME:
                 workers.append(process)
     return workers

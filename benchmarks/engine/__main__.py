@@ -6,6 +6,7 @@ medians with the distance between the quartiles (IQR); beside tokens a second st
 of the process that computes, and the share that the machine's own limits are of what was needed.
 
 prefill, decode and mixed have peers; turns, stall, fairness and overload are about ours alone.
+accuracy sets logits beside those of float32, so that no speed is bought with what nobody sees.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmarks import table
+from benchmarks.engine.accuracy import measure_accuracy
 from benchmarks.engine.ceilings import Ceilings, CeilingsMeter
 from benchmarks.engine.fairness import measure_fairness
 from benchmarks.engine.overload import measure_overload
@@ -28,11 +30,12 @@ from benchmarks.engine.systems import PEERS, Peer, System, Unavailable, Vitrine
 from benchmarks.engine.turns import measure_turns
 from inference.cli.random_model import make_random_model
 from inference.cli.shapes import SHAPES
+from inference.config import DTYPES
 
 T = TypeVar("T")
 
 ALONE = {"turns": measure_turns, "stall": measure_stall, "fairness": measure_fairness}
-SCENARIOS = (*WORKLOADS, *ALONE, "overload")
+SCENARIOS = ("accuracy", *WORKLOADS, *ALONE, "overload")
 _BUSY_LOAD = 0.5  # per core: more, and others take part in every figure
 
 
@@ -104,6 +107,10 @@ class _Run:
 
     def measure(self, shape: str, model: Path, scenarios: list[str] | tuple[str, ...]) -> None:
         found: dict[str, Any] = self.result["shapes"].setdefault(shape, {})
+        if "accuracy" in scenarios:
+            found["accuracy"] = self._accuracy(shape, model)
+        if set(scenarios) == {"accuracy"}:
+            return
         systems: list[System] = []
         self._ceilings = CeilingsMeter(self._setting.threads)
         try:
@@ -122,6 +129,14 @@ class _Run:
             self._ceilings.close()
         if "overload" in scenarios:
             found["overload"] = self._overload(shape, model, [v.dtype for v in ours])
+
+    def _accuracy(self, shape: str, model: Path) -> table.Row:
+        dtypes = [dtype for dtype in self._dtypes if dtype in DTYPES]
+        # One of the two ways in which transformers generates is enough: the logits are the same.
+        peers = [name for name in self._peers if name != "transformers continuous batching"]
+        rows = measure_accuracy(model, [*dtypes, *peers])
+        table.show(f"{shape}: accuracy, against float32", rows)
+        return {"rows": rows}
 
     def _compare(self, name: str, shape: str, systems: list[System]) -> table.Row:
         workloads = WORKLOADS[name](self._setting, SHAPES[shape]["vocab_size"])

@@ -14,8 +14,8 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors import safe_open
+
+from tests.inference.gguf_files import write_gguf
 
 _BATCH_TOKENS = 512
 
@@ -37,7 +37,7 @@ class LlamaCpp:
         library.llama_log_set(self._quiet, ctypes.c_void_p(0))
         with tempfile.TemporaryDirectory(prefix="vitrine-bench-") as temporary:
             file = Path(temporary) / "model.gguf"
-            write_gguf(folder, file, quantization)
+            write_gguf(folder, file, quantization, has_tokenizer=False)
             settings = library.llama_model_default_params()
             settings.use_mmap = False  # the file is gone soon
             self._model = library.llama_model_load_from_file(str(file).encode(), settings)
@@ -63,6 +63,18 @@ class LlamaCpp:
         while running := [s for s in sequences if len(s.token_s) < s.num_output]:
             self._step(running)
         return [sequence.token_s for sequence in sequences]
+
+    def logits(self, token_ids: list[int]) -> Any:
+        """Behind each token of one text that fits a batch: float32 (tokens, vocab)."""
+        self._library.llama_memory_clear(self._library.llama_get_memory(self._context), True)
+        batch = self._batch
+        batch.n_tokens = len(token_ids)
+        for row, token_id in enumerate(token_ids):
+            batch.token[row], batch.pos[row], batch.logits[row] = token_id, row, True
+            batch.n_seq_id[row], batch.seq_id[row][0] = 1, 0
+        code = self._library.llama_decode(self._context, batch)
+        assert code == 0, f"llama_decode says {code}"
+        return np.stack([self._logits_of(row).copy() for row in range(len(token_ids))])
 
     def close(self) -> None:
         self._library.llama_batch_free(self._batch)
@@ -92,10 +104,13 @@ class LlamaCpp:
         code = self._library.llama_decode(self._context, batch)
         assert code == 0, f"llama_decode says {code}"
         for row, sequence in rows.items():
-            logits = self._library.llama_get_logits_ith(self._context, row)
-            values = np.ctypeslib.as_array(logits, shape=(self._vocab_size,))
-            sequence.token_ids.append(int(values.argmax()))
+            sequence.token_ids.append(int(self._logits_of(row).argmax()))
             sequence.token_s.append(monotonic())
+
+    def _logits_of(self, row: int) -> Any:
+        """(vocab,), until the next batch."""
+        logits = self._library.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(logits, shape=(self._vocab_size,))
 
 
 @dataclass(slots=True)
@@ -105,44 +120,3 @@ class _Sequence:
     num_output: int
     num_computed: int = 0
     token_s: list[float] = field(default_factory=list)
-
-
-def write_gguf(folder: Path, file: Path, quantization: str) -> None:
-    """The model's weights as GGUF: matrices quantised, norms and biases in float32; no tokenizer."""
-    import gguf
-
-    config = json.loads((folder / "config.json").read_text())
-    kind = gguf.MODEL_ARCH[config["model_type"].upper()]
-    writer = gguf.GGUFWriter(file, gguf.MODEL_ARCH_NAMES[kind])
-    _write_settings(writer, config)
-    num_layers = config["num_hidden_layers"]
-    names = gguf.get_tensor_name_map(kind, num_layers)
-    quantized = gguf.GGMLQuantizationType[quantization]
-    with safe_open(folder / "model.safetensors", "pt") as tensors:
-        for name in tensors.keys():  # noqa: SIM118  it is no dict
-            values = tensors.get_tensor(name).to(torch.float32).numpy()
-            new_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
-            if values.ndim == 1:
-                writer.add_tensor(new_name, values)
-            else:
-                packed = gguf.quants.quantize(values, quantized)
-                writer.add_tensor(new_name, packed, raw_dtype=quantized)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def _write_settings(writer: Any, config: dict[str, Any]) -> None:
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
-    writer.add_head_count_kv(config["num_key_value_heads"])
-    writer.add_key_length(config["head_dim"])
-    writer.add_value_length(config["head_dim"])
-    writer.add_rope_freq_base(config["rope_theta"])
-    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_tokenizer_model("no_vocab")

@@ -42,7 +42,10 @@ class System(Protocol):
 
 
 def engine_config(model: Path, dtype: str, setting: Setting, **settings: Any) -> EngineConfig:
-    """Nobody guesses ahead: what random weights write repeats itself, and would be guessed right."""
+    """Nobody guesses ahead: what random weights write repeats itself, and would be guessed right.
+
+    Each step tells at once what it wrote, so that steps can be timed.
+    """
     return EngineConfig(
         models_dir=model.parent / "none",
         extra_models=(f"{model.name}={model}",),
@@ -50,6 +53,7 @@ def engine_config(model: Path, dtype: str, setting: Setting, **settings: Any) ->
         num_threads=setting.threads,
         max_num_sequences=setting.max_num_sequences,
         max_num_drafting=0,
+        gather_s=0.0,
         dtype=dtype,
         **settings,
     )

@@ -24,6 +24,8 @@ def main() -> None:
     train.add_argument("--folder", type=Path, default=Path("var/builtin/run"))
     train.add_argument("--start", type=Path, help="begin with the weights of this exported model")
     train.add_argument("--threads", type=int, default=2)
+    train.add_argument("--device", default="cpu", help="cpu or cuda")
+    train.add_argument("--generators", type=int, default=1, help="processes that write dialogs")
     train.add_argument("--no-compile", action="store_true", help="skip torch.compile (slower)")
     train.add_argument("--publish", action="store_true", help="at the end, overwrite the model")
     score = commands.add_parser("score", help="exact scores on held-out items")
@@ -72,8 +74,15 @@ def _train(arguments: argparse.Namespace) -> None:
     from inference.builtin.train import publish, train
 
     torch.set_num_threads(arguments.threads)
-    is_compiled = not arguments.no_compile
-    train(STAGES, arguments.folder, SHAPE, is_compiled=is_compiled, start=arguments.start)
+    train(
+        STAGES,
+        arguments.folder,
+        SHAPE,
+        is_compiled=not arguments.no_compile,
+        start=arguments.start,
+        device=arguments.device,
+        num_generators=arguments.generators,
+    )
     if arguments.publish:
         publish(arguments.folder)
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from inference.builtin.network import Shape
-from inference.builtin.train import Stage
+from inference.builtin.stage import Stage
 
 SHAPE = Shape()
 # Skills that copy what they have never seen come last: feed them on purpose.

@@ -1,16 +1,13 @@
 """Training: stages of a recipe, checkpoints, export. Run by `python -m inference.builtin train`.
 
-A stage fixes its share of tokens, the longest dialog, the weights of the skills and the learning
-rates. A run stopped at any time goes on from its last checkpoint.
+A run stopped at any time goes on from its last checkpoint.
 """
 
-import itertools
 import json
 import logging
-import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -19,55 +16,33 @@ from torch import Tensor
 
 from inference.builtin import MODEL_DIR
 from inference.builtin.carry import carried
-from inference.builtin.mixture import Style, training_dialogs
 from inference.builtin.network import Network, Shape, from_hub, hub_config, initialise, to_hub
 from inference.builtin.optim import Optimiser
-from inference.builtin.packing import Batch, batches, copying_batch
+from inference.builtin.packing import Batch
+from inference.builtin.stage import Stage, batches_of
 from inference.builtin.template import END_OF_TEXT, IM_END
 from inference.builtin.tokenizer import load as load_tokenizer
-from inference.builtin.tokenizer import name_pieces
 
 logger = logging.getLogger(__name__)
 
 WORK_DIR = Path("var/builtin")
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """A part of the training with one mixture and a straight line of learning rates."""
-
-    name: str
-    num_tokens: int
-    max_length: int
-    step_tokens: int
-    lr_from: float
-    """Muon's learning rate at the start; AdamW's is `ADAM_SHARE` of it."""
-    lr_to: float
-    seed: int
-    weights: dict[str, float] = field(default_factory=dict)
-    """Weights of skills that differ from the mixture's own."""
-    copying: float = 0.0
-    """Share of the batches that are random tokens to copy."""
-    is_short: bool = False
-    """Short and dense dialogs; see `Style`."""
-    has_pieces: bool = False
-    """Names from pieces of the vocabulary; see `Style`."""
-    with_repeats: bool = False
-    """Repeats are targets as well; see `rows_of`."""
-
-
 ADAM_SHARE = 0.3
-BATCH_TOKENS = 2048  # small, so that a step mixes dialogs of several lengths
 CHECKPOINT_EVERY_S = 120
 
 
 class Trainer:
     """The network, its master weights and its optimiser."""
 
-    def __init__(self, shape: Shape, *, seed: int = 1, is_compiled: bool = True) -> None:
+    def __init__(
+        self, shape: Shape, *, seed: int = 1, is_compiled: bool = True, device: str = "cpu"
+    ) -> None:
         self.shape = shape
+        self.device = torch.device(device)
         self.network = Network(shape)
         initialise(self.network, seed)
+        self.network.to(self.device)
         self.masters = {n: p.detach().clone() for n, p in self.network.named_parameters()}
         self.network.bfloat16()
         self.weights = dict(self.network.named_parameters())
@@ -81,16 +56,16 @@ class Trainer:
             for block in self.network.blocks:
                 block.compile(dynamic=False)
 
-    def accumulate(self, batch: Batch) -> tuple[float, int]:
-        """Add a batch's gradients; returns its summed loss and its number of targets."""
-        ids, places, targets = tensors_of(batch)
+    def accumulate(self, batch: Batch) -> tuple[Tensor, int]:
+        """Add a batch's gradients; returns its summed loss (still on the device) and its targets."""
+        ids, places, targets = (tensor.to(self.device) for tensor in tensors_of(batch))
         loss = self.network.loss(ids, places, targets)
         loss.backward()  # type: ignore[no-untyped-call]
         for name, weight in self.weights.items():
             assert weight.grad is not None
             self.grads[name] += weight.grad.float()
             weight.grad = None
-        return float(loss.detach()), len(targets)
+        return loss.detach(), len(targets)
 
     def step(self, num_targets: int, lr: float) -> None:
         """Update from the accumulated gradients and clear them."""
@@ -158,12 +133,15 @@ def train(
     *,
     is_compiled: bool = True,
     start: Path | None = None,
+    device: str = "cpu",
+    num_generators: int = 1,
 ) -> None:
     """Run the stages that are not done yet; the checkpoint in `folder` says which.
 
-    Without a checkpoint the weights are random, or those of the exported model in `start`.
+    Without a checkpoint the weights are random, or those of the exported model in `start`. A GPU wants
+    several `num_generators`, the processes that write dialogs.
     """
-    trainer = Trainer(shape, is_compiled=is_compiled)
+    trainer = Trainer(shape, is_compiled=is_compiled, device=device)
     progress = {"stage": 0, "tokens": 0, "batches": 0}
     if (folder / "progress.json").exists():
         progress = trainer.load(folder)
@@ -173,16 +151,24 @@ def train(
     for number in range(progress["stage"], len(stages)):
         if number != progress["stage"]:
             progress = {"stage": number, "tokens": 0, "batches": 0}
-        _run(trainer, stages[number], folder, progress)
+        stage = stages[number]
+        with closing(batches_of(stage, progress["batches"], num_generators)) as stream:
+            _run(trainer, stage, stream, folder, progress)
         progress = {"stage": number + 1, "tokens": 0, "batches": 0}
         trainer.save(folder, progress)
         export(trainer, folder / "export")
 
 
-def _run(trainer: Trainer, stage: Stage, folder: Path, progress: dict[str, int]) -> None:
-    stream = _batches(stage, skip=progress["batches"])
+def _run(
+    trainer: Trainer,
+    stage: Stage,
+    stream: Iterator[Batch],
+    folder: Path,
+    progress: dict[str, int],
+) -> None:
     saved = shown = time.monotonic()
-    loss_sum = target_sum = tokens_shown = 0.0
+    target_sum = tokens_shown = 0
+    loss_sum: Tensor | float = 0.0
     while progress["tokens"] < stage.num_tokens:
         num_targets = num_tokens = 0
         while num_tokens < stage.step_tokens:
@@ -191,7 +177,7 @@ def _run(trainer: Trainer, stage: Stage, folder: Path, progress: dict[str, int])
             progress["batches"] += 1
             num_tokens += batch.num_tokens
             num_targets += count
-            loss_sum += loss
+            loss_sum = loss_sum + loss
         share = progress["tokens"] / stage.num_tokens
         warm = min(1.0, (trainer.optimiser.num_steps + 1) / 100)
         trainer.step(num_targets, warm * (stage.lr_from + (stage.lr_to - stage.lr_from) * share))
@@ -204,39 +190,14 @@ def _run(trainer: Trainer, stage: Stage, folder: Path, progress: dict[str, int])
             logger.info(
                 "%s step %d tokens %.2fM loss %.4f %d tok/s",
                 stage.name, trainer.optimiser.num_steps, progress["tokens"] / 1e6,
-                loss_sum / target_sum, rate,
+                float(loss_sum) / target_sum, rate,
             )  # fmt: skip
-            loss_sum = target_sum = tokens_shown = 0.0
+            loss_sum, target_sum, tokens_shown = 0.0, 0, 0
             shown = now
         if now - saved > CHECKPOINT_EVERY_S:
             trainer.save(folder, progress)
             export(trainer, folder / "export")
             saved = now
-
-
-def _batches(stage: Stage, skip: int) -> Iterator[Batch]:
-    """The batches of a stage; the first `skip` of them are made and dropped."""
-    rng = random.Random(stage.seed)
-    tokenizer = load_tokenizer()
-    style = Style(stage.is_short, name_pieces(tokenizer) if stage.has_pieces else ())
-    dialogs = training_dialogs(stage.seed, stage.weights, style=style)
-    stream = batches(
-        tokenizer,
-        dialogs,
-        batch_tokens=BATCH_TOKENS,
-        max_length=stage.max_length,
-        seed=stage.seed,
-        with_repeats=stage.with_repeats,
-    )
-    vocab_size = tokenizer.get_vocab_size(with_added_tokens=False)
-    for number in itertools.count():
-        if rng.random() < stage.copying:
-            length = rng.choice([n for n in (128, 256, 512) if n <= stage.max_length])
-            batch = copying_batch(rng, vocab_size, batch_tokens=BATCH_TOKENS, length=length)
-        else:
-            batch = next(stream)
-        if number >= skip:
-            yield batch
 
 
 def export(trainer: Trainer, folder: Path) -> None:

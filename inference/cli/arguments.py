@@ -3,15 +3,23 @@
 import argparse
 import os
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from inference.catalog import BUILTIN, discover
 from inference.cli.shapes import SHAPES
-from inference.config import DTYPES, EngineConfig, default_num_threads, parse_draft_models
+from inference.config import (
+    DTYPES,
+    KV_LAYOUTS,
+    EngineConfig,
+    default_num_threads,
+    parse_draft_models,
+)
 from inference.errors import RequestError
 from inference.upstreams.spec import is_upstream
 
+LEAST_GIB = 0.5
 LEAST_TOKENS = 16
 """To decode: fewer are written before all of many prompts are read."""
 _DATA_DIR = Path(__file__).resolve().parents[2] / "var"
@@ -27,6 +35,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     _add_chat(commands.add_parser("chat", help="talk to a model; a question may come by a pipe"))
     _add_bench(commands.add_parser("bench", help="measure how fast a model is on this machine"))
     _add_models(commands.add_parser("models", help="list the models of this machine"))
+    _add_import(commands.add_parser("import", help="make a model out of a GGUF file"))
     return parser.parse_args(words)
 
 
@@ -61,11 +70,25 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_command("models"))
 
 
+def _add_import(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE.gguf")
+    parser.add_argument(
+        "name", nargs="?", default="", metavar="ORG/MODEL", help="gguf/FILE if none"
+    )
+    _add_models_dir(parser)
+    parser.set_defaults(run=_command("import_gguf"))
+
+
+def _add_models_dir(parser: argparse.ArgumentParser) -> None:
+    models_dir = Path(os.environ.get("DATA_DIR") or _DATA_DIR) / "models"
+    parser.add_argument("--models-dir", type=Path, default=models_dir, help="of pulled models")
+    parser.add_argument("--verbose", action="store_true", help="show the engine's warnings")
+
+
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     """How the engine runs: the variables of the web application are the defaults here as well."""
     environment = os.environ.get
-    models_dir = Path(environment("DATA_DIR") or _DATA_DIR) / "models"
-    parser.add_argument("--models-dir", type=Path, default=models_dir, help="of pulled models")
+    _add_models_dir(parser)
     parser.add_argument(
         "--threads",
         type=_positive,
@@ -75,7 +98,26 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dtype", type=_dtype, default=environment("VITRINE_DTYPE") or "auto", help=str(DTYPES)
     )
-    parser.add_argument("--verbose", action="store_true", help="show the engine's warnings")
+    parser.add_argument(
+        "--kv-layout",
+        type=_kv_layout,
+        default=environment("VITRINE_KV_LAYOUT") or "auto",
+        help=str(KV_LAYOUTS),
+    )
+    parser.add_argument(
+        "--memory-gib",
+        type=_gib,
+        default=environment("VITRINE_MEMORY_GIB") or None,
+        metavar="GIB",
+        help="for all models; what is free by default",
+    )
+    parser.add_argument(
+        "--sleep-after-s",
+        type=_seconds,
+        default=environment("VITRINE_SLEEP_AFTER_S") or "0",
+        metavar="S",
+        help="an unused model gives its memory back after so long; 0: never by itself",
+    )
 
 
 def _positive(text: str) -> int:
@@ -91,9 +133,33 @@ def _enough(text: str) -> int:
 
 
 def _dtype(text: str) -> str:
-    if text not in DTYPES:
-        raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(DTYPES)}")
+    return _one_of(DTYPES, text)
+
+
+def _kv_layout(text: str) -> str:
+    return _one_of(KV_LAYOUTS, text)
+
+
+def _one_of(choices: tuple[str, ...], text: str) -> str:
+    if text not in choices:
+        raise argparse.ArgumentTypeError(f"'{text}' is none of {', '.join(choices)}")
     return text
+
+
+def _gib(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not (isfinite(number) and number >= LEAST_GIB):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number of at least {LEAST_GIB}")
+    return number
+
+
+def _seconds(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number of seconds")
+    return int(text)
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
@@ -129,6 +195,9 @@ def engine_config(
         default_model=model,
         num_threads=arguments.threads,
         dtype=arguments.dtype,
+        kv_layout=arguments.kv_layout,
+        memory_bytes=None if arguments.memory_gib is None else int(arguments.memory_gib * 2**30),
+        sleep_after_s=arguments.sleep_after_s or None,
         draft_models=draft_models,
         **settings,
     )
@@ -137,11 +206,14 @@ def engine_config(
 def _known(
     model: str, models_dir: Path, extra_models: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """The name of a model, and the extra models with it if it is a directory. Raises RequestError."""
+    """The name of a model, and the extra models with it if it is a directory. Raises RequestError.
+
+    A GGUF file is let through: loading it tells what is to be done with it.
+    """
     if model in discover(EngineConfig(models_dir, extra_models)):
         return model, extra_models
     path = Path(model).expanduser()
-    if not path.is_dir():
+    if not path.is_dir() and path.suffix != ".gguf":
         raise RequestError(
             f"There is no model '{model}': it is no directory, and none of those that"
             " `python -m inference models` lists."

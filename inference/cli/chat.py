@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = engine_config(arguments, arguments.model, arguments.draft)
     screen = Screen()
     is_dialog = sys.stdin.isatty() and screen.is_terminal
-    question = "" if is_dialog else sys.stdin.read().strip()
+    question = "" if is_dialog else _read_question()
     if not is_dialog and not question:
         raise RequestError("There is no question: standard input is empty.")
     with EngineThread(config) as engine:
@@ -57,6 +57,13 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             chat.answer_once(question)
     return 0
+
+
+def _read_question() -> str:
+    try:
+        return sys.stdin.buffer.read().decode().strip()
+    except UnicodeDecodeError as error:
+        raise RequestError(f"Standard input is no text in UTF-8: {error.reason}.") from None
 
 
 class Chat:

@@ -15,6 +15,7 @@ typedef struct {
     int64_t start;   /* tokens that are there already */
     int64_t num_new; /* tokens of this step */
     int64_t packed;  /* where these begin among all tokens of the step */
+    int64_t is_draft; /* whether each is to be rounded as if it came by itself */
 } Span;
 
 typedef struct { /* strides are in values */
@@ -417,7 +418,8 @@ static void attend_head(const Attention *a, const Span *span, int64_t kv_head) {
               a->value_dim, span->num_new, a->type);
     int64_t group = a->num_heads / a->num_kv_heads;
 #ifdef __AVX512BF16__
-    if (span->num_new > 8 && most_tokens(a->type, a->dim, a->value_dim) > 8) {
+    int is_chunk = span->num_new > 1 && !span->is_draft && span->num_new * group >= LANES / 2;
+    if (is_chunk && most_tokens(a->type, a->dim, a->value_dim) > 8) {
         attend_chunk(a, span, kv_head);
         return;
     }

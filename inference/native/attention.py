@@ -12,9 +12,9 @@ from inference.native.kernels import TYPES, Attention, kernels
 _LANES = 16
 _MOST_DIM = 512
 
-SlabSpan = tuple[Tensor, Tensor, int, int, int]
-"""Keys and values (kv_heads, room, dim) of a sequence, its tokens so far, its new ones, and where these
-begin among the packed ones."""
+SlabSpan = tuple[Tensor, Tensor, int, int, int, bool]
+"""Keys and values (kv_heads, room, dim) of a sequence, its tokens so far, its new ones, where these
+begin among the packed ones, and whether they are a draft: each is then rounded as if it came alone."""
 
 
 def most_tokens(query: Tensor, key: Tensor, value: Tensor) -> int:
@@ -59,6 +59,6 @@ def attend(
         TYPES[query.dtype],
     )
     table = array("q")
-    for keys, values, start, num_new, packed in spans:
-        table.extend((keys.data_ptr(), values.data_ptr(), keys.shape[1], start, num_new, packed))
+    for keys, values, *numbers in spans:
+        table.extend((keys.data_ptr(), values.data_ptr(), keys.shape[1], *numbers))
     library.attend(byref(settings), table.buffer_info()[0], len(spans), torch.get_num_threads())

@@ -17,7 +17,7 @@
 #error "these kernels are written for AVX512-VNNI"
 #endif
 
-enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 6, HALF = 8 };
+enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 8, MOST_AHEAD = 384 << 10, HALF = 8 };
 
 typedef struct {
     const int8_t *tiles;   /* outputs / 16, inputs / 64, 16 groups of inputs, 16 outputs, 4 inputs; in 4
@@ -169,23 +169,54 @@ static void one_packed_row(const Product *p, int64_t row, int64_t block) {
     finish(p, row, block * 16, total(sums));
 }
 
+/* `ahead` is what comes next: lines of it are asked for while these are multiplied. */
 static inline __attribute__((always_inline)) void some_rows(
-    const Product *p, int64_t row, int64_t block, const int8_t *tiles, const int num_rows) {
+    const Product *p, int64_t row, int64_t block, const int8_t *tiles, const int8_t *ahead,
+    int64_t lines_ahead, const int num_rows) {
     int64_t width = p->weight->padded_inputs;
     const int32_t *fours = (const int32_t *)(p->rows + row * width);
     __m512i sums[MOST_ROWS][2] = {{{0}}};
-    for (int64_t four = 0; four < width / 4; four++) {
-        __m512i left = _mm512_load_si512(tiles + four * LINE);
-        __m512i right = _mm512_load_si512(tiles + 16 * width + four * LINE);
-#pragma GCC unroll 6
-        for (int r = 0; r < num_rows; r++) {
-            __m512i inputs = _mm512_set1_epi32(fours[r * (width / 4) + four]);
-            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], inputs, left);
-            sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], inputs, right);
+    for (int64_t begin = 0; begin < width / 4; begin += 4) {
+        for (int64_t i = 0; i < lines_ahead; i++, ahead += LINE) _mm_prefetch(ahead, _MM_HINT_T1);
+#pragma GCC unroll 4
+        for (int64_t four = begin; four < begin + 4; four++) {
+            __m512i left = _mm512_load_si512(tiles + four * LINE);
+            __m512i right = _mm512_load_si512(tiles + 16 * width + four * LINE);
+#pragma GCC unroll 8
+            for (int r = 0; r < num_rows; r++) {
+                __m512i inputs = _mm512_set1_epi32(fours[r * (width / 4) + four]);
+                sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], inputs, left);
+                sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], inputs, right);
+            }
         }
     }
     for (int r = 0; r < num_rows; r++)
         for (int c = 0; c < 2; c++) finish(p, row + r, (block + c) * 16, sums[r][c]);
+}
+
+/* Rows in passes of nearly one size, each of which brings its share of the next two blocks to the cache:
+   else memory and multiplication would wait for one another. */
+static void passes_by_vnni(const Product *p, int64_t block, const int8_t *tiles) {
+    int64_t width = p->weight->padded_inputs, passes = (p->num_rows + MOST_ROWS - 1) / MOST_ROWS;
+    int64_t lines = p->weight->factors ? 4 : 8; /* of two blocks, for 16 inputs */
+    const int8_t *ahead = p->weight->tiles + (block + 2) * lines * 2 * width;
+    if (32 * width > MOST_AHEAD) lines = 0;
+    for (int64_t row = 0; passes; passes--) {
+        int64_t num_rows = (p->num_rows - row + passes - 1) / passes;
+        int64_t lines_ahead = (lines + passes - 1) / passes;
+        switch (num_rows) {
+            case 2: some_rows(p, row, block, tiles, ahead, lines_ahead, 2); break;
+            case 3: some_rows(p, row, block, tiles, ahead, lines_ahead, 3); break;
+            case 4: some_rows(p, row, block, tiles, ahead, lines_ahead, 4); break;
+            case 5: some_rows(p, row, block, tiles, ahead, lines_ahead, 5); break;
+            case 6: some_rows(p, row, block, tiles, ahead, lines_ahead, 6); break;
+            case 7: some_rows(p, row, block, tiles, ahead, lines_ahead, 7); break;
+            default: some_rows(p, row, block, tiles, ahead, lines_ahead, MOST_ROWS);
+        }
+        row += num_rows;
+        lines -= lines_ahead;
+        ahead += width / 16 * lines_ahead * LINE;
+    }
 }
 
 static void rows_by_vnni(const Product *p, int64_t block, int num_cols, int8_t *panel) {
@@ -194,22 +225,13 @@ static void rows_by_vnni(const Product *p, int64_t block, int num_cols, int8_t *
         return;
     }
     const int8_t *tiles = tiles_of(p->weight, block, num_cols, panel);
-    for (int64_t row = 0; row < p->num_rows; row += MOST_ROWS) {
-        int64_t left = p->num_rows - row;
-        if (num_cols == 1 || left == 1) {
-            for (int64_t r = 0; r < left && r < MOST_ROWS; r++)
-                for (int c = 0; c < num_cols; c++)
-                    one_row(p, row + r, block + c, tiles + c * 16 * p->weight->padded_inputs);
-            continue;
-        }
-        switch (left) {
-            case 2: some_rows(p, row, block, tiles, 2); break;
-            case 3: some_rows(p, row, block, tiles, 3); break;
-            case 4: some_rows(p, row, block, tiles, 4); break;
-            case 5: some_rows(p, row, block, tiles, 5); break;
-            default: some_rows(p, row, block, tiles, MOST_ROWS);
-        }
+    if (num_cols == 2 && p->num_rows > 1) {
+        passes_by_vnni(p, block, tiles);
+        return;
     }
+    for (int64_t row = 0; row < p->num_rows; row++)
+        for (int c = 0; c < num_cols; c++)
+            one_row(p, row, block + c, tiles + c * 16 * p->weight->padded_inputs);
 }
 
 /* --- AMX -------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,15 +17,16 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def engine_config(path: Path, **settings: object) -> EngineConfig:
-    return EngineConfig(
-        models_dir=path.parent / "pulled",
-        extra_models=(f"tiny={path}",),
-        default_model="tiny",
-        num_threads=1,
-        kv_bytes=64 * 2**20,
-        dtype="float32",  # parity to the last token: bfloat16 rounds prefill and decode differently
-        **settings,  # type: ignore[arg-type]
-    )
+    given: dict[str, Any] = {
+        "models_dir": path.parent / "pulled",
+        "extra_models": (f"tiny={path}",),
+        "default_model": "tiny",
+        "num_threads": 1,
+        "kv_bytes": 64 * 2**20,
+        "dtype": "float32",  # parity to the last token: bfloat16 rounds prefill and decode differently
+        "gather_s": 0.0,  # what is done at a certain token is done at once
+    }
+    return EngineConfig(**given | settings)
 
 
 @pytest.fixture

@@ -93,6 +93,23 @@ async def _beside_a_good_one(
         ((3,), {"grammar": "x" * 10**7}, "invalid_parameter", "grammar"),
         ((3,), {"grammar": "start: no such rule"}, "invalid_parameter", "grammar"),
         ((3,), {"grammar": NEVER_TRUE}, "invalid_parameter", "grammar"),
+        # What the type checker would have said, from who does not ask it.
+        (None, {}, "invalid_parameter", "prompt_ids"),
+        ([3, 4], {}, "invalid_parameter", "prompt_ids"),
+        ((3, 4.0), {}, "invalid_parameter", "prompt_ids"),
+        ((True,), {}, "invalid_parameter", "prompt_ids"),
+        ((3,), {"temperature": "1"}, "invalid_parameter", "temperature"),
+        ((3,), {"temperature": None}, "invalid_parameter", "temperature"),
+        ((3,), {"seed": 1.5}, "invalid_parameter", "seed"),
+        ((3,), {"seed": None}, "invalid_parameter", "seed"),
+        ((3,), {"max_tokens": 2.5}, "invalid_parameter", "max_tokens"),
+        ((3,), {"top_k": 1.5}, "invalid_parameter", "top_k"),
+        ((3,), {"logit_bias": None}, "invalid_parameter", "logit_bias"),
+        ((3,), {"logit_bias": ((3,),)}, "invalid_parameter", "logit_bias"),
+        ((3,), {"stop": "end"}, "invalid_parameter", "stop"),
+        ((3,), {"stop": (b"end",)}, "invalid_parameter", "stop"),
+        ((3,), {"grammar": b"start"}, "invalid_parameter", "grammar"),
+        ((3,), {"num_logprobs": 1.5}, "invalid_parameter", "num_logprobs"),
     ],
     ids=lambda value: f"{value!s:.30}",
 )
@@ -109,6 +126,25 @@ async def test_a_bad_request_is_told_what_is_wrong(
     assert (said[-1].code, said[-1].param) == (code, param)
     assert len(said[-1].message) < 300
     assert _ids(said) == []
+
+
+@pytest.mark.parametrize(
+    ("param", "value"),
+    [
+        *(("weight", value) for value in (0.0, -1.0, NAN, float("inf"), "1")),
+        *(("priority", value) for value in ("emperor", None, ["api"])),
+        *(("user", value) for value in (None, 3)),
+        ("cache_salt", None),
+        ("output_ids", [3]),
+        ("num_prompt_rated", None),
+    ],
+)
+async def test_a_bad_caller_is_told_what_is_wrong(
+    engine: Engine, param: str, value: object
+) -> None:
+    said = await _run(engine, replace(GOOD, **{param: value}))
+    assert isinstance(said[-1], Failed)
+    assert (said[-1].code, said[-1].param) == ("invalid_parameter", param)
 
 
 async def test_ten_megabytes_of_biases_are_too_many(engine: Engine, expected: list[Update]) -> None:

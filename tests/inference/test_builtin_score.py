@@ -5,6 +5,9 @@ missed by what so few items can miss by chance (three standard deviations, since
 """
 
 import json
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -18,9 +21,10 @@ from inference.builtin.mixture import SKILLS
 from inference.builtin.network import Network, Shape, initialise, to_hub
 from inference.builtin.packing import Batch, Row
 from inference.builtin.score import BY_HAND, Decoder, is_right, score_skill
+from inference.builtin.stage import Stage, batches_of
 from inference.builtin.template import prompt_text
 from inference.builtin.tokenizer import load
-from inference.builtin.train import Stage, Trainer, tensors_of, train
+from inference.builtin.train import Trainer, tensors_of, train
 
 NUM_ITEMS = 24
 CARD = json.loads((MODEL_DIR / "scores.json").read_text())
@@ -130,6 +134,14 @@ def test_a_stopped_training_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert after["stage"] == 2
     assert after["steps"] > before["steps"]
     assert (tmp_path / "export" / "model.safetensors").exists()
+
+
+def test_several_processes_write_the_same_batches_in_turns() -> None:
+    stage = Stage("s", 1, 256, 1000, 0.1, 0.1, 3, is_short=True, pool_size=40)
+    alone = [batches_of(replace(stage, seed=3000 + number)) for number in (0, 1)]
+    wanted = [next(alone[number % 2]) for number in range(9)]
+    with closing(batches_of(stage, 3, num_processes=2)) as stream:
+        assert list(islice(stream, 6)) == wanted[3:]
 
 
 def test_a_training_can_start_from_an_exported_model(tmp_path: Path) -> None:

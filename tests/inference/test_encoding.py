@@ -239,7 +239,7 @@ async def test_ten_thousand_texts_stop_nobody(engine: Engine) -> None:
     await engine.embed("tiny", ["warm"])
     texts = [f"text {i}" for i in range(10_000)]
     job = asyncio.create_task(engine.embed("tiny", texts, caller=Caller("index")))
-    await _until(lambda: bool(engine._host("tiny")._flights))
+    await _until(lambda: bool(engine._host("tiny").flights))
     num_answered = 0
     while not job.done():
         await engine.embed("tiny", ["a query"], caller=Caller("reader"))
@@ -270,19 +270,19 @@ async def test_who_sees_two_workers_die_fails_alone(engine: Engine) -> None:
     host = engine._host("slow")
     num_restarts = host.num_restarts
     poison = asyncio.create_task(engine.embed("slow", MANY[:200], caller=Caller("first")))
-    await _until(lambda: len(host._flights) == 1)
-    (flight,) = host._flights.values()
+    await _until(lambda: len(host.flights) == 1)
+    (flight,) = host.flights.values()
     others = [
         asyncio.create_task(engine.embed("slow", MANY[:100], caller=Caller(str(i))))
         for i in range(3)
     ]
-    await _until(lambda: len(host._flights) == 4)
-    assert all(each.is_on_board for each in host._flights.values())
+    await _until(lambda: len(host.flights) == 4)
+    assert all(each.is_on_board for each in host.flights.values())
     _kill(engine, "slow")
     await _until(lambda: not flight.is_on_board or flight.num_deaths == 1)
     await _until(lambda: host.state == "ready" and flight.is_on_board)
     late = asyncio.create_task(engine.embed("slow", MANY[:50]))
-    await _until(lambda: len(host._flights) == 5)
+    await _until(lambda: len(host.flights) == 5)
     assert not poison.done()
     _kill(engine, "slow")
     with pytest.raises(EncodingFailed, match="died 2 times on this request"):
@@ -330,7 +330,7 @@ async def test_cancelling_frees_the_worker(engine: Engine) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await _until(lambda: not engine._host("slow")._flights)
+    await _until(lambda: not engine._host("slow").flights)
     await engine.embed("slow", ["after"])
     await engine.embed("slow", ["and after"])
     assert engine.stats("slow").num_waiting == 0, "nothing of it is computed any more"
@@ -343,7 +343,7 @@ async def test_cancelling_before_the_model_is_ready_leaves_nothing(engine: Engin
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not engine._host("slow")._flights
+    assert not engine._host("slow").flights
     assert len((await engine.embed("slow", ["fox"])).vectors) == 1
 
 
@@ -375,3 +375,22 @@ async def test_an_overfull_queue_says_when_to_come_back(
         assert len((await large).vectors) == 2 * len(MANY)
     finally:
         await engine.close()
+
+
+async def test_an_encoder_that_is_slow_is_told(engine: Engine) -> None:
+    """A real worker's steps are what the pace is told by; made-up ones are then slower."""
+    (worker,) = engine._host("tiny").workers
+    await engine.embed("tiny", TEXTS)
+    await _until(lambda: worker.stats.num_encoded_tokens > 0)
+    told = worker.stats
+    assert 0 < told.forward_ms <= told.step_ms
+    assert 0 < told.num_longest <= told.num_encoded_tokens
+    calm = replace(told, forward_ms=20.0)
+    for _ in range(50):
+        worker._note_pace(calm)
+    for _ in range(100):
+        worker._note_pace(replace(calm, forward_ms=120.0))
+    assert engine.state("tiny").is_straggling
+    for _ in range(300):
+        worker._note_pace(calm)
+    assert not engine.state("tiny").is_straggling

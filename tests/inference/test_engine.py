@@ -248,6 +248,25 @@ async def test_a_killed_worker_costs_a_pause_and_not_a_token(
     assert _end(updates).usage == _end(undisturbed).usage
 
 
+async def test_fast_steps_are_told_together_and_say_the_same(
+    engine: Engine, tiny_model: Path
+) -> None:
+    request = _request("r", PROMPTS[1], max_tokens=200, ignore_eos=True)
+    expected = await _run(engine, request)
+    gathering = Engine(engine_config(tiny_model, gather_s=0.03))
+    try:
+        updates = await _run(gathering, request)
+    finally:
+        await gathering.close()
+    assert _ids(updates) == _ids(expected)
+    told = [update for update in updates if isinstance(update, Tokens)]
+    assert "".join(u.text for u in told) == "".join(
+        u.text for u in expected if isinstance(u, Tokens)
+    )
+    assert len(told[0].ids) == 1, "the first is not held"
+    assert len(told) < 150
+
+
 async def test_a_worker_that_hangs_is_replaced(tiny_model: Path) -> None:
     engine = Engine(engine_config(tiny_model, watchdog_s=1.0))
     updates: list[Update] = []

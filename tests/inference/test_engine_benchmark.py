@@ -7,7 +7,9 @@ from time import monotonic
 from typing import Any
 
 import pytest
+import torch
 
+from benchmarks.engine.accuracy import loss
 from benchmarks.engine.ceilings import Ceilings
 from benchmarks.engine.cpu_meter import CpuMeter
 from benchmarks.engine.fairness import jain_index
@@ -61,6 +63,15 @@ def test_peers_are_beside_us_with_ratios(
         assert 0 < row["% of floor"] < 100
 
 
+def test_logits_are_set_beside_those_of_float32(result: dict[str, Any]) -> None:
+    rows = result["shapes"]["tiny"]["accuracy"]["rows"]
+    assert [row["system"] for row in rows] == ["vitrine bfloat16", "transformers generate"]
+    for row in rows:
+        assert 0 < row["logits error %"] < 5
+        assert 0 <= row["KL nats"] < 0.01
+        assert row["same first choice %"] > 90
+
+
 def test_a_conversation_is_read_from_the_cache(result: dict[str, Any]) -> None:
     found = result["shapes"]["tiny"]["turns"]
     (row,) = found["rows"]
@@ -111,6 +122,17 @@ def test_an_unknown_scenario_is_named() -> None:
 
 
 # --- what the figures are made of ---------------------------------------------------------------
+
+
+def test_a_loss_is_of_what_softmax_sees() -> None:
+    expected = torch.tensor([[2.0, 0.0, -2.0], [0.0, 3.0, -3.0]])
+    same = loss(expected + torch.tensor([[5.0], [-1.0]]), expected)
+    assert (same.logits_error, same.same_top) == (pytest.approx(0, abs=1e-6), 1)
+    assert same.kl_nats == pytest.approx(0, abs=1e-6)
+    doubled = loss(2 * expected, expected)
+    assert doubled.logits_error == pytest.approx(1)
+    assert doubled.kl_nats > 0.01
+    assert loss(-expected, expected).same_top == 0
 
 
 def test_the_floor_of_a_step_is_bandwidth_for_one_and_arithmetic_for_many() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from inference import InvalidParameter
 from inference.grammar import (
+    GrammarGaveUp,
     Grammars,
     choice_grammar,
     json_object_grammar,
@@ -41,13 +42,15 @@ leaves: st.SearchStrategy[dict[str, Any]] = st.one_of(
 schemas = st.recursive(
     leaves,
     lambda inner: st.one_of(
-        st.dictionaries(names, inner, max_size=4).map(
-            lambda properties: {
+        st.builds(
+            lambda properties, closing: {
                 "type": "object",
                 "properties": properties,
                 "required": list(properties),
-                "additionalProperties": False,
-            }
+                **closing,
+            },
+            st.dictionaries(names, inner, min_size=1, max_size=4),
+            st.sampled_from([{}, {"additionalProperties": False}]),
         ),
         inner.map(lambda items: {"type": "array", "items": items, "maxItems": 3}),
         st.lists(inner, min_size=1, max_size=3).map(lambda options: {"anyOf": options}),
@@ -113,10 +116,48 @@ def test_an_object_is_an_object() -> None:
     assert state.is_complete
 
 
+_A, _B = {"properties": {"a": {"type": "null"}}}, {"properties": {"b": {"type": "null"}}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "additionalProperties": True, **_A},
+        {"type": "object", "additionalProperties": {"type": "null"}, **_A},
+        {"type": "object", "required": ["b"], **_A},
+        {"type": "object", "properties": {}},
+        {"type": "object", "allOf": [_A, _B]},
+        {"$defs": {"a": {"type": "object", **_A}}, "$ref": "#/$defs/a", **_B},
+        {"type": "object", "anyOf": [{"required": ["b"], **_B}, _A], **_A},
+    ],
+)
+def test_what_a_schema_says_of_others_holds(schema: dict[str, Any]) -> None:
+    """`b` is among them."""
+    state = GRAMMARS.start(json_schema_grammar(schema))
+    for token_id in TOKENIZER.encode('{"b": null').ids:
+        assert state.mask()[token_id]
+        state.take(token_id)
+
+
+def test_what_a_schema_does_not_name_is_not_written() -> None:
+    inside = {"type": "array", "items": {"$ref": "#/$defs/a"}}
+    schema = {
+        "type": "object",
+        "$defs": {"a": {"type": "object", **_A}},
+        "properties": {"b": {"anyOf": [{"type": "null"}, inside]}},
+    }
+    state = GRAMMARS.start(json_schema_grammar(schema))
+    for token_id in TOKENIZER.encode('{"b": [{"').ids:
+        state.take(token_id)
+    texts = {TOKENIZER.decode([i]) for i, may_come in enumerate(state.mask()) if may_come}
+    assert {text[0] for text in texts if text} == {"a"}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
         {"type": "nope"},
+        {"type": "object", "required": 3, "properties": {"a": 5}},
         {"$ref": "#/nowhere"},
         {"type": "string", "pattern": "(?=x)"},
         {"type": "integer", "minimum": 5, "maximum": 1},
@@ -189,3 +230,19 @@ def test_masks_along_a_draft_are_those_of_the_text_with_it(
         assert mask == GRAMMARS.start(grammar, [*written, *draft[:i]]).mask()
     if len(masks) <= len(draft) and masks[-1][draft[len(masks) - 1]]:  # taken, and it is the end
         assert GRAMMARS.start(grammar, [*written, *draft[: len(masks)]]).is_complete
+
+
+ROUND = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
+ENDLESS: list[dict[str, Any]] = [
+    {"$ref": "#"},
+    {"$defs": ROUND, "$ref": "#/$defs/a"},
+    {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(2000)}},
+]
+
+
+@pytest.mark.parametrize("schema", ENDLESS, ids=["itself", "round", "2000 optional"])
+def test_a_schema_that_cannot_be_followed_says_so_in_words_of_ours(schema: dict[str, Any]) -> None:
+    state = GRAMMARS.start(json_schema_grammar(schema))
+    with pytest.raises(GrammarGaveUp, match="leads back to itself, or allows too much"):
+        for _ in range(3):
+            state.take(next(i for i, is_allowed in enumerate(state.mask()) if is_allowed))

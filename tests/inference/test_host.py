@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from unittest.mock import AsyncMock
@@ -13,8 +14,9 @@ from unittest.mock import AsyncMock
 import pytest
 
 from inference import Engine, Failed, Finished, Loading, Tokens, Update
-from inference.messages import EngineStats
+from inference.messages import EngineStats, StepFrame
 from inference.needs import estimate_needs
+from inference.supervisor import Supervisor
 from inference.worker_process import log_words_of
 from tests.engine_workers import engine_workers
 from tests.inference.conftest import engine_config
@@ -126,7 +128,7 @@ async def test_an_answer_that_is_read_slowly_is_not_blamed(watched: Engine) -> N
 
 def _waiting(engine: Engine) -> list[Update]:
     """What lies ready for the engine's only reader."""
-    (flight,) = engine._host("tiny")._flights.values()
+    (flight,) = engine._host("tiny").flights.values()
     return list(flight._updates._queue)  # type: ignore[attr-defined]
 
 
@@ -254,13 +256,14 @@ async def test_a_straggler_is_told_once(engine: Engine, caplog: pytest.LogCaptur
     """A real worker's steps are what the pace is told by; made-up ones are then slower."""
     host = engine._host("tiny")
     heard: list[EngineStats] = []
-    note_pace = host._note_pace
+    (worker,) = host.workers
+    note_pace = worker._note_pace
 
     def hear(stats: EngineStats) -> None:
         heard.append(stats)
         note_pace(stats)
 
-    host._note_pace = hear  # type: ignore[method-assign]
+    worker._note_pace = hear  # type: ignore[method-assign]
     await _run(engine, _request("calm", PROMPTS[3], **ENDLESS))
     read = [stats for stats in heard if stats.num_read_tokens]
     assert sum(stats.num_read_tokens for stats in read) == len(PROMPTS[3])
@@ -282,3 +285,25 @@ async def test_a_straggler_is_told_once(engine: Engine, caplog: pytest.LogCaptur
         "the worker of tiny is a straggler: its steps take 5.0 times as long as they did when all"
         " was calm"
     ]
+
+
+async def test_a_fault_of_the_supervisor_is_a_death_and_no_end(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody would notice one that is no more: its model would look ready, and answer nothing."""
+    request = _request("a", PROMPTS[1], max_tokens=20)
+    expected = _ids(await _run(engine, request))
+    hear = Supervisor._hear
+    frames = count()
+
+    def hear_badly(self: Supervisor, frame: StepFrame) -> None:
+        if next(frames) == 5:
+            raise RuntimeError("a fault")
+        hear(self, frame)
+
+    pid = _pid(engine)
+    monkeypatch.setattr(Supervisor, "_hear", hear_badly)
+    async with asyncio.timeout(60):
+        assert _ids(await _run(engine, request)) == expected
+    assert _pid(engine) != pid
+    assert "a fault" in caplog.text

@@ -1,5 +1,6 @@
 """Pulling from a hub: the real client against a stand-in for the network outside."""
 
+import asyncio
 import hashlib
 import json
 import shutil
@@ -12,11 +13,12 @@ from typing import Any
 import pytest
 from huggingface_hub.errors import HFValidationError
 
-from inference import EngineConfig, ModelRefused, ModelTooLarge, memory
+from inference import Engine, EngineConfig, ModelRefused, ModelTooLarge, memory
 from inference.catalog import discover
 from inference.encoder_layout import read_encoder_layout
 from inference.hub import HubError, Pull, RemoteFile, _talk, plan_pull, pull, remove
 from inference.kinds import kind_at
+from tests.engine_workers import engine_workers
 from tests.inference.tiny_models import make_encoder
 
 NAME = "org/tiny"
@@ -242,14 +244,38 @@ def test_an_embedding_model_comes_with_what_stands_behind_it(hub: Hub, tmp_path:
 def test_a_model_larger_than_memory_is_not_fetched(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)  # a smaller machine
+    plan_pull(NAME, tmp_path)
+    with pytest.raises(ModelTooLarge):
+        plan_pull(NAME, tmp_path, memory_bytes=1000)
+    monkeypatch.setattr(memory, "loadable_bytes", lambda: 1000)  # a smaller machine
     with pytest.raises(ModelTooLarge):
         plan_pull(NAME, tmp_path)
+
+
+async def test_what_models_take_that_can_sleep_is_there_for_one_that_is_pulled(
+    hub: Hub, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = engine_workers()  # of other tests' sites
+    engine.load("tiny")
+    while engine.state("tiny").state != "ready":  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 0)
+    (worker,) = (worker for worker in engine_workers() if worker not in others)
+    own_bytes = memory._own_bytes(Path(f"/proc/{worker.pid}"))
+    assert 2**20 < own_bytes < worker.memory_info().rss
+    assert memory.loadable_bytes() >= own_bytes
+    plan_pull(NAME, tmp_path)
 
 
 def test_only_pickled_weights_are_not_enough(hub: Hub, tmp_path: Path) -> None:
     (hub.folder / "model.safetensors").unlink()
     with pytest.raises(HubError, match="no safetensors"):
+        plan_pull(NAME, tmp_path)
+
+
+def test_gguf_files_are_told_how_to_become_a_model(hub: Hub, tmp_path: Path) -> None:
+    (hub.folder / "model.safetensors").rename(hub.folder / "model-Q8_0.gguf")
+    with pytest.raises(HubError, match="python -m inference import"):
         plan_pull(NAME, tmp_path)
 
 

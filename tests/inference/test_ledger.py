@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from inference import ModelTooLarge
-from inference.ledger import Account, Decision, Ledger
+from inference.ledger import Account, Decision, Ledger, NoSpareMemory
 
 BUDGET = 100
 
@@ -42,14 +42,31 @@ class Models(RuleBasedStateMachine):
                 assert account.name not in in_use
                 self.ledger.leave(account.name)
 
-    def ask_for(self, needed_bytes: int) -> None:
+    def ask_for(self, needed_bytes: int, model: str = "") -> None:
         self.num_asked += 1
-        self.ledger.ask(f"m{self.num_asked}", needed_bytes)
+        self.ledger.ask(f"m{self.num_asked}", needed_bytes, model)
         self.decide()
 
     @rule(needed_bytes=st.integers(1, BUDGET))
     def ask(self, needed_bytes: int) -> None:
         self.ask_for(needed_bytes)
+
+    @precondition(lambda self: self.staying())
+    @rule(data=st.data(), needed_bytes=st.integers(1, BUDGET))
+    def ask_for_a_further_worker(self, data: st.DataObject, needed_bytes: int) -> None:
+        """It is granted at once and costs nobody anything, or not at all."""
+        model = data.draw(st.sampled_from(self.staying())).model
+        is_anyone_waiting, retiring = bool(self.waiting()), self.decision.retiring
+        is_free = self.ledger.held_bytes + needed_bytes <= BUDGET
+        try:
+            self.ask_for(needed_bytes, model)
+        except NoSpareMemory:
+            assert is_anyone_waiting or not is_free
+        else:
+            assert is_free
+            assert not is_anyone_waiting
+            assert f"m{self.num_asked}" in self.decision.granted
+            assert self.decision.retiring <= retiring
 
     @rule(needed_bytes=st.integers(BUDGET + 1, 10 * BUDGET))
     def ask_for_too_much(self, needed_bytes: int) -> None:
@@ -145,6 +162,46 @@ def test_the_least_recently_used_of_the_idle_goes_first() -> None:
     assert ledger.decide() == Decision((), frozenset("abc")), "c is in use and comes last"
 
 
+def test_a_further_worker_takes_what_is_free_and_nobody_makes_room_for_it() -> None:
+    ledger = Ledger(lambda: 30)
+    ledger.ask("a", 10, "a")
+    ledger.ask("b", 10, "b")
+    ledger.decide()
+    ledger.ask("a (2)", 10, "a")
+    assert ledger.decide().granted == ("a (2)",)
+    ledger.rest("b")
+    with pytest.raises(NoSpareMemory):
+        ledger.ask("a (3)", 10, "a")
+    assert ledger.decide() == Decision((), frozenset())
+
+
+def test_a_further_worker_goes_before_the_only_one_of_another_model() -> None:
+    ledger = Ledger(lambda: 30)
+    for name, model in (("b", "b"), ("a", "a"), ("a (2)", "a")):
+        ledger.ask(name, 10, model)
+        ledger.decide()
+    for name in ("b", "a (2)", "a"):
+        ledger.use(name)
+        ledger.rest(name)
+    ledger.ask("c", 10)
+    assert ledger.decide().retiring == {"a (2)"}, (
+        "b has been idle for longer, but is all there is of it"
+    )
+    ledger.ask("d", 10)
+    assert ledger.decide().retiring == {"a (2)", "b"}
+
+
+def test_the_next_worker_of_a_model_waits_like_any_where_the_last_one_leaves() -> None:
+    ledger = Ledger(lambda: 10)
+    ledger.ask("a", 10, "a")
+    ledger.decide()
+    ledger.leave("a")
+    ledger.ask("a (2)", 10, "a")
+    assert ledger.decide() == Decision((), frozenset("a"))
+    ledger.close("a")
+    assert ledger.decide().granted == ("a (2)",)
+
+
 def test_a_small_one_goes_ahead_only_where_it_costs_the_first_nothing() -> None:
     ledger = Ledger(lambda: 10)
     ledger.ask("busy", 6)
@@ -153,6 +210,20 @@ def test_a_small_one_goes_ahead_only_where_it_costs_the_first_nothing() -> None:
     ledger.ask("less small", 3)
     assert ledger.decide().granted == ("busy", "small")
     ledger.close("busy")
+    assert ledger.decide().granted == ("large",)
+
+
+def test_what_others_make_room_for_is_not_there_yet() -> None:
+    """Those that small ones wait for may be busy for long: the first must not wait for them, too."""
+    ledger = Ledger(lambda: 100)
+    for number, needed_bytes in enumerate((1, 1, 1, 1, 2, 1)):
+        ledger.ask(f"busy {number}", needed_bytes)
+    ledger.ask("large", 94)
+    assert ledger.decide().retiring == {"busy 0"}
+    ledger.ask("small", 4)
+    ledger.ask("smaller", 1)
+    assert "smaller" not in ledger.decide().granted
+    ledger.close("busy 0")
     assert ledger.decide().granted == ("large",)
 
 

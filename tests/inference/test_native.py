@@ -230,7 +230,7 @@ def test_attention_is_that_of_torch_for_all_spans_at_once(
     for number, (start, new) in enumerate(spans):
         keys = random(kv_heads, start + new + number, dims[0], seed=3, dtype=dtype)
         values = random(kv_heads, start + new + number, dims[1], seed=4, dtype=dtype)
-        table.append((keys, values, start, new, begin))
+        table.append((keys, values, start, new, begin, number == 1))
         packed = slice(begin, begin + new)
         before = keys[:, :start].clone()
         all_keys = torch.cat([before, key[:, packed]], dim=1)
@@ -243,7 +243,7 @@ def test_attention_is_that_of_torch_for_all_spans_at_once(
     attention.attend(query, key, value, table, out, scaling=None, sliding_window=window)
     library.begin(1)
     assert error(out, torch.cat(expected)) < close(dtype)
-    for keys, values, start, new, packed_at in table:
+    for keys, values, start, new, packed_at, _ in table:
         packed = slice(packed_at, packed_at + new)
         assert torch.equal(keys[:, start : start + new], key[:, packed])
         assert torch.equal(values[:, start : start + new], value[:, packed])
@@ -255,7 +255,14 @@ def test_a_sequence_attends_the_same_beside_any_neighbours(num_threads: int) -> 
 
     def run(count: int) -> Tensor:
         table = [
-            (random(2, 200 + n, 64, seed=n), random(2, 200 + n, 64, seed=n + 9), 150 + n, 1, n)
+            (
+                random(2, 200 + n, 64, seed=n),
+                random(2, 200 + n, 64, seed=n + 9),
+                150 + n,
+                1,
+                n,
+                False,
+            )
             for n in range(count)
         ]
         out = torch.empty(count, 8, 64)
@@ -266,6 +273,29 @@ def test_a_sequence_attends_the_same_beside_any_neighbours(num_threads: int) -> 
     together = run(5)
     for count in range(1, 5):
         assert torch.equal(run(count), together[:count])
+
+
+@needs_kernels
+@given(num_new=st.integers(2, 9), start=st.integers(0, 300), dtype=DTYPES)
+@settings(deadline=None, max_examples=20)
+def test_a_draft_is_attended_to_as_if_each_token_came_by_itself(
+    num_new: int, start: int, dtype: torch.dtype
+) -> None:
+    query, key, value = (
+        random(num_new, heads, 64, seed=heads, dtype=dtype).transpose(0, 1) for heads in (8, 2, 2)
+    )
+    keys, values = (random(2, start + num_new, 64, seed=n, dtype=dtype) for n in (3, 4))
+
+    def run(packed: slice, is_draft: bool) -> Tensor:
+        new = tuple(t[:, packed] for t in (query, key, value))
+        count = packed.stop - packed.start
+        out = new[0].new_empty(count, 8, 64)
+        table = [(keys, values, start + packed.start, count, 0, is_draft)]
+        attention.attend(*new, table, out, scaling=None, sliding_window=None)
+        return out
+
+    alone = torch.cat([run(slice(n, n + 1), False) for n in range(num_new)])
+    assert torch.equal(run(slice(0, num_new), True), alone)
 
 
 def test_attention_says_what_it_cannot() -> None:

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import pytest
 from hypothesis import given
@@ -82,3 +82,39 @@ def test_no_mixture_of_work_makes_a_steady_machine_slow(seed: int, noise: float)
             kv_tokens += num_tokens
             if chance.random() < 0.1:
                 pace.hear(_step(num_tokens, kv_tokens, num_read=chance.randint(1, 10_000)))
+
+
+def _encoding(num_tokens: int, num_longest: int, slowness: float = 1.0) -> EngineStats:
+    """Of an encoder: a start, the tokens, and what each has to attend to."""
+    calm_ms = 3.0 + 0.1 * num_tokens + 0.0002 * num_tokens * num_longest
+    return EngineStats(
+        forward_ms=calm_ms * slowness, num_encoded_tokens=num_tokens, num_longest=num_longest
+    )
+
+
+def _encodings(seed: int, slowness: float = 1.0) -> Iterator[EngineStats]:
+    """Queries and documents of all lengths."""
+    draw = random.Random(seed)
+    while True:
+        num_longest = round(2 ** draw.uniform(2, 9))
+        yield _encoding(num_longest * draw.randint(1, 16), num_longest, slowness)
+
+
+@given(st.integers(0, 1000))
+def test_an_encoder_of_mixed_inputs_is_not_slow(seed: int) -> None:
+    pace = Pace()
+    for step in islice(_encodings(seed), 1500):
+        pace.hear(step)
+        assert not pace.is_slow
+
+
+def test_an_encoder_that_stays_slow_is_a_straggler() -> None:
+    pace = Pace()
+    for step in islice(_encodings(1), 3000):
+        pace.hear(step)
+    for step in islice(_encodings(2, slowness=9), 200):
+        pace.hear(step)
+    assert pace.is_slow
+    for step in islice(_encodings(3), 2000):
+        pace.hear(step)
+    assert not pace.is_slow

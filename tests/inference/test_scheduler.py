@@ -11,7 +11,7 @@ from inference import GenerateRequest, Priority, SamplingParams
 from inference.fair_share import FairShare
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
-from inference.waiting import Estimates
+from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
 
 BUDGET = 32
 CAPACITY = 300
@@ -125,7 +125,23 @@ def test_classes_go_first_and_keep_their_order_within() -> None:
     for name, priority in [("b1", "background"), ("a1", "api"), ("i1", "interactive")]:
         scheduler.add(_sequence(name, 3, priority))  # type: ignore[arg-type]
     scheduler.add(_sequence("i2", 3))
-    assert [s.id for s in scheduler.waiting.in_order([])] == ["i1", "i2", "a1", "b1"]
+    scheduler.waiting.sort([])
+    assert [s.id for s in scheduler.waiting.sequences] == ["i1", "i2", "a1", "b1"]
+
+
+def test_the_queue_is_sorted_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where somebody gives way, a lone user is read first, and positions are reported."""
+    scheduler = _scheduler(max_num_sequences=2)
+    sort, sorts = WaitingQueue.sort, []
+    monkeypatch.setattr(WaitingQueue, "sort", lambda *args: sorts.append(sort(*args)))
+    for number in range(6):
+        scheduler.add(_sequence(f"many{number}", 3, user="many", max_tokens=5))
+    _run_step(scheduler)
+    scheduler.add(_sequence("lone", 3, user="lone", max_tokens=5))
+    _run_step(scheduler)
+    assert "lone" in scheduler.running, "it was given a place"
+    assert len(list(scheduler.changed_positions())) == 5
+    assert len(sorts) == 2
 
 
 def test_positions_are_reported_once_and_again_when_they_change() -> None:
@@ -145,6 +161,13 @@ def test_a_full_queue_refuses_and_forgets() -> None:
     scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256))
     assert [scheduler.add(_sequence(n, 3)) for n in "abc"] == [True, True, False]
     assert scheduler.find("c") is None
+
+
+def test_a_queue_full_of_chores_takes_people_in() -> None:
+    scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256))
+    assert [scheduler.add(_sequence(n, 3, "background")) for n in "abc"] == [True, True, False]
+    assert [scheduler.add(_sequence(n, 3)) for n in "def"] == [True, True, False]
+    assert not scheduler.add(_sequence("g", 3, "background"))
 
 
 def test_the_newest_is_preempted_and_computed_again() -> None:
@@ -203,6 +226,32 @@ def test_a_higher_class_gets_a_place_at_once() -> None:
     scheduler.add(_sequence("i", 10, user="indexer", max_tokens=20))
     assert "i" in {sequence.id for sequence, _ in _run_step(scheduler)}
     assert "b1" in scheduler.running, "the newest of them gave way"
+    _run_until_ended(scheduler, 20)
+
+
+def test_a_higher_class_gets_memory_at_once() -> None:
+    """Of chores that fill the cache, as many go as it takes, and no more."""
+    scheduler = _scheduler()
+    chores = [_sequence(f"b{n}", 60, "background", "indexer", max_tokens=30) for n in range(3)]
+    for chore in chores:
+        scheduler.add(chore)
+    while not all(chore.is_decoding for chore in chores):
+        _run_step(scheduler)
+    scheduler.add(_sequence("i", 60, user="alice", max_tokens=20))
+    assert "i" in {sequence.id for sequence, _ in _run_step(scheduler)}
+    assert list(scheduler.running) == ["b0", "b1", "i"]
+    _run_until_ended(scheduler, 20)
+
+
+def test_chores_stay_where_their_memory_would_not_be_enough() -> None:
+    scheduler = _scheduler()
+    scheduler.add(_sequence("i1", 150, user="alice", max_tokens=20))
+    scheduler.add(_sequence("b", 60, "background", "indexer", max_tokens=20))
+    while sum(s.is_decoding for s in scheduler.running.values()) < 2:
+        _run_step(scheduler)
+    scheduler.add(_sequence("i2", 150, user="bob", max_tokens=20))
+    _run_step(scheduler)
+    assert list(scheduler.running) == ["i1", "b"]
     _run_until_ended(scheduler, 20)
 
 
@@ -298,8 +347,10 @@ def test_a_chunk_beside_writers_does_not_double_their_step(calm_s: float, token_
         estimates.learn_step(1 + num_read, calm_s + num_read * token_s, num_read)
     chunk = estimates.chunk_tokens()
     assert chunk is not None
-    assert chunk == 16 or chunk * token_s <= calm_s
-    assert chunk == 16 or chunk * token_s >= 0.5 * calm_s - token_s, "no time is wasted either"
+    assert chunk == LEAST_CHUNK_TOKENS or chunk * token_s <= calm_s
+    assert chunk == LEAST_CHUNK_TOKENS or chunk * token_s >= 0.5 * calm_s - token_s, (
+        "no time is wasted either"
+    )
 
 
 def test_steps_that_nobody_notices_may_be_longer() -> None:
@@ -320,11 +371,11 @@ def test_who_reads_alone_has_the_whole_budget() -> None:
     scheduler = _scheduler()
     scheduler.estimates.learn_step(1, 0.1)
     scheduler.estimates.learn_step(100, 1.0, num_read=100)
-    assert scheduler.estimates.chunk_tokens() == 16
+    assert scheduler.estimates.chunk_tokens() == 6
     scheduler.add(_sequence("first", 20, max_tokens=50))
     assert [n for _, n in _run_step(scheduler)] == [20]
     scheduler.add(_sequence("second", 30, max_tokens=50))
-    assert [n for _, n in _run_step(scheduler)] == [1, 16]
+    assert [n for _, n in _run_step(scheduler)] == [1, 6]
 
 
 @pytest.mark.parametrize("newcomer", ["background", "interactive"])
@@ -335,7 +386,7 @@ def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
         books, max_num_sequences=4, step_budget_tokens=256, max_waiting_tokens=100_000
     )
     scheduler.estimates.learn_step(1, 0.1)
-    scheduler.estimates.learn_step(100, 0.5, num_read=100)  # 16 tokens in 80 ms
+    scheduler.estimates.learn_step(100, 0.5, num_read=100)  # 12 tokens in 60 ms
     scheduler.add(_sequence("writer", 4))
     _run_step(scheduler)
     scheduler.add(_sequence("long", 5000))

@@ -1,5 +1,7 @@
 """Chats become ids as the template says, and nobody forges a turn from inside of a message."""
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,8 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from inference import ChatTokenizer, InvalidParameter, ModelRefused
+from inference.builtin import MODEL_DIR
 from tests.inference.tiny_models import SPECIAL_TOKENS
 
 
@@ -44,6 +49,33 @@ def test_special_tokens_in_a_message_are_plain_text(tokenizer: ChatTokenizer, at
 def test_counting_is_encoding(tokenizer: ChatTokenizer, text: str) -> None:
     assert tokenizer.count(text) == len(tokenizer.encode(text))
     assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_a_prompt_begins_as_the_models_texts_do(tiny_model: Path, tmp_path: Path) -> None:
+    """With its mark of a beginning where its tokenizer writes one, and with no mark of an end."""
+    shutil.copytree(tiny_model, tmp_path / "model")
+    plain = ChatTokenizer.load(tmp_path / "model")
+    assert list(plain.encode_prompt("The fox")) == plain.encode("The fox")
+    first, last = SPECIAL_TOKENS[:2]
+    tokenizer = Tokenizer.from_file(str(tmp_path / "model" / "tokenizer.json"))
+    ids = [(token, tokenizer.token_to_id(token)) for token in (first, last)]
+    tokenizer.post_processor = TemplateProcessing(single=f"{first} $A {last}", special_tokens=ids)
+    tokenizer.save(str(tmp_path / "model" / "tokenizer.json"))
+    settings_file = tmp_path / "model" / "tokenizer_config.json"
+    values = json.loads(settings_file.read_text()) | {"bos_token": first}
+    settings_file.write_text(json.dumps(values))
+    marked = ChatTokenizer.load(tmp_path / "model")
+    assert list(marked.encode_prompt("The fox")) == [ids[0][1], *plain.encode("The fox")]
+    assert len(marked.encode_prompt(first)) > 2, "a mark inside of the text is text"
+
+
+@pytest.mark.parametrize("half", ["\ud800", "a \udfff b"])
+def test_half_a_character_is_no_text(tokenizer: ChatTokenizer, half: str) -> None:
+    for each in (tokenizer, ChatTokenizer.load(MODEL_DIR)):
+        with pytest.raises(InvalidParameter, match="half a character"):
+            each.encode_chat([{"role": "user", "content": half}])
+        unknown = half.replace("\ud800", "\ufffd").replace("\udfff", "\ufffd")
+        assert each.encode(half) == each.encode(unknown)
 
 
 def test_a_model_without_a_chat_template_is_refused(tiny_model: Path, tmp_path: Path) -> None:
@@ -85,5 +117,16 @@ def test_tokenizing_needs_no_torch(tiny_model: Path) -> None:
         "t.encode_chat([{'role': 'user', 'content': 'hi'}]);"
         "AnswerParser('<tool_call>').feed('x'); t.replay((5, 6));"
         "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_first_tokenizers_may_be_read_at_the_same_time(tiny_model: Path) -> None:
+    """In a fresh process, which has not imported transformers yet."""
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor; from pathlib import Path\n"
+        "from inference.tokenizer import ChatTokenizer\n"
+        f"path = Path({str(tiny_model)!r})\n"
+        "with ThreadPoolExecutor(4) as pool: list(pool.map(ChatTokenizer.load, [path] * 4))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -50,16 +50,20 @@ def _worker(engine: Engine) -> psutil.Process:
     return psutil.Process(pid)
 
 
-async def _ids(engine: Engine, kill_at: int | None = None) -> list[int]:
-    """What the engine answers; `kill_at` so many tokens its zygote is killed."""
-    params = SamplingParams(max_tokens=60, temperature=0.0, ignore_eos=True)
+async def _ids(engine: Engine, *kills: int) -> list[int]:
+    """What the engine answers; at so many tokens its zygote is killed.
+
+    The answer is long: where this process is kept waiting, a short one is over before the kill.
+    """
+    kill_at = list(kills)
+    params = SamplingParams(max_tokens=400, temperature=0.0, ignore_eos=True)
     ids: list[int] = []
     async for update in engine.generate(GenerateRequest("r", "tiny", PROMPT, params)):
         if isinstance(update, Tokens):
             ids += update.ids
-            if kill_at is not None and len(ids) >= kill_at:
+            if kill_at and len(ids) >= kill_at[0]:
                 _worker(engine).parent().kill()
-                kill_at = None
+                del kill_at[0]
     return ids
 
 
@@ -79,8 +83,14 @@ async def test_workers_are_forks_of_one_process(tiny_model: Path, engine: Engine
 async def test_a_death_of_the_zygote_costs_a_pause_and_not_a_token(engine: Engine) -> None:
     undisturbed = await _ids(engine)
     first = _worker(engine).ppid()
-    assert await _ids(engine, kill_at=20) == undisturbed
+    assert await _ids(engine, 20) == undisturbed
     assert _worker(engine).ppid() != first
+
+
+async def test_no_request_is_blamed_for_the_deaths_of_the_zygote(engine: Engine) -> None:
+    undisturbed = await _ids(engine)
+    assert await _ids(engine, 1, 50, 100) == undisturbed
+    assert engine._host("tiny").num_restarts == 3
 
 
 async def test_a_host_that_is_cancelled_while_a_worker_is_forked_leaves_none(
@@ -136,16 +146,17 @@ class _Forks:
 
     def __init__(self) -> None:
         self.zygote = _Zygote()
+        self.more: dict[str, str] = {}  # for the environments of the workers
 
     def fork(self, timeout_s: float = 300.0) -> int:
         """The pid of a worker that has ended. Raises OSError."""
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            pid, process = self.zygote.fork(dict(os.environ), theirs.fileno(), 2, timeout_s)
-        worker = WorkerProcess(pid, process, stderr=-1)
+            environment = {**os.environ, **self.more}
+            worker = self.zygote.fork(environment, theirs.fileno(), 2, timeout_s)
         asyncio.run(worker.wait())
         worker.close()
-        return pid
+        return worker.pid
 
     @property
     def process(self) -> psutil.Process:
@@ -175,6 +186,27 @@ def test_a_fork_that_fails_takes_no_other_worker_with_it(forks: _Forks, num_left
     forks.fork()
     assert forks.process == zygote
     assert zygote.num_fds() == len(taken)
+
+
+def test_an_environment_may_have_any_size(forks: _Forks) -> None:
+    """A message on a socket may not: some 200 kB are too long for one."""
+    forks.fork()
+    zygote = forks.process
+    forks.more = {f"LARGE_{number}": "x" * 100_000 for number in range(10)}
+    forks.fork()
+    assert forks.process == zygote
+
+
+def test_a_zygote_is_seen_to_end_before_its_workers_do(forks: _Forks) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        worker = forks.zygote.fork(dict(os.environ), theirs.fileno(), 2, 300.0)
+        theirs.close()
+        assert not forks.zygote.has_ended(worker.generation)
+        forks.process.kill()
+        assert ours.recv(1) == b"", "the worker has ended"
+        assert forks.zygote.has_ended(worker.generation)
+    worker.close()
 
 
 def test_a_zygote_that_does_not_answer_is_replaced(forks: _Forks) -> None:
