@@ -1,0 +1,1 @@
+"""How well passages are found, and how fast."""

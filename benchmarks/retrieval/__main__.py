@@ -1,0 +1,44 @@
+"""`python -m benchmarks.retrieval quality|scale|indexing`: which passages are found, how long that
+takes, and how fast they are made."""
+
+import argparse
+
+from benchmarks.retrieval.ground import ground
+from benchmarks.table import machine, save, show
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parts = parser.add_subparsers(dest="part", required=True)
+    quality = parts.add_parser("quality", help="recall on XQuAD's questions, beside BM25")
+    quality.add_argument("--languages", nargs="+", default=["en", "de", "zh"])
+    scale = parts.add_parser("scale", help="the time of a search among many passages")
+    scale.add_argument("--chunks", type=int, nargs="+", default=[100_000])
+    scale.add_argument("--searches", type=int, default=100)
+    indexing = parts.add_parser("indexing", help="documents into passages, and a chat meanwhile")
+    indexing.add_argument("--documents", type=int, default=500)
+    options = parser.parse_args()
+    if options.part == "indexing":
+        from benchmarks.retrieval import indexing as on_site
+
+        rows = on_site.measure(options.documents)
+        show("PDFs of two pages, while one person chats", rows)
+        save("retrieval-indexing", {"machine": machine(), "rows": rows})
+        return
+    with ground():
+        if options.part == "quality":
+            from benchmarks.retrieval import quality as part
+
+            rows = part.measure(options.languages)
+            title = "XQuAD: 240 passages and 1,190 questions in each language"
+        else:
+            from benchmarks.retrieval import scale as part
+
+            rows = part.measure(options.chunks, options.searches)
+            title = "Hybrid search, milliseconds, by who may see how much of it"
+    show(title, rows)
+    save(f"retrieval-{options.part}", {"machine": machine(), "rows": rows})
+
+
+if __name__ == "__main__":
+    main()

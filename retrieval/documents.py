@@ -1,0 +1,296 @@
+"""Documents: brought, replaced, renamed, tried again and deleted. Synchronous, in the user's scope.
+
+A file lies in its place before its row is there (document_files.py); whoever brings it removes it again
+when the row is refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from retrieval import document_files, indexing
+from retrieval.collections import as_uuid, collection_for, may_write_in
+from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
+from retrieval.ids import uuid7
+from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
+from retrieval.parsing import Limits
+from retrieval.storable import is_storable, storable
+from retrieval.system_rights import system_rights
+
+MAX_DOCUMENTS = 100_000  # of one collection
+MAX_NAME_CHARS = 255
+MAX_TAGS = 20
+_BRINGING = 0x62726E67  # the class of its locks
+MAX_TAG_CHARS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A file that lies at document_files.path_of(version_id). `name` is what its owner calls it."""
+
+    version_id: UUID
+    name: str
+    size_bytes: int
+    sha256: str = ""
+    source_url: str = ""
+    media_type: str = ""
+
+
+def documents_for(user: Any) -> "QuerySet[Document]":
+    """All that the user may read, those brought last first."""
+    return Document.objects.order_by("-created_at", "-pk")
+
+
+def documents_in(collection: Collection) -> "QuerySet[Document]":
+    """Those brought last first."""
+    return Document.objects.filter(collection=collection).order_by("-created_at", "-pk")
+
+
+def behind(rows: "QuerySet[Document]", last: Document) -> "QuerySet[Document]":
+    """The rest of documents_in, behind the last one of a page."""
+    return rows.filter(
+        Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk)
+    )
+
+
+def unfinished_in(collection: Collection, known: Sequence[str] = ()) -> "QuerySet[Document]":
+    """Documents with a version on its way, and those that are named."""
+    waiting = Version.objects.filter(document=OuterRef("pk"), state__in=UNFINISHED)
+    return documents_in(collection).filter(Q(Exists(waiting)) | Q(pk__in=list(known)))
+
+
+def with_newest(rows: "QuerySet[Document]") -> "QuerySet[Document]":
+    """Each with `newest`, a list of its newest version, without the text of it; one query more."""
+    versions = Version.objects.defer("text", "staged").order_by("document", "-number")
+    newest = Prefetch("versions", queryset=versions.distinct("document"), to_attr="newest")
+    return rows.select_related("created_by").prefetch_related(newest)
+
+
+def document_for(user: Any, document_id: object, *, to_write: bool = False) -> Document:
+    """With its collection. Raises NotFound, and NotAllowed for one that may only be read."""
+    rows = with_newest(Document.objects.select_related("collection"))
+    row = rows.filter(pk=as_uuid(document_id, "document")).first()
+    if row is None:
+        raise NotFound("document")
+    if to_write and not may_write_in(user, row.collection_id):
+        raise NotAllowed(gettext("You may read this document, and not change it."))
+    return row
+
+
+def version_for(document: Document, version_id: object = None) -> Version:
+    """A version with its text: of this id, or the one that is found, or the newest. Raises NotFound."""
+    rows = Version.objects.filter(document=document)
+    if version_id is not None:
+        row = rows.filter(pk=as_uuid(version_id, "version")).first()
+    elif document.live_version is not None:
+        row = rows.filter(pk=document.live_version).first()
+    else:
+        row = rows.order_by("-number").first()
+    if row is None:
+        raise NotFound("version")
+    return row
+
+
+def max_file_bytes() -> int:
+    """What is read of one file at all."""
+    return Limits().max_file_bytes
+
+
+# --- bringing -------------------------------------------------------------------------------------
+
+
+def room_for(user: Any, collection: Collection) -> int:
+    """Bytes that may still be brought: what the owner of the collection has left."""
+    versions = Version.objects.filter(collection__owner_id=collection.owner_id)
+    used: int = versions.aggregate(used=Sum("size_bytes"))["used"] or 0
+    return max(0, settings.MAX_DOCUMENTS_BYTES - used)
+
+
+def bring(
+    user: Any, collection_id: object, brought: Brought, *, is_new: bool = False
+) -> tuple[Document, Version]:
+    """A file becomes a document, or the next version of the one that has its name in the collection.
+
+    `is_new`: always a document of its own. Raises NotFound, NotAllowed, NoRoom, TooMany, BadValue.
+    """
+    name = checked_name(brought.name)
+    with transaction.atomic():
+        # The lock: of two files of one name the second is the next version of the first.
+        collection = collection_for(user, collection_id, to_write=True)
+        _hold_place(collection)
+        _check_room(user, collection, brought.size_bytes)
+        document = None
+        if not is_new:
+            document = Document.objects.filter(collection=collection, name=name).first()
+        if document is None:
+            document = _add(user, collection, name, brought)
+        return document, _add_version(document, brought)
+
+
+def bring_all(
+    user: Any, collection_id: object, brought: Sequence[Brought]
+) -> list[tuple[Document, Version]]:
+    """Each file becomes a document of its own, all of them or none; a few statements, however many.
+
+    Raises as `bring` does.
+    """
+    names = [checked_name(one.name) for one in brought]
+    with transaction.atomic():
+        collection = collection_for(user, collection_id, to_write=True)
+        _hold_place(collection)
+        _check_room(user, collection, sum(one.size_bytes for one in brought), len(brought))
+        # Of one millisecond, so sorted: lists tell them in the order in which they were brought.
+        ids = sorted(uuid7() for _ in brought)
+        rows = [
+            _document(user, collection, name, one, id_)
+            for name, one, id_ in zip(names, brought, ids, strict=True)
+        ]
+        added = Document.objects.bulk_create(rows, batch_size=500)
+        versions = [_version(*pair) for pair in zip(added, brought, strict=True)]
+        return list(zip(added, Version.objects.bulk_create(versions, batch_size=500), strict=True))
+
+
+def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document, Version]:
+    """The next version of a document. Raises NotFound, NotAllowed, NoRoom."""
+    with transaction.atomic():
+        document = document_for(user, document_id, to_write=True)
+        Document.objects.select_for_update().filter(pk=document.pk).first()
+        _check_room(user, document.collection, brought.size_bytes)
+        return document, _add_version(document, brought)
+
+
+def _hold_place(collection: Collection) -> None:
+    """Until the end of the transaction nobody else brings anything to this owner: names and room are
+    looked at by one at a time. No lock of the row: who may write may not change that."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, collection.owner_id])
+
+
+def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1) -> None:
+    if size_bytes > room_for(user, collection):
+        raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
+    if Document.objects.filter(collection=collection).count() + num > MAX_DOCUMENTS:
+        raise TooMany(MAX_DOCUMENTS)
+
+
+def _add(user: Any, collection: Collection, name: str, brought: Brought) -> Document:
+    row = _document(user, collection, name, brought, uuid7())
+    row.save(force_insert=True)
+    return row
+
+
+def _document(
+    user: Any, collection: Collection, name: str, brought: Brought, id_: UUID
+) -> Document:
+    return Document(
+        id=id_,
+        collection=collection,
+        name=name,
+        source_url=storable(brought.source_url),
+        media_type=storable(brought.media_type)[:100],
+        created_by_id=user.pk,
+    )
+
+
+def _add_version(document: Document, brought: Brought) -> Version:
+    """The same file again is no new version, unless it could not be read."""
+    last = document.versions.order_by("-number").first()
+    is_same = last is not None and brought.sha256 and last.sha256 == brought.sha256
+    if last is not None and is_same and last.state != VersionState.FAILED:
+        transaction.on_commit(partial(document_files.remove, brought.version_id))
+        return last
+    row = _version(document, brought, last.number + 1 if last else 1)
+    row.save(force_insert=True)
+    return row
+
+
+def _version(document: Document, brought: Brought, number: int = 1) -> Version:
+    return Version(
+        id=brought.version_id,
+        document=document,
+        collection_id=document.collection_id,
+        number=number,
+        sha256=brought.sha256,
+        size_bytes=brought.size_bytes,
+        lease_until=timezone.now() - timedelta(seconds=1),
+    )
+
+
+# --- changing -------------------------------------------------------------------------------------
+
+
+def change(
+    user: Any, document_id: object, *, name: str | None = None, tags: Sequence[str] | None = None
+) -> Document:
+    """Raises NotFound, NotAllowed, BadValue."""
+    row = document_for(user, document_id, to_write=True)
+    if name is not None:
+        row.name = checked_name(name)
+    if tags is not None:
+        row.tags = checked_tags(tags)
+    row.save(update_fields=["name", "tags"])
+    return row
+
+
+def try_again(user: Any, document_id: object) -> Document:
+    """Read the newest version once more, which has failed. Raises NotFound, NotAllowed, Conflict."""
+    row = document_for(user, document_id, to_write=True)
+    newest = row.versions.order_by("-number").values("pk")[:1]
+    failed = Version.objects.filter(pk__in=newest, state=VersionState.FAILED)
+    now = timezone.now() - timedelta(seconds=1)
+    if not failed.update(
+        state=VersionState.QUEUED, reason="", lease_owner="", lease_until=now, attempts=0
+    ):
+        raise Conflict(gettext("The document has not failed."))
+    return document_for(user, document_id)
+
+
+def delete(user: Any, document_id: object) -> None:
+    """With its files, and all that was found in it. Raises NotFound, NotAllowed."""
+    row = document_for(user, document_id, to_write=True)
+    versions = list(row.versions.values_list("pk", flat=True))
+    with system_rights():
+        # Looked up once more: it may be gone, or moved on, since.
+        kept = Document.objects.filter(pk=row.pk).first()
+        if kept is not None:
+            indexing.forget(kept)
+    for version_id in versions:
+        document_files.remove(version_id)
+
+
+def checked_name(name: str) -> str:
+    """The last part of a path, without what no name holds. Raises BadValue."""
+    name = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
+    if not name or name in (".", ".."):
+        raise BadValue(gettext("A document needs a name."), "name")
+    if not is_storable(name):
+        raise BadValue(gettext("The name holds a character that cannot be kept."), "name")
+    return name if len(name) <= MAX_NAME_CHARS else _shortened(name)
+
+
+def _shortened(name: str) -> str:
+    """The ending tells the kind of the file, and stays."""
+    stem, dot, ending = name.rpartition(".")
+    if not dot or len(ending) > 10:
+        return name[:MAX_NAME_CHARS]
+    return stem[: MAX_NAME_CHARS - len(ending) - 1] + dot + ending
+
+
+def checked_tags(tags: Sequence[str]) -> list[str]:
+    """Each once, in order. Raises BadValue."""
+    found = list(dict.fromkeys(tag for given in tags if (tag := " ".join(given.split()))))
+    if len(found) > MAX_TAGS:
+        raise BadValue(gettext("A document has at most %(n)s tags.") % {"n": MAX_TAGS}, "tags")
+    if any(len(tag) > MAX_TAG_CHARS or not is_storable(tag) for tag in found):
+        text = gettext("A tag is longer than %(n)s characters, or holds one that cannot be kept.")
+        raise BadValue(text % {"n": MAX_TAG_CHARS}, "tags")
+    return found

@@ -1,0 +1,90 @@
+"""Vectors for the passages of versions that have been read; then they are found.
+
+In a web process, whose engine has the embedding model, behind everybody's answers (the class
+`background`). A process that dies loses vectors that are not kept yet, and the next one begins again.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from django.db import DatabaseError
+
+from retrieval import staging, version_leases
+from retrieval.db import in_db
+from retrieval.indexing import Passage, make_live
+from retrieval.models import Collection, Document, EmbeddingModel, Version, VersionState
+from retrieval.vectors import embedding_model
+from retrieval.version_leases import LeaseLost
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE = 64  # passages; between two calls the lease is renewed, and progress is told
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A vector of length 1 for each text, and by which model in which of its revisions."""
+
+    vectors: Sequence[Sequence[float]]
+    model: str
+    revision: str = ""
+
+
+Embed = Callable[[Sequence[str]], Awaitable[Embedded]]
+
+
+async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) -> None:
+    """One version after the other, until none waits; with `max_chunks` only those that are so small. In
+    the system's scope. Raises what `embed` does; then the next call goes on."""
+    find = in_db(version_leases.find_waiting)
+    for version_id in await find(VersionState.EMBEDDING, max_chunks=max_chunks):
+        version = await in_db(version_leases.claim)(version_id, me, VersionState.EMBEDDING)
+        if version is not None:
+            await _embed_one(version, embed, me)
+
+
+async def _embed_one(version: Version, embed: Embed, me: str) -> None:
+    try:
+        try:
+            passages, model = await _embedded(version, embed, me)
+        except BaseException:
+            # This process ends, or its engine does: the document has done nothing.
+            await in_db(version_leases.hand_on)(version.pk, me, VersionState.EMBEDDING)
+            raise
+        await in_db(_publish)(version.pk, me, passages, model)
+    except (LeaseLost, Version.DoesNotExist, Document.DoesNotExist, Collection.DoesNotExist):
+        logger.warning("version %s is gone, or another process works on it", version.pk)
+    except DatabaseError:
+        logger.exception("version %s could not be kept", version.pk)
+        raise
+
+
+async def _embedded(
+    version: Version, embed: Embed, me: str
+) -> tuple[list[Passage], EmbeddingModel | None]:
+    passages, done = staging.staged(version), []
+    model = None
+    for at in range(0, len(passages), AT_ONCE):
+        part = passages[at : at + AT_ONCE]
+        embedded = await embed(staging.to_embed(part))
+        vectors = embedded.vectors
+        done += [replace(one, vector=list(v)) for one, v in zip(part, vectors, strict=True)]
+        if model is None:
+            model = await in_db(_model)(embedded)
+        await in_db(version_leases.update)(version.pk, me, num_embedded=len(done))
+    return done, model
+
+
+def _publish(
+    version_id: UUID, me: str, passages: Sequence[Passage], model: EmbeddingModel | None
+) -> None:
+    """Raises LeaseLost, and DoesNotExist for what was deleted meanwhile."""
+    version_leases.update(version_id, me)
+    make_live(Version.objects.get(pk=version_id), passages, model)
+    version_leases.hand_on(version_id, me, VersionState.READY, staged=[])
+
+
+def _model(embedded: Embedded) -> EmbeddingModel:
+    return embedding_model(embedded.model, len(embedded.vectors[0]), embedded.revision)

@@ -1,0 +1,1 @@
+"""One module for each kind of file, with `read(source, writer)`; only the child imports them."""

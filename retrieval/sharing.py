@@ -1,0 +1,103 @@
+"""Who else may read a collection, or write in it: people, groups, everybody here. Synchronous.
+
+What is granted or taken here holds from the next query on; nothing of it is remembered elsewhere.
+"""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from retrieval.collections import own_collection_for
+from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound, TooMany
+from retrieval.models import Access, Collection
+
+MAX_ACCESSES = 500
+
+
+def accesses(user: Any, collection_id: object) -> "QuerySet[Access]":
+    """Raises NotFound, and NotAllowed for whoever is not the owner."""
+    row = own_collection_for(user, collection_id)
+    return Access.objects.filter(collection=row).select_related("user", "group").order_by("pk")
+
+
+def groups_of(user: Any) -> "QuerySet[Group]":
+    """With which the user may share: their own, and all for an administrator."""
+    groups = Group.objects.order_by("name")
+    return groups if user.is_superuser else groups.filter(user=user.pk)
+
+
+def may_share_with_everybody(user: Any) -> bool:
+    return bool(user.is_superuser)
+
+
+def share(
+    user: Any,
+    collection_id: object,
+    *,
+    email: str | None = None,
+    group_id: int | None = None,
+    may_write: bool = False,
+) -> Access:
+    """With a person by their address, with a group, or with neither with everybody; again, to let them
+    write or only read. Raises NotFound, NotAllowed, BadValue, TooMany, Conflict."""
+    collection = own_collection_for(user, collection_id)
+    whom = _whom(user, email, group_id)
+    rows = Access.objects.filter(collection=collection)
+    if rows.count() >= MAX_ACCESSES:
+        raise TooMany(MAX_ACCESSES)
+    try:
+        with transaction.atomic():
+            access, _ = Access.objects.update_or_create(
+                collection=collection,
+                **whom,
+                defaults={"may_write": may_write},
+                create_defaults={"may_write": may_write, "owner_id": user.pk},
+            )
+    except IntegrityError:
+        raise Conflict(gettext("That was just shared. Look again.")) from None
+    _touch(collection)
+    return access
+
+
+def unshare(user: Any, collection_id: object, access_id: int) -> None:
+    """Raises NotFound, NotAllowed."""
+    collection = own_collection_for(user, collection_id)
+    num_gone, _ = Access.objects.filter(collection=collection, pk=access_id).delete()
+    if not num_gone:
+        raise NotFound("access")
+    _touch(collection)
+
+
+def _whom(user: Any, email: str | None, group_id: int | None) -> dict[str, Any]:
+    if email is not None and group_id is not None:
+        raise BadValue(gettext("Share with a person or with a group, not both at once."))
+    if email is not None:
+        return {"user": _person(user, email), "group": None}
+    if group_id is not None:
+        group = groups_of(user).filter(pk=group_id).first()
+        if group is None:
+            raise NotFound("group")
+        return {"user": None, "group": group}
+    if not may_share_with_everybody(user):
+        raise NotAllowed(gettext("Only administrators share with everybody."))
+    return {"user": None, "group": None}
+
+
+def _person(user: Any, email: str) -> Any:
+    people = get_user_model()._default_manager.filter(email__iexact=email.strip(), is_active=True)
+    person = people.first()
+    if person is None:
+        raise BadValue(gettext("Nobody here has this e-mail address."), "email")
+    if person.pk == user.pk:
+        raise BadValue(gettext("The collection is yours already."), "email")
+    return person
+
+
+def _touch(collection: Collection) -> None:
+    """It comes first in the list, and what was answered from it is asked anew."""
+    collection.version += 1
+    collection.save(update_fields=["version", "updated_at"])

@@ -1,0 +1,60 @@
+"""Work on documents that task workers do; each is in the system's scope and may run twice."""
+
+import os
+import secrets
+import socket
+from functools import cache
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+
+from inference import TokenCounter
+from retrieval import document_files, expiry, staging, version_leases, versions
+from retrieval.chunking import ChunkSettings
+from retrieval.models import Document, VersionState
+from retrieval.parsing import Limits
+
+_ME = f"{socket.gethostname()[:32]}:{secrets.token_hex(4)}"
+
+
+@shared_task(name="retrieval.tasks.read_version")  # type: ignore[untyped-decorator]
+def read_version(version_id: str) -> None:
+    """Read a file: its text and passages."""
+    me = f"{_ME}:{os.getpid()}"
+    limits = Limits(ocr_languages=settings.OCR_LANGUAGES)
+    counter = _counter(settings.EMBEDDING_MODEL)
+    chunking = _chunking(UUID(version_id), counter.window_tokens)
+    staging.read(UUID(version_id), me, counter, limits, chunking)
+
+
+def _chunking(version_id: UUID, window_tokens: int) -> ChunkSettings:
+    """As was asked for with the document, within what the model reads."""
+    rows = Document.objects.filter(versions=version_id)
+    asked = rows.values_list("chunk_tokens", "chunk_overlap_tokens").first() or (None, None)
+    max_tokens, overlap_tokens = asked
+    return ChunkSettings(
+        max_tokens=min(settings.CHUNK_TOKENS if max_tokens is None else max_tokens, window_tokens),
+        overlap_tokens=settings.CHUNK_OVERLAP_TOKENS if overlap_tokens is None else overlap_tokens,
+    )
+
+
+@shared_task(name="retrieval.tasks.take_up_documents")  # type: ignore[untyped-decorator]
+def take_up_documents() -> None:
+    """Files that nobody reads: their worker has died, or the broker was away."""
+    for version_id in version_leases.find_waiting(VersionState.QUEUED, VersionState.PARSING):
+        read_version.delay(str(version_id))
+
+
+@shared_task(name="retrieval.tasks.sweep_documents")  # type: ignore[untyped-decorator]
+def sweep_documents() -> None:
+    """Drop what a crash has left on the disk, versions that are long replaced, and what was kept for a
+    time that is over."""
+    expiry.drop_expired()
+    versions.prune()
+    document_files.sweep()
+
+
+@cache
+def _counter(model: str) -> TokenCounter:
+    return TokenCounter.load(settings.ENGINE, model)

@@ -1,0 +1,114 @@
+"""Passages by their meaning: those whose vectors are nearest.
+
+Vectors of all models lie in one table; each model has an index of its own, over its rows alone. Few
+vectors are compared one by one, which is exact and for some thousands also faster; many are found by
+the index, which goes on until enough of what it finds may be seen (pgvector's iterative scans), so that
+a filter never leaves fewer passages than there are.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+from django.db import connection
+from pgvector import HalfVector
+
+from retrieval.models import EmbeddingModel
+from retrieval.scopes import SearchScope
+
+MAX_EXACT = 20_000  # vectors that are compared one by one
+EF_SEARCH = 200
+MAX_SCAN_TUPLES = 200_000
+
+_COUNT = """
+    SELECT coalesce(sum(num_chunks), 0) FROM retrieval_collection c
+    WHERE (%(collections)s::uuid[] IS NULL AND %(documents)s::uuid[] IS NULL)
+        OR c.id = ANY(%(collections)s)
+"""
+_COUNT_DOCUMENTS = """
+    SELECT coalesce(sum(v.num_chunks), 0)
+    FROM retrieval_document d JOIN retrieval_version v ON v.id = d.live_version
+    WHERE d.id = ANY(%(documents)s)
+"""
+_EXACT = """
+    WITH seen AS MATERIALIZED (
+        SELECT e.chunk_id, e.vector::halfvec({dimensions}) AS vector FROM retrieval_embedding e
+        JOIN retrieval_chunk c ON c.id = e.chunk_id
+        JOIN retrieval_document d ON d.id = c.document_id AND d.live_version = c.version_id
+        WHERE e.model_id = {model} {conditions}
+    )
+    SELECT chunk_id, 1 - (vector <=> %(vector)s::halfvec({dimensions})) FROM seen
+    ORDER BY vector <=> %(vector)s::halfvec({dimensions}), chunk_id
+    LIMIT %(limit)s
+"""
+_NEAR = """
+    WITH near AS MATERIALIZED (
+        SELECT e.chunk_id, e.vector::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions}) AS far
+        FROM retrieval_embedding e
+        JOIN retrieval_chunk c ON c.id = e.chunk_id
+        JOIN retrieval_document d ON d.id = c.document_id AND d.live_version = c.version_id
+        WHERE e.model_id = {model} {conditions}
+        ORDER BY e.vector::halfvec({dimensions}) <=> %(vector)s::halfvec({dimensions})
+        LIMIT %(limit)s
+    )
+    SELECT chunk_id, 1 - far FROM near ORDER BY far, chunk_id
+"""
+_SIMILARITY = """
+    WITH given AS MATERIALIZED (
+        SELECT chunk_id, vector FROM retrieval_embedding
+        WHERE chunk_id = ANY(%(chunks)s) AND model_id = %(model)s
+    )
+    SELECT a.chunk_id, b.chunk_id, 1 - (a.vector <=> b.vector)
+    FROM given a JOIN given b ON a.chunk_id < b.chunk_id
+"""
+_SETTINGS = """
+    SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
+        set_config('hnsw.ef_search', %s, true), set_config('hnsw.max_scan_tuples', %s, true)
+"""
+
+
+def nearest(
+    vector: "Sequence[float] | array[float]", model: EmbeddingModel, scope: SearchScope, limit: int
+) -> list[tuple[int, float]]:
+    """Ids of the nearest passages and their cosines, the nearest first. Inside a transaction."""
+    given = {
+        **scope.parameters(),
+        "vector": HalfVector(list(vector)).to_text(),
+        "limit": limit,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT ({_COUNT}) + ({_COUNT_DOCUMENTS})", given)
+        is_exact = cursor.fetchone()[0] <= MAX_EXACT
+        if not is_exact:
+            cursor.execute(_SETTINGS, [str(max(EF_SEARCH, limit)), str(MAX_SCAN_TUPLES)])
+        statement = (_EXACT if is_exact else _NEAR).format(
+            dimensions=int(model.dimensions), model=int(model.pk), conditions=scope.conditions("e")
+        )
+        cursor.execute(statement, given)
+        return [(id_, float(cosine)) for id_, cosine in cursor.fetchall()]
+
+
+def similarity(chunk_ids: Sequence[int], model: EmbeddingModel) -> dict[tuple[int, int], float]:
+    """Cosines of all pairs of these passages that the model has vectors of, the smaller id first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SIMILARITY, {"chunks": list(chunk_ids), "model": model.pk})
+        return {(one, other): float(cosine) for one, other, cosine in cursor}
+
+
+def models_in_use() -> list[EmbeddingModel]:
+    return list(EmbeddingModel.objects.order_by("pk"))
+
+
+def embedding_model(name: str, dimensions: int, revision: str = "") -> EmbeddingModel:
+    """The row of a model, and its index; made where there is none."""
+    model, _ = EmbeddingModel.objects.get_or_create(
+        name=name, revision=revision, defaults={"dimensions": dimensions}
+    )
+    if model.dimensions != dimensions:
+        raise ValueError(f"{name} has {model.dimensions} dimensions here, and not {dimensions}.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE INDEX IF NOT EXISTS embedding_near_{int(model.pk)} ON retrieval_embedding"
+            f" USING hnsw ((vector::halfvec({int(dimensions)})) halfvec_cosine_ops)"
+            f" WHERE model_id = {int(model.pk)}"
+        )
+    return model

@@ -1,0 +1,103 @@
+"""Whose turn it is to work on a version: one process at a time, until it is done or has died.
+
+Every write of a process names the lease owner and does nothing for anybody else (LeaseLost). So a
+worker that was thought dead writes nothing beside the one that has taken over. In the system's scope.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import Error, connection, transaction
+from django.utils import timezone
+
+from retrieval.models import Version, VersionState
+
+logger = logging.getLogger(__name__)
+
+LEASE_S = 30.0
+RENEW_S = 10.0
+MAX_ATTEMPTS = 3  # processes that one file may take down
+
+_TOOK_DOWN = "Reading this file has failed several times. It may be damaged; try to save it anew."
+
+
+class LeaseLost(Exception):
+    """Another process works on this version, or it is gone."""
+
+
+def find_waiting(*states: VersionState, max_chunks: int | None = None) -> list[UUID]:
+    """Those that nobody works on, the oldest first; with `max_chunks` only those that are so small."""
+    rows = Version.objects.filter(state__in=states, lease_until__lt=timezone.now())
+    if max_chunks is not None:
+        rows = rows.filter(num_chunks__lte=max_chunks)
+    return list(rows.order_by("created_at", "pk").values_list("pk", flat=True))
+
+
+def claim(version_id: UUID, me: str, *states: VersionState) -> Version | None:
+    """Take up a version in one of these states. None: somebody has it, or it is not to be had."""
+    with transaction.atomic():
+        free = Version.objects.select_for_update(skip_locked=True).select_related("document")
+        row = free.filter(pk=version_id, state__in=states, lease_until__lt=timezone.now()).first()
+        if row is None:
+            return None
+        # Who let go of it in peace has not died of it.
+        row.attempts += bool(row.lease_owner)
+        row.lease_owner, row.lease_until = me, _lease_end()
+        if row.attempts >= MAX_ATTEMPTS:
+            row.state, row.reason = VersionState.FAILED, _TOOK_DOWN
+        row.save(update_fields=["attempts", "lease_owner", "lease_until", "state", "reason"])
+    return None if row.state == VersionState.FAILED else row
+
+
+def update(version_id: UUID, me: str, **changes: Any) -> None:
+    """Write, and renew the lease. Raises LeaseLost."""
+    rows = Version.objects.filter(pk=version_id, lease_owner=me)
+    if not rows.update(lease_until=_lease_end(), **changes):
+        raise LeaseLost
+
+
+def hand_on(version_id: UUID, me: str, state: VersionState, **changes: Any) -> None:
+    """Write the next state, and let whoever is next begin at once. Raises LeaseLost."""
+    now = timezone.now() - timedelta(seconds=1)
+    rows = Version.objects.filter(pk=version_id, lease_owner=me)
+    if not rows.update(state=state, lease_owner="", lease_until=now, attempts=0, **changes):
+        raise LeaseLost
+
+
+@contextmanager
+def kept(version_id: UUID, me: str) -> Iterator[None]:
+    """Within, the lease is renewed by a thread of its own, whatever this one is busy with."""
+    is_over = threading.Event()
+    context = copy_context()
+    thread = threading.Thread(
+        target=context.run, args=(_renew, version_id, me, is_over), daemon=True
+    )
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _renew(version_id: UUID, me: str, is_over: threading.Event) -> None:
+    try:
+        while not is_over.wait(RENEW_S):
+            try:
+                update(version_id, me)
+            except LeaseLost:
+                return
+            except Error:
+                logger.warning("a lease could not be renewed, trying again", exc_info=True)
+    finally:
+        connection.close()
+
+
+def _lease_end() -> Any:
+    return timezone.now() + timedelta(seconds=LEASE_S)

@@ -1,0 +1,181 @@
+"""A file's way from its upload until its passages are found, and what may happen on it."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from retrieval import document_files, embedding, staging, version_leases
+from retrieval.chunking import ChunkSettings
+from retrieval.db import in_db
+from retrieval.embedding import Embedded
+from retrieval.indexing import forget
+from retrieval.models import Chunk, Collection, Document, Embedding, Version, VersionState
+from retrieval.parsing import Limits
+from retrieval.scopes import SearchScope
+from retrieval.searching import passages, search
+from retrieval.version_leases import LeaseLost
+from webapp.tenancy import as_system, as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ME, OTHER = "me", "other"
+TEXT = "# Birds\n\n" + "\n\n".join(
+    f"The canary number {n} sings in tree {n * 7}." for n in range(200)
+)
+
+
+@pytest.fixture(autouse=True)
+def system(tmp_path: Any, settings: Any) -> Iterator[None]:
+    settings.DATA_DIR = tmp_path
+    with as_system():
+        yield
+
+
+def bring(collection: Collection, content: bytes | str, name: str = "birds.md") -> Version:
+    document = Document.objects.create(collection=collection, name=name)
+    version = Version.objects.create(
+        document=document, collection=collection, lease_until=timezone.now() - timedelta(seconds=1)
+    )
+    data = content.encode() if isinstance(content, str) else content
+    document_files.path_of(version.pk).write_bytes(data)
+    return version
+
+
+def read(version: Version, me: str = ME) -> Version:
+    staging.read(version.pk, me, lambda text: len(text.split()), Limits(), ChunkSettings())
+    version.refresh_from_db()
+    return version
+
+
+async def vectors_of(texts: Sequence[str]) -> Embedded:
+    """By how many letters and digits a text has."""
+    found = [[float(sum(map(str.isalpha, t))), float(sum(map(str.isdigit, t))), 1.0] for t in texts]
+    unit = [[x / sqrt(sum(y * y for y in one)) for x in one] for one in found]
+    return Embedded(unit, "tiny")
+
+
+def embed(me: str = ME, by: Any = vectors_of) -> None:
+    asyncio.run(embedding.embed_waiting(by, me))
+
+
+def test_a_file_is_read_embedded_and_found(notes: Collection, alice: "User") -> None:
+    version = read(bring(notes, TEXT))
+    assert (version.state, version.title) == (VersionState.EMBEDDING, "Birds")
+    assert version.num_chunks == len(version.staged) > 1
+    with as_user(alice.pk):
+        assert search("canary", [], SearchScope()) == [], "not before it is ready"
+    embed()
+    version.refresh_from_db()
+    assert (version.state, version.staged) == (VersionState.READY, [])
+    assert version.num_embedded == version.num_chunks == Embedding.objects.count()
+    with as_user(alice.pk):
+        best = passages([search("canary 93", [], SearchScope())[0].chunk_id])[0]
+        assert "canary number 93" in best.text
+        assert best.text == version.text[best.start : best.end]
+        assert best.document.name == "birds.md"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.txt", b"", "empty"),
+        ("x.pdf", b"%PDF-1.7 nonsense", ""),
+        ("a.exe", b"MZ\x90\x00" * 99, ""),
+    ],
+)
+def test_a_file_that_cannot_be_read_fails_alone(
+    notes: Collection, name: str, content: bytes, said: str
+) -> None:
+    bad, good = bring(notes, content, name), bring(notes, TEXT)
+    for version in (bad, good):
+        read(version)
+    assert bad.state == VersionState.FAILED
+    assert said in bad.reason
+    assert bad.reason.endswith(".")
+    embed()
+    good.refresh_from_db()
+    assert good.state == VersionState.READY
+
+
+def test_a_file_that_is_gone(notes: Collection) -> None:
+    version = bring(notes, TEXT)
+    document_files.remove(version.pk)
+    assert read(version).state == VersionState.FAILED
+
+
+def run_out(version: Version) -> None:
+    past = timezone.now() - timedelta(seconds=1)
+    Version.objects.filter(pk=version.pk).update(lease_until=past)
+
+
+def test_of_two_workers_one_reads(notes: Collection) -> None:
+    version = bring(notes, TEXT)
+    assert version_leases.claim(version.pk, OTHER, VersionState.QUEUED)
+    assert read(version).state == VersionState.QUEUED
+    run_out(version)
+    assert version_leases.find_waiting(VersionState.QUEUED) == [version.pk]
+    assert read(version).state == VersionState.EMBEDDING
+    with pytest.raises(LeaseLost):
+        version_leases.update(version.pk, OTHER, num_chunks=0)
+
+
+def test_a_worker_that_was_thought_dead_writes_nothing(notes: Collection) -> None:
+    version = read(bring(notes, TEXT))
+
+    async def slow(texts: Sequence[str]) -> list[list[float]]:
+        run_out_now = in_db(run_out)
+        await run_out_now(version)
+        assert await in_db(version_leases.claim)(version.pk, OTHER, VersionState.EMBEDDING)
+        return await vectors_of(texts)
+
+    embed(by=slow)
+    assert not Chunk.objects.exists()
+    run_out(version)
+    embed(OTHER)
+    assert Chunk.objects.count() == version.num_chunks
+
+
+def test_what_takes_three_processes_down_is_given_up(notes: Collection) -> None:
+    version = bring(notes, TEXT)
+    for n in range(version_leases.MAX_ATTEMPTS):
+        assert version_leases.claim(version.pk, f"w{n}", VersionState.QUEUED)
+        run_out(version)
+    assert read(version).state == VersionState.FAILED
+    assert "several times" in version.reason
+
+
+def test_a_document_that_is_deleted_meanwhile_leaves_nothing(notes: Collection) -> None:
+    version = read(bring(notes, TEXT))
+    document = version.document
+
+    async def deleting(texts: Sequence[str]) -> list[list[float]]:
+        await in_db(forget)(document)
+        return await vectors_of(texts)
+
+    embed(by=deleting)
+    for table in (Document, Version, Chunk, Embedding):
+        assert not table.objects.exists()
+
+
+def test_a_second_version_takes_the_place_of_the_first(notes: Collection, alice: "User") -> None:
+    first = read(bring(notes, TEXT))
+    embed()
+    second = Version.objects.create(
+        document=first.document, collection=notes, number=2,
+        lease_until=timezone.now() - timedelta(seconds=1),
+    )  # fmt: skip
+    document_files.path_of(second.pk).write_text("The raven sings now.")
+    read(second)
+    with as_user(alice.pk):
+        assert search("canary", [], SearchScope())
+    embed()
+    with as_user(alice.pk):
+        assert not search("canary", [], SearchScope())
+        assert len(search("raven", [], SearchScope())) == 1

@@ -1,0 +1,172 @@
+"""Web pages, Markdown, tables, e-mail and plain text in whatever encoding."""
+
+from email.message import EmailMessage
+
+import pytest
+
+from tests.retrieval.conftest import Read, blocks, page_texts
+
+ARTICLE = " ".join(
+    f"The glazier cut pane number {number} with a steady hand." for number in range(30)
+)
+PAGE = f"""<!DOCTYPE html><html lang="en-GB"><head><title>On Glass</title><style>p {{}}</style></head>
+<body><nav><a href="/">Home</a> <a href="/shop">Shop for anything at all</a></nav>
+<article><h1>On Glass</h1><p>{ARTICLE}</p><h2>Kinds</h2><p>{ARTICLE}</p>
+<table><tr><th>Kind</th><th>Use</th></tr><tr><td>Float</td><td>Windows</td></tr></table></article>
+<footer>Imprint and privacy of the shop</footer><script>var hidden = "secret";</script></body></html>"""
+
+
+def test_of_a_web_page_the_article_is_read(read: Read) -> None:
+    parsed = read("glass.html", PAGE)
+    assert (parsed.title, parsed.language, parsed.media_type) == ("On Glass", "en-GB", "text/html")
+    assert "pane number 29" in parsed.text
+    assert "hidden" not in parsed.text
+    assert "Shop for anything" not in parsed.text
+    assert any("Kinds" in heading for heading in blocks(parsed, "heading"))
+    assert any("Float" in table for table in blocks(parsed, "table"))
+
+
+def test_a_web_page_without_an_article_is_read_as_it_stands(read: Read) -> None:
+    page = "<html><body><h2>Menu</h2><ul><li>Tea<ol><li>black</li></ol></li><li>Milk</li></ul>"
+    page += "<div>Open <b>daily</b>.<pre>a\n  b</pre></div><p style='display: none'>not this</p>"
+    parsed = read("menu", page)
+    assert parsed.text == "Menu\n\n- Tea\n  1. black\n- Milk\n\nOpen daily.\n\na\n  b"
+
+
+def test_markdown_is_kept_to_the_character_with_its_blocks(read: Read) -> None:
+    text = (
+        "---\ntitle: Panes\n---\n# One\n\nWords\nof two lines.\n\n```py\n# no heading\n\nx = 1\n```\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n- item\n\nTwo\n---\nEnd."
+    )
+    parsed = read("panes.md", text.replace("\n", "\r\n"))
+    assert parsed.text == text.split("---\n", 2)[2]
+    assert parsed.title == "Panes"
+    kinds = [(block.kind, block.level) for block in parsed.blocks]
+    assert kinds == [
+        ("heading", 1),
+        ("text", 0),
+        ("code", 0),
+        ("table", 0),
+        ("list", 0),
+        ("heading", 2),
+        ("text", 0),
+    ]
+    assert blocks(parsed, "code") == ["```py\n# no heading\n\nx = 1\n```"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("p.csv", 'Item,Price\nTea,3\n"Milk, warm",2\n'),
+        ("p.csv", 'Item;Price\r\nTea;3\r\n"Milk, warm";2\r\n'),
+        ("p.tsv", "Item\tPrice\nTea\t3\nMilk, warm\t2\n"),
+        ("p.csv", '\ufeffItem,Price\nTea,3\n"Milk, warm",2\n'),
+    ],
+)
+def test_a_table_in_text_is_a_table_whatever_divides_it(read: Read, name: str, data: str) -> None:
+    rows = ["| Item | Price |", "| --- | --- |", "| Tea | 3 |", "| Milk, warm | 2 |"]
+    assert blocks(read(name, data), "table") == ["\n".join(rows)]
+
+
+def test_a_csv_is_cut_after_so_many_rows(read: Read) -> None:
+    parsed = read(
+        "p.csv", "n,m\n" + "".join(f"row {n},{n}\n" for n in range(100)), max_sheet_rows=9
+    )
+    assert "row 7 " in parsed.text
+    assert "row 8 " not in parsed.text
+    assert parsed.notes == ("Only the first 9 rows were read.",)
+
+
+GERMAN = "Größere Übungen für Füße: Straße, Öl und Äpfel.\n" * 3
+JAPANESE = "窓ガラスは透明な板です。光を通します。昔から使われています。\n" * 5
+RUSSIAN = "Стекло прозрачно и хрупко, его делают из песка.\n" * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (GERMAN, "utf-8"),
+        (GERMAN, "utf-8-sig"),
+        (GERMAN, "cp1252"),
+        (GERMAN, "utf-16"),
+        (GERMAN, "utf-16-le"),
+        (GERMAN, "utf-16-be"),
+        (GERMAN, "utf-32"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8_r"),
+        ("Grüße", "latin-1"),
+    ],
+)
+def test_text_is_read_in_its_encoding(read: Read, text: str, encoding: str) -> None:
+    assert read("words.txt", text.encode(encoding)).text == text.strip()
+
+
+def test_a_web_page_is_read_in_the_encoding_that_it_declares(read: Read) -> None:
+    page = (
+        '<html><head><meta charset="iso-8859-2"></head><body><p>Zażółć gęślą jaźń</p></body></html>'
+    )
+    assert read("a.html", page.encode("iso-8859-2")).text == "Zażółć gęślą jaźń"
+
+
+def test_text_is_composed_and_without_controls(read: Read) -> None:
+    parsed = read("words.txt", "e\u0301 a\rb\u2028c\x07\n\n\n\nd\u0085e\ufeff")
+    assert parsed.text == "é a\nb\nc\n\nd\ne"
+    assert [block.kind for block in parsed.blocks] == ["text", "text"]
+
+
+def test_form_feeds_divide_pages(read: Read) -> None:
+    assert page_texts(read("a.txt", "one\f\ntwo\n\nthree\f")) == ["one", "two\n\nthree"]
+
+
+def test_code_is_one_block_with_its_indentation(read: Read) -> None:
+    code = "\n    indented()\n\nif x:\n\ty()\n"
+    parsed = read("x.py", code)
+    assert blocks(parsed, "code") == ["    indented()\n\nif x:\n\ty()"]
+    assert parsed.title == "x.py"
+
+
+def letter(subject: str, text: str) -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = "Ada Löve <ada@example.org>"
+    message["To"] = "bob@example.org"
+    message["Subject"] = subject
+    message.set_content(text)
+    return message
+
+
+def test_a_letter_has_its_head_its_words_and_the_names_of_what_is_attached(read: Read) -> None:
+    message = letter("Größe der Scheibe", "Dear Bob,\n\nit is 3 × 4.\n")
+    message.add_alternative("<p>the same in HTML</p>", subtype="html")
+    message.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="Maß.pdf")
+    parsed = read("x", message.as_bytes())
+    assert parsed.media_type == "message/rfc822"
+    assert parsed.title == "Größe der Scheibe"
+    assert parsed.text == (
+        "From: Ada Löve <ada@example.org>\nTo: bob@example.org\nSubject: Größe der Scheibe\n\n"
+        "Dear Bob,\n\nit is 3 × 4.\n\nAttached: Maß.pdf"
+    )
+
+
+def test_a_letter_in_html_only_is_read(read: Read) -> None:
+    message = letter("x", "")
+    message.set_content("<h1>Hello</h1><p>there<script>no</script></p>", subtype="html")
+    assert read("x.eml", message.as_bytes()).text.endswith("\n\nHello\n\nthere")
+
+
+def test_messages_in_a_message_are_pages_down_to_a_depth(read: Read) -> None:
+    message = letter("level 1", "words 1")
+    for level in range(2, 6):
+        outer = letter(f"level {level}", f"words {level}")
+        outer.add_attachment(message)
+        message = outer
+    parsed = read("x.eml", message.as_bytes(), max_depth=3)
+    assert [page.label for page in parsed.pages] == ["level 5", "level 4", "level 3"]
+    assert "words 4" in page_texts(parsed)[1]
+    assert parsed.notes == ("Messages nested deeper than 3 were left out.",)
+
+
+def test_a_name_that_is_no_name_does_no_harm(read: Read) -> None:
+    name = "../" * 500 + "a\x00b\n\u202e" + "x" * 10_000 + ".txt"
+    assert len(read(name, "Words").title) <= 300
