@@ -18,8 +18,9 @@ def as_uuid(value: object, what: str = "conversation") -> UUID:
 
 
 def conversations_of(user: Any) -> QuerySet[Conversation]:
-    """All conversations of a user, newest first."""
-    return Conversation.objects.filter(owner_id=user.pk).order_by("-updated_at", "-id")
+    """All conversations of a user but those that are deleted, newest first."""
+    rows = Conversation.objects.filter(owner_id=user.pk, deleted_at=None)
+    return rows.order_by("-updated_at", "-id")
 
 
 def conversation_for(user: Any, conversation_id: object, *, lock: bool = False) -> Conversation:
@@ -33,11 +34,29 @@ def conversation_for(user: Any, conversation_id: object, *, lock: bool = False) 
     return row
 
 
-def message_for(user: Any, message_id: object) -> Message:
-    rows = Message.objects.filter(pk=as_uuid(message_id, "message"), conversation__owner_id=user.pk)
-    row = rows.first()
+def message_for(user: Any, message_id: object, *, with_deleted: bool = False) -> Message:
+    """One query. A deleted message is as missing as any other, but for those who ask for it."""
+    rows = Message.with_deleted if with_deleted else Message.objects
+    message_id = as_uuid(message_id, "message")
+    row = rows.filter(pk=message_id, conversation__owner_id=user.pk).first()
     if row is None:
         raise NotFound("message")
+    return row
+
+
+def answer_for(user: Any, message_id: object) -> Generation:
+    """The run that wrote an answer, with the message and the conversation; one query.
+
+    A message that no run has written, and a deleted one, are as missing as an unknown one.
+    """
+    rows = Generation.objects.filter(
+        message=as_uuid(message_id, "answer"),
+        message__deleted_at=None,
+        conversation__owner_id=user.pk,
+    ).select_related("message", "conversation")
+    row = rows.first()
+    if row is None:
+        raise NotFound("answer")
     return row
 
 

@@ -1,45 +1,62 @@
 """Writes of conversations and messages, each in one transaction. Answers are written by runs.py."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.utils import timezone
+from django.utils.translation import gettext
 
-from chat.access import as_uuid, conversation_for
-from chat.errors import BadFrame, Conflict, NotFound, SignedOut, TooManyRuns
-from chat.models import (
-    ACTIVE_STATUSES,
-    Conversation,
-    Generation,
-    Message,
-    MessageStatus,
-    Role,
-)
+from chat import personal
+from chat.access import conversation_for
+from chat.answer_rows import begin_answers, message_once, params_of, rights_now
+from chat.branches import children_of, is_chosen, path_to, visible
+from chat.errors import BadFrame, Conflict, NotFound
+from chat.events import LogEvent
+from chat.models import Conversation, Generation, Message, MessageStatus, Role
+from chat.rights import Rights
+from chat.sources import NOTHING, Picked, named
 from chat.storable import is_storable
 
 MAX_TEXT_CHARS = 200_000
 TITLE_CHARS = 60
-LEASE_S = 6.0  # how long an answer waits for a process that died before another takes it up
+_PLACE = ("parent_id", "chosen", "deleted_at")  # of a message in its tree
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a send made, or found when it was sent before."""
+    """What a send made, or found when it was sent before; `message` is the question.
+
+    `is_first`: there is nothing else in the conversation. `said`: what a cut answer had said, when
+    the new one goes on behind it.
+    """
 
     conversation: Conversation
     message: Message
-    answer: Message
-    generation: Generation
+    generations: list[Generation]
     is_new: bool
+    is_first: bool = False
+    said: tuple[LogEvent, ...] = ()
+
+    @property
+    def generation(self) -> Generation:
+        return self.generations[0]
+
+    @property
+    def answer(self) -> Message:
+        return self.generation.message
+
+    @property
+    def answers(self) -> list[Message]:
+        return [generation.message for generation in self.generations]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A message to send. No conversation: a new one. No parent: the first of its conversation."""
+    """A message to send. No conversation: a new one. No parent: the first of its conversation.
+
+    `beside`: models that answer it too, side by side with `model`.
+    """
 
     client_id: str
     text: str
@@ -47,102 +64,102 @@ class Draft:
     conversation_id: UUID | None = None
     parent_id: UUID | None = None
     tools: tuple[str, ...] = ()
+    assistant_id: UUID | None = None  # these two for new conversations only
+    system_prompt: str = ""
+    beside: tuple[str, ...] = ()
+    picked: Picked = NOTHING
 
 
-def send_message(user: Any, draft: Draft, *, lease_owner: str) -> Sent:
-    """Save a user's message, and the empty answer with the run that will write it.
+def send_message(rights: Rights, draft: Draft, *, lease_owner: str) -> Sent:
+    """Save a user's message, and the empty answers with the runs that will write them.
 
     Sending the same client_id again returns the first one's rows: double clicks and retries after a
-    lost connection make one message. Raises NotFound, BadFrame, SignedOut or TooManyRuns.
+    lost connection make one message. Raises NotFound (retrieval's, too), BadFrame, SignedOut,
+    UnknownModel, TooManyRuns or BudgetSpent.
     """
-    text = draft.text.strip()
-    if not text:
-        raise BadFrame("The message is empty.")
-    if len(text) > MAX_TEXT_CHARS:
-        raise BadFrame(f"The message is longer than {MAX_TEXT_CHARS:,} characters.")
-    if not is_storable(text):
-        raise BadFrame("The message holds a character that cannot be stored.")
+    text = checked_text(draft.text)
     with transaction.atomic():
-        # The lock on the user's row makes looking, counting and starting one step for all tabs.
-        # It is also the user as of now: a socket's own may be hours old.
-        now = get_user_model()._default_manager.select_for_update().get(pk=user.pk)
-        if not now.is_active:
-            raise SignedOut
-        return _sent_before(now, draft) or _save(now, draft, text, lease_owner)
+        now = rights_now(rights)
+        return _sent_before(now.user, draft) or _save(now, draft, text, lease_owner)
+
+
+def checked_text(text: str) -> str:
+    """Stripped. Raises BadFrame for a text that is none, or cannot be kept."""
+    text = text.strip()
+    if not text:
+        raise BadFrame(gettext("The message is empty."))
+    check_length(text)
+    if not is_storable(text):
+        raise BadFrame(gettext("The message holds a character that cannot be stored."))
+    return text
+
+
+def check_length(text: str) -> None:
+    """Raises BadFrame for a text that is too long for a message."""
+    if len(text) > MAX_TEXT_CHARS:
+        problem = gettext("The message is longer than %(n)s characters.")
+        raise BadFrame(problem % {"n": f"{MAX_TEXT_CHARS:,}"})
 
 
 def _sent_before(user: Any, draft: Draft) -> Sent | None:
-    message = (
-        Message.objects.filter(conversation__owner_id=user.pk, client_id=draft.client_id)
-        .select_related("conversation")
-        .first()
-    )
+    message = message_once(user, draft.client_id)
     if message is None:
         return None
-    answer = message.children.select_related("generation").first()
-    if answer is None:
-        return None
-    return Sent(message.conversation, message, answer, answer.generation, is_new=False)
+    asked = Generation.objects.filter(message__parent=message, params__sent=draft.client_id)
+    generations = list(asked.select_related("message").order_by("created_at", "pk"))
+    if not generations:
+        raise Conflict("This message's id was used for something else.")
+    return Sent(message.conversation, message, generations, is_new=False)
 
 
-def _save(user: Any, draft: Draft, text: str, lease_owner: str) -> Sent:
-    _check_concurrent_runs(user)
+def _save(rights: Rights, draft: Draft, text: str, lease_owner: str) -> Sent:
+    user, models = rights.user, (draft.model, *draft.beside)
     if draft.conversation_id is None:
         if draft.parent_id is not None:
             raise NotFound("message")
         conversation = Conversation.objects.create(
-            owner=user, title=first_title(text), model=draft.model
+            owner=user,
+            title=first_title(text),
+            model=draft.model,
+            **personal.setup_of(user, draft.assistant_id, draft.system_prompt),
         )
     else:
         conversation = conversation_for(user, draft.conversation_id, lock=True)
         _check_parent(conversation, draft.parent_id)
         touch(conversation, model=draft.model)
-    message = Message.objects.create(
+        choose_path(conversation, draft.parent_id, version=conversation.version)
+    message = Message(
         conversation=conversation,
         parent_id=draft.parent_id,
         role=Role.USER,
         text=text,
         parts=[{"type": "text", "text": text}],
         client_id=draft.client_id,
+        sources=named(draft.picked),
+        chosen=conversation.version,
     )
-    answer = Message.objects.create(
-        conversation=conversation,
-        parent=message,
-        role=Role.ASSISTANT,
-        status=MessageStatus.RUNNING,
-        model=draft.model,
-    )
-    generation = Generation.objects.create(
-        conversation=conversation,
-        message=answer,
-        model=draft.model,
-        params={"tools": list(draft.tools), "weight": user.tier.weight},
-        lease_owner=lease_owner,
-        lease_until=timezone.now() + timedelta(seconds=LEASE_S),
-    )
-    return Sent(conversation, message, answer, generation, is_new=True)
-
-
-def _check_concurrent_runs(user: Any) -> None:
-    limit = user.tier.concurrent_runs
-    running = Generation.objects.filter(
-        conversation__owner_id=user.pk, status__in=ACTIVE_STATUSES
-    ).count()
-    if running >= limit:
-        raise TooManyRuns(limit)
+    params = {
+        "tools": list(draft.tools),
+        "sent": draft.client_id,
+        "sampling": conversation.parameters,
+        **params_of(rights),
+    }
+    generations = begin_answers(rights, message, models, params, lease_owner)
+    is_first = draft.conversation_id is None
+    return Sent(conversation, message, generations, is_new=True, is_first=is_first)
 
 
 def _check_parent(conversation: Conversation, parent_id: UUID | None) -> None:
-    """The parent has to be a finished answer of the same conversation."""
+    """The parent has to be a finished answer of the same conversation, or the place of one."""
     if parent_id is None:
         return
-    parent = Message.objects.filter(pk=parent_id, conversation=conversation).first()
+    parent = Message.with_deleted.filter(pk=parent_id, conversation=conversation).first()
     if parent is None:
         raise NotFound("message")
     if parent.role != Role.ASSISTANT:
         raise BadFrame("A message can only follow an answer.")
     if parent.status == MessageStatus.RUNNING:
-        raise Conflict("The answer before is still being written.")
+        raise Conflict(gettext("The answer before is still being written."))
 
 
 def first_title(text: str) -> str:
@@ -161,18 +178,41 @@ def touch(conversation: Conversation, **changes: Any) -> None:
     conversation.save(update_fields=[*changes, "version", "updated_at"])
 
 
-def rename(user: Any, conversation_id: object, title: str, version: int | None) -> Conversation:
-    """Raises NotFound; Conflict when `version` is given and the conversation has moved on."""
-    title = " ".join(title.split())
-    if not 0 < len(title) <= 200:
-        raise BadFrame("A title has 1 to 200 characters.")
-    if not is_storable(title):
-        raise BadFrame("The title holds a character that cannot be stored.")
+def choose_path(conversation: Conversation, message_id: UUID | None, *, version: int) -> bool:
+    """Make the branch that leads to a message the one that is shown, from this version on.
+
+    False: it is already. Raises NotFound for a message that is not seen.
+    """
+    if message_id is None:
+        return False
+    rows = visible(Message.with_deleted.filter(conversation=conversation).only(*_PLACE))
+    path = path_to(rows, message_id)
+    if not path:
+        raise NotFound("message")
+    siblings = children_of(rows)
+    behind = [row.pk for row in path if not is_chosen(row, siblings[row.parent_id])]
+    Message.with_deleted.filter(pk__in=behind).update(chosen=version)
+    return bool(behind)
+
+
+def check_version(conversation: Conversation, version: int | None) -> None:
+    """Raises Conflict when `version` is given and the conversation has moved on."""
+    if version is not None and version != conversation.version:
+        text = gettext("This chat was changed elsewhere. Look at it again before you change it.")
+        raise Conflict(text)
+
+
+def change_setup(
+    user: Any, conversation_id: object, version: int | None, **changes: Any
+) -> Conversation:
+    """Another system prompt, parameters or strategy for a chat, from its next answer on.
+
+    Raises NotFound, Conflict.
+    """
     with transaction.atomic():
         conversation = conversation_for(user, conversation_id, lock=True)
-        if version is not None and version != conversation.version:
-            raise Conflict("The conversation was changed elsewhere.")
-        touch(conversation, title=title, title_by_hand=True)
+        check_version(conversation, version)
+        touch(conversation, **changes)
     return conversation
 
 
@@ -183,15 +223,3 @@ def set_found_title(conversation_id: UUID, title: str) -> bool:
     """
     rows = Conversation.objects.filter(pk=conversation_id, title_by_hand=False)
     return bool(rows.update(title=title[:200]))
-
-
-def delete(user: Any, conversation_id: object) -> UUID:
-    """Delete a conversation with its messages and runs. Raises NotFound."""
-    conversation = conversation_for(user, as_uuid(conversation_id))
-    deleted_id = conversation.pk
-    with transaction.atomic():
-        # Their writers wait, and find nothing to write to. An event that came in between the
-        # deletion of the events and that of its run would make the whole deletion fail.
-        list(conversation.generations.select_for_update().values_list("pk"))
-        conversation.delete()
-    return deleted_id

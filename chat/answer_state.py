@@ -5,27 +5,55 @@ from time import monotonic
 from typing import Literal
 
 from chat.asking import AnswerRequest
-from chat.events import Finished, RunTimings, RunUsage, Stopped
+from chat.events import Finished, Found, LeftOut, PartKind, RunTimings, RunUsage, Stopped
+from chat.spans import Clock, Stopwatch
+from inference import ChatMessage
 from inference import Finished as EngineFinished
 
 
 class AnswerState:
-    """`messages` grow by every turn; `seed` is drawn by the first; the counts go into the end."""
+    """`said` grows by every turn; `seed` is drawn by the first; the counts go into the end.
+
+    `plan` is what the model has been shown last: what is left out once stays so. `found` is what was
+    found in documents. `watch` takes the
+    time of what the answer does.
+    """
 
     def __init__(self, request: AnswerRequest) -> None:
         self.request = request
-        self.messages = list(request.messages)
+        self.plan = request.plan
+        self.said: list[ChatMessage] = []
+        self.told_left_out: LeftOut | None = None
+        self.found: Found | None = None
         self.seed = request.sampling.seed
         self.turn_index = 0
         self.num_chars = {"text": 0, "reasoning": 0}
         self._usage = RunUsage()
         self._timings = RunTimings()
         self._started_s = monotonic()
+        self._thinking_since_ms: float | None = None
+        self.watch = Stopwatch(request.clock or Clock())
 
-    def wrote_text(self) -> None:
-        """The first call is the answer's time to first token."""
+    @property
+    def messages(self) -> list[ChatMessage]:
+        """The conversation, and what this answer has said and heard of tools so far."""
+        return [*(self.plan.messages() if self.plan else self.request.messages), *self.said]
+
+    def wrote(self, part: PartKind) -> None:
+        """The first call is the answer's time to first token; what is no reasoning ends a thought."""
         if not self._timings.ttft_ms:
             self._timings = replace(self._timings, ttft_ms=self._elapsed_ms())
+        if part != "reasoning":
+            self.end_thought()
+        elif self._thinking_since_ms is None:
+            self._thinking_since_ms = self._elapsed_ms()
+
+    def end_thought(self) -> None:
+        if self._thinking_since_ms is None:
+            return
+        took_ms = self._elapsed_ms() - self._thinking_since_ms
+        self._thinking_since_ms = None
+        self._timings = replace(self._timings, thinking_ms=self._timings.thinking_ms + took_ms)
 
     def add_tool_time(self, took_ms: float) -> None:
         self._timings = replace(self._timings, tools_ms=self._timings.tools_ms + took_ms)
@@ -44,15 +72,19 @@ class AnswerState:
             prefill_ms=self._timings.prefill_ms + timings.prefill_ms,
             decode_ms=self._timings.decode_ms + timings.decode_ms,
             stop_ms=timings.stop_ms,
+            engine_ms=self._timings.engine_ms + timings.engine_ms,
         )
 
-    def finished(self, reason: Literal["stop", "length", "tool_calls"]) -> Finished:
-        return Finished(reason, self._usage, self._final_timings())
+    def finished(
+        self, reason: Literal["stop", "length", "tool_calls"], stop: str | None = None
+    ) -> Finished:
+        return Finished(reason, self._usage, self._final_timings(), stop)
 
     def stopped(self) -> Stopped:
         return Stopped(self.num_chars["text"], self._usage, self._final_timings())
 
     def _final_timings(self) -> RunTimings:
+        self.end_thought()
         return replace(self._timings, total_ms=self._elapsed_ms())
 
     def _elapsed_ms(self) -> float:

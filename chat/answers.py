@@ -1,16 +1,27 @@
 """From a saved message to a running answer, and what follows when it has ended."""
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
+from uuid import UUID
 
-from chat import actions, history, notices, runs, titles
+from structlog.contextvars import bound_contextvars, get_contextvars
+
+from chat import actions, history, notices, retakes, runs, summaries, titles, warmth
 from chat.actions import Draft, Sent
+from chat.admission import check_requests
 from chat.asking import AnswerRequest, Sampling, TurnSoFar
+from chat.cache_scope import CacheScope, cache_scope
 from chat.db import in_db
-from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent
 from chat.models import Conversation, Generation
+from chat.prompt_plan import PromptPlan
+from chat.retakes import Retake
+from chat.rights import Rights
+from chat.sources import Sources, sources_along
+from chat.spans import Clock, Span, Trace, new_trace_id
 from chat.tools import tools_named
 
 _is_draining = False
@@ -26,65 +37,150 @@ def is_draining() -> bool:
     return _is_draining
 
 
-async def send(user: Any, draft: Draft) -> Sent:
+async def send(rights: Rights, draft: Draft) -> Sent:
     """Save a message and start its answer.
 
     Raises ChatError, UnknownModel or WrongKind; then nothing was saved.
     """
+    models = (draft.model, *draft.beside)
+    await _admit(rights, *models)
+    send = partial(actions.send_message, rights, draft, lease_owner=runs.PROCESS_ID)
+    return await _begin(rights, *await in_db(_with_plans)(send))
+
+
+async def regenerate(rights: Rights, retake: Retake) -> Sent:
+    """Start another answer to the same question. Raises as `send` does."""
+    await _admit(rights, retake.model)
+    regenerate = partial(retakes.regenerate, rights, retake, lease_owner=runs.PROCESS_ID)
+    return await _begin(rights, *await in_db(_with_plans)(regenerate))
+
+
+async def go_on(rights: Rights, answer_id: UUID, client_id: str, *, tools: tuple[str, ...]) -> Sent:
+    """Start an answer that goes on where a cut one ended. Raises as `send` does."""
+    await _admit(rights, None)
+    owner = runs.PROCESS_ID
+    go_on = partial(retakes.go_on, rights, answer_id, client_id, tools=tools, lease_owner=owner)
+    return await _begin(rights, *await in_db(_with_plans)(go_on))
+
+
+async def _admit(rights: Rights, *models: str | None) -> None:
+    """For each model one answer; None: the one of before, which the rows name."""
     if _is_draining:
         raise ShuttingDown
-    engine().require(draft.model, "chat")
-    sent = await in_db(actions.send_message)(user, draft, lease_owner=runs.PROCESS_ID)
+    for model in models:
+        if model is not None:
+            rights.require_model(model)
+    await check_requests(rights, len(models))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What an answer is asked for, and what it is to be written from."""
+
+    plan: PromptPlan
+    sources: Sources | None = None
+    cache: CacheScope | None = None
+
+
+def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
+    """What was saved, and the prompts of its answers, in one go: threads and connections cost, too."""
+    sent = save()
+    if not sent.is_new:
+        return sent, []
+    if sent.is_first:
+        path = [sent.message]
+        asked = Asked(
+            history.plan_along(sent.conversation, path),
+            sources_along(path),
+            cache_scope(sent.message),
+        )
+        return sent, [asked] * len(sent.generations)
+    return sent, [_asked_of(sent.conversation, generation) for generation in sent.generations]
+
+
+async def _begin(rights: Rights, sent: Sent, asked: list[Asked]) -> Sent:
     if sent.is_new:
-        await _start(sent.generation, sent.conversation, user.pk)
-        await notices.conversation_changed(user.pk, sent.conversation.pk)
+        for generation, each in zip(sent.generations, asked, strict=True):
+            _start(generation, sent.conversation, rights.user.pk, each, sent.said)
+        await notices.conversation_changed(rights.user.pk, sent.conversation.pk)
     return sent
 
 
 async def take_up(
-    generation: Generation, events: list[LogEvent], turn: TurnSoFar | None
+    generation: Generation, events: list[LogEvent], turn: TurnSoFar | None, trace: Trace | None
 ) -> runs.Run:
     """Go on with an answer whose process died. The lease has to be ours already."""
     conversation = generation.conversation
-    return await _start(generation, conversation, conversation.owner_id, tuple(events), turn)
+    asked = await in_db(_asked_of)(conversation, generation)
+    owner_id = conversation.owner_id
+    return _start(generation, conversation, owner_id, asked, tuple(events), turn, trace)
 
 
-async def _start(
+def _start(
     generation: Generation,
     conversation: Conversation,
     user_id: Any,
+    asked: Asked,
     events: tuple[LogEvent, ...] = (),
     turn: TurnSoFar | None = None,
+    trace: Trace | None = None,
 ) -> runs.Run:
-    messages = await in_db(history.as_chat)(conversation, generation.message.parent_id)
+    trace = trace or _new_trace(generation)
     request = AnswerRequest(
         run_id=str(generation.pk),
         model=generation.model,
-        messages=messages,
+        messages=asked.plan.messages(),
+        plan=asked.plan,
+        sources=asked.sources,
+        cache=asked.cache,
+        max_context_tokens=generation.params.get("context_tokens"),
         user=str(user_id),
         weight=generation.params.get("weight", 1.0),
-        sampling=_sampling_from(generation.params.get("sampling", {})),
+        sampling=sampling_from(generation.params.get("sampling", {})),
         tools=tools_named(generation.params.get("tools", [])),
         events=events,
         turn=turn,
+        clock=trace.clock,
     )
     run = runs.Run(
         generation.pk,
         conversation_id=conversation.pk,
         message_id=generation.message_id,
         user_id=user_id,
+        trace=trace,
     )
     run.events = list(events)
-    runs.start(run, request, after=_after)
+    with bound_contextvars(request_id=trace.id):
+        runs.start(run, request, after=_after)
     return run
 
 
-def _sampling_from(values: dict[str, Any]) -> Sampling:
+def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
+    path = history.branch_to(conversation, generation.message.parent_id)
+    plan = retakes.with_wish(history.plan_on(conversation, path), generation)
+    is_wish = "wish" in generation.params  # that is asked of the answer before, and of nothing else
+    without = generation.params.get("without", ())
+    return Asked(plan, None if is_wish else sources_along(path, without))
+
+
+def _new_trace(generation: Generation) -> Trace:
+    """It has the id of what asked for the answer, so that one id leads through all logs."""
+    trace_id = get_contextvars().get("request_id")
+    trace = Trace(Clock(generation.created_at), trace_id or new_trace_id())
+    trace.add(Span("accepted", 0.0, trace.clock.now_ms()))
+    return trace
+
+
+def sampling_from(values: dict[str, Any]) -> Sampling:
     known = {f.name for f in fields(Sampling)}
     return Sampling(**{k: v for k, v in values.items() if k in known})
 
 
 async def _after(run: runs.Run) -> None:
+    """What is remembered of the run; and the model's own small work, behind everybody's answers."""
+    warmth.remember(run.conversation_id, run.user_id, run.events)
     await notices.conversation_changed(run.user_id, run.conversation_id)
     if isinstance(run.events[-1], Finished) and await titles.find_title(run.conversation_id):
         await notices.conversation_changed(run.user_id, run.conversation_id)
+    if isinstance(run.events[-1], Finished):
+        await summaries.extend(run.message_id)

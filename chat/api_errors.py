@@ -1,6 +1,7 @@
 """Errors in OpenAI's shape, for everything under /v1 and /api."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -17,6 +18,7 @@ from inference import (
     UnknownModel,
     WrongKind,
 )
+from retrieval.errors import RetrievalError
 
 _TYPES = {
     401: "authentication_error",
@@ -48,14 +50,36 @@ def api_error(
     return response
 
 
+class Respond(Protocol):
+    """What makes a response of an error: `api_error`, or another protocol's way to say it."""
+
+    def __call__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> HttpResponse: ...
+
+
 class ApiError(Exception):
     """An answer other than success, raised by the views of the two APIs."""
 
-    def __init__(self, status: int, code: str, message: str, param: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.param = param
+        self.retry_after_s = retry_after_s
 
 
 _STATUS_OF = {
@@ -78,47 +102,63 @@ def status_of(code: str) -> int:
     return _STATUS_OF.get(code, 500)
 
 
-def add_error_handlers(api: NinjaAPI) -> None:
+def response_to(error: Exception, respond: Respond = api_error) -> HttpResponse:
+    """What a caller is answered where this was raised; what is no answer is raised again."""
+    match error:
+        case ApiError():
+            wait_s = error.retry_after_s
+            return respond(
+                error.status, error.code, str(error), param=error.param, retry_after_s=wait_s
+            )
+        case ChatError():
+            return respond(error.status, error.code, str(error), retry_after_s=error.retry_after_s)
+        case RetrievalError():
+            return respond(error.status, error.code, str(error), param=error.param)
+        case EngineError():
+            return respond(
+                status_of(error.code),
+                error.code,
+                str(error),
+                param="model" if isinstance(error, UnknownModel) else error.param,
+                retry_after_s=error.retry_after_s,
+            )
+        case HttpError():
+            return respond(error.status_code, "invalid_request", str(error))
+        case RequestDataTooBig():
+            return respond(413, "request_too_large", "The request is larger than 10 MiB.")
+        case ValidationError():
+            param, message = problem_of(error.errors[0])
+            return respond(400, "invalid_value", message, param=param)
+    raise error
+
+
+_ANSWERED = (
+    *(ApiError, ChatError, EngineError, HttpError),
+    *(RequestDataTooBig, RetrievalError, ValidationError),
+)
+
+
+def add_error_handlers(api: NinjaAPI, respond: Respond = api_error) -> None:
     """Make every error of an API have the one shape."""
 
-    @api.exception_handler(ApiError)
-    def _(request: HttpRequest, error: ApiError) -> HttpResponse:
-        return api_error(error.status, error.code, str(error), param=error.param)
+    def handle(request: HttpRequest, error: Any) -> HttpResponse:
+        return response_to(error, respond)
 
-    @api.exception_handler(ChatError)
-    def _(request: HttpRequest, error: ChatError) -> HttpResponse:
-        return api_error(error.status, error.code, str(error), retry_after_s=error.retry_after_s)
-
-    @api.exception_handler(EngineError)
-    def _(request: HttpRequest, error: EngineError) -> HttpResponse:
-        return api_error(
-            status_of(error.code),
-            error.code,
-            str(error),
-            param="model" if isinstance(error, UnknownModel) else error.param,
-            retry_after_s=error.retry_after_s,
-        )
-
-    @api.exception_handler(HttpError)
-    def _(request: HttpRequest, error: HttpError) -> HttpResponse:
-        return api_error(error.status_code, "invalid_request", str(error))
-
-    @api.exception_handler(RequestDataTooBig)
-    def _(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
-        return api_error(413, "request_too_large", "The request is larger than 10 MiB.")
-
-    @api.exception_handler(ValidationError)
-    def _(request: HttpRequest, error: ValidationError) -> HttpResponse:
-        param, message = _first_problem(error)
-        return api_error(400, "invalid_value", message, param=param)
+    for kind in _ANSWERED:
+        api.add_exception_handler(kind, handle)
 
 
-def _first_problem(error: ValidationError) -> tuple[str | None, str]:
-    """The field that is wrong, and how."""
-    problem = error.errors[0]
+def problem_of(problem: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The field that is wrong, and how, of a problem as pydantic tells it."""
     # ninja's locations begin with where the value was: ("body", "data", "temperature").
     # A union's branches, such as "constrained-str" and "list[TextPart]", are no part of the name.
-    path = [str(p) for p in problem["loc"] if p not in ("body", "query", "path", "data")]
+    path = [str(p) for p in problem["loc"]]
+    path = path[1:] if path and path[0] in ("body", "query", "path") else path
+    path = path[1:] if path and path[0] == "data" else path
     field = ".".join(part for part in path if part.isidentifier() or part.isdigit())
     message = str(problem["msg"]).removeprefix("Value error, ")
-    return (field, f"{field}: {message}") if field else (None, message)
+    if field:
+        return field, f"{field}: {message}"
+    # What is wrong with several fields together is said by the whole body, the field first.
+    named, colon, _ = message.partition(": ")
+    return (named if colon and named.isidentifier() else None), message

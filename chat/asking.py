@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from chat.cache_scope import CacheScope
 from chat.engine import engine
 from chat.events import LogEvent
+from chat.prompt_plan import PromptPlan
+from chat.sources import Sources
+from chat.spans import Clock
 from chat.tools import Tool
 from inference import ChatMessage, Priority
 
@@ -46,14 +50,17 @@ class TurnSoFar:
 class AnswerRequest:
     """One answer to write.
 
-    `messages` begin with the system message. `may_drop_turns`: where they are too long for the
-    model, the oldest turns are left out; otherwise that is an error.
+    `messages` begin with the system message; too many of them are an error. With a `plan` they are
+    taken from it, and what does not fit is left out. `sources` are what its question is to be answered
+    from; they are looked up first. With a `cache`, an answer that was given before is given again.
+    `max_context_tokens` is what the user may fill of the model's context; None: all of it.
     `tools` are run here; `tool_schemas` are only shown to the model, and a call of one ends the
     answer with the reason "tool_calls".
     `upstream_options` are OpenAI's parameters for models on other servers; those of our own engine
     follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
     `events` are those that were logged before an interruption, `turn` the turn they end in.
+    `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
     run_id: str
@@ -66,9 +73,13 @@ class AnswerRequest:
     upstream_options: dict[str, Any] = field(default_factory=dict)
     weight: float = 1.0
     priority: Priority = "interactive"
-    may_drop_turns: bool = True
+    plan: PromptPlan | None = None
+    sources: Sources | None = None
+    cache: CacheScope | None = None
+    max_context_tokens: int | None = None
     events: tuple[LogEvent, ...] = ()
     turn: TurnSoFar | None = None
+    clock: Clock | None = None
 
 
 class Control:

@@ -13,17 +13,25 @@ from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
+from django.utils.translation import gettext
+from structlog.contextvars import bound_contextvars, get_contextvars
 
-from chat import access, answers, frames, notices, run_log, runs, values
-from chat.actions import Draft
+from chat import access, answers, frames, notices, run_log, runs, temporary, values
+from chat.accepted import accepted
+from chat.actions import Draft, Sent
+from chat.changes import Changes
 from chat.db import in_db
 from chat.engine import engine
-from chat.errors import ChatError, NotFound
+from chat.errors import ChatError, NotFound, TooManyRequests
 from chat.events import TERMINAL, Phase, for_reader
 from chat.following import Ended, News, Numbered, Reset, follow
-from chat.tools import BUILT_IN
+from chat.retakes import Retake
+from chat.rights import Rights
+from chat.spans import new_trace_id
+from chat.windows import LocalWindows, Window
 from chat.wire import AckWindow, dumps
 from inference import EngineError
+from retrieval.errors import RetrievalError
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +41,9 @@ CLOSE_TRY_AGAIN = 1012  # "service restart": the page comes back and follows fro
 MAX_FOLLOWED = 16  # runs per socket
 MAX_SOCKETS = 64  # per user and process; a tab has one
 CHECK_SESSION_S = 15.0
+FRAMES = Window(
+    "frames", 12_000, 60.0
+)  # of one socket: a page with many answers acknowledges often
 
 _num_sockets: Counter[Any] = Counter()
 
@@ -46,10 +57,17 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.windows: dict[UUID, AckWindow] = {}
         self.tasks: list[asyncio.Task[None]] = []
         self.is_counted = False
+        self.frames_heard = LocalWindows()
+        self.socket_id = get_contextvars().get("request_id")
 
     @property
     def user(self) -> Any:
         return self.scope["user"]
+
+    @property
+    def rights(self) -> Rights:
+        """By the user as the session's last look found it."""
+        return Rights(self.user)
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -74,6 +92,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         _num_sockets[self.user.pk] += 1
         self.is_counted = True
+        self.changes = Changes(self.user, self._tell)
         await self.channel_layer.group_add(notices.user_group(self.user.pk), self.channel_name)
         self.tasks = [
             asyncio.create_task(self._tell_models()),
@@ -89,6 +108,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             task.cancel()
         if self.is_counted:
             self.is_counted = False
+            self.changes.close()
             _num_sockets[self.user.pk] -= 1
             if not _num_sockets[self.user.pk]:
                 del _num_sockets[self.user.pk]
@@ -111,21 +131,35 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         client_id: str | None = None
         run_id: UUID | None = None
         try:
+            self._count_frame()
             frame = frames.parse(text_data or "")
             client_id = getattr(frame, "client_id", None)
             run_id = getattr(frame, "run", None)
-            await self._handle(frame)
-        except (ChatError, EngineError) as error:
+            trace_id = getattr(frame, "trace_id", None) or new_trace_id()
+            with bound_contextvars(request_id=trace_id, socket=self.socket_id):
+                await self._handle(frame)
+        except (ChatError, EngineError, RetrievalError) as error:
             await self._tell_error(error, client_id, run_id)
         except Exception:
             logger.exception("a frame could not be handled")
-            problem = ChatError("Something went wrong on the server. Nothing was lost; try again.")
+            text = gettext("Something went wrong on the server. Nothing was lost; try again.")
+            problem = ChatError(text)
             await self._tell_error(problem, client_id, run_id)
+
+    def _count_frame(self) -> None:
+        """Raises TooManyRequests. Frames that ask for an answer are counted once more, by user."""
+        admission = self.frames_heard.admit([FRAMES])
+        if not admission.is_admitted:
+            raise TooManyRequests(admission)
 
     async def _handle(self, frame: frames.Frame) -> None:
         match frame:
             case frames.SendMessage():
                 await self._send_message(frame)
+            case frames.RegenerateAnswer() | frames.ContinueAnswer():
+                await self._answer_again(frame)
+            case frames.SendTemporary():
+                await self._send_temporary(frame)
             case frames.FollowRun(run, after):
                 await self._follow(run, after)
             case frames.UnfollowRun(run):
@@ -141,30 +175,64 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     # --- what a browser asks for ----------------------------------------------------------------
 
     async def _send_message(self, frame: frames.SendMessage) -> None:
-        if not await self.scope["is_signed_in"]():
-            await self.close(CLOSE_SIGN_IN)
+        if not await self._may_write():
             return
         draft = Draft(
             client_id=frame.client_id,
             text=frame.text,
-            model=frame.model or engine().default_model,
+            model=frame.model or self.rights.default_model(),
             conversation_id=frame.conversation,
             parent_id=frame.parent,
-            tools=tuple(BUILT_IN),
+            tools=self.rights.tools,
+            assistant_id=frame.assistant,
+            system_prompt=frame.system_prompt,
+            beside=frame.beside,
+            picked=frame.picked,
         )
-        sent = await answers.send(self.user, draft)
-        conversation, message, answer = await in_db(_sent_values)(sent)
-        await self._tell(
-            {
-                "type": "message.accepted",
-                "client_id": frame.client_id,
-                "conversation": conversation,
-                "message": message,
-                "answer": answer,
-                "run": str(sent.generation.pk),
-            }
+        sent = await answers.send(self.rights, draft)
+        told = await accepted(sent)
+        await self._accept({"type": "message.accepted", **told}, frame.client_id, sent)
+
+    async def _answer_again(self, frame: frames.RegenerateAnswer | frames.ContinueAnswer) -> None:
+        if not await self._may_write():
+            return
+        client_id, tools = frame.client_id, self.rights.tools
+        if isinstance(frame, frames.ContinueAnswer):
+            sent = await answers.go_on(self.rights, frame.answer, client_id, tools=tools)
+        else:
+            retake = Retake(client_id, frame.answer, frame.model, frame.wish, tools, frame.without)
+            sent = await answers.regenerate(self.rights, retake)
+        told = await accepted(sent)
+        del told["message"], told["answers"]
+        await self._accept({"type": "answer.accepted", **told}, client_id, sent)
+
+    async def _send_temporary(self, frame: frames.SendTemporary) -> None:
+        if not await self._may_write():
+            return
+        ask = temporary.Ask(
+            client_id=frame.client_id,
+            model=frame.model or self.rights.default_model(),
+            messages=tuple(temporary.said_of(frame.messages)),
+            wish=frame.wish,
+            goes_on=frame.goes_on,
+            setup=temporary.Setup(frame.assistant, frame.system_prompt),
         )
-        await self._follow(sent.generation.pk, 0)
+        run = await temporary.answer(self.rights, ask)
+        told = {"type": "temporary.accepted", "client_id": frame.client_id}
+        await self._tell({**told, "run": str(run.id)})
+        await self._follow(run.id, 0)
+
+    async def _may_write(self) -> bool:
+        is_signed_in: bool = await self.scope["is_signed_in"]()
+        if not is_signed_in:
+            await self.close(CLOSE_SIGN_IN)
+        return is_signed_in
+
+    async def _accept(self, frame: dict[str, Any], client_id: str, sent: Sent) -> None:
+        """Say what was begun, and follow it."""
+        await self._tell({**frame, "client_id": client_id, "run": str(sent.generation.pk)})
+        for generation in sent.generations:
+            await self._follow(generation.pk, 0)
 
     async def _follow(self, run_id: UUID, after: int) -> None:
         run = runs.get(run_id)
@@ -254,7 +322,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _tell_models(self) -> None:
         kind = "hello"
         async for _ in engine().changes():
-            models = [values.model_value(state) for state in engine().models("chat")]
+            models = [values.model_value(state) for state in self.rights.models("chat")]
             await self._tell({"type": kind, "models": models})
             kind = "models.changed"
             await asyncio.sleep(0.1)  # loading changes often; ten times a second is enough
@@ -263,7 +331,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(dumps(frame))
 
     async def _tell_error(
-        self, error: ChatError | EngineError, client_id: str | None, run_id: UUID | None
+        self,
+        error: ChatError | EngineError | RetrievalError,
+        client_id: str | None,
+        run_id: UUID | None,
     ) -> None:
         frame: dict[str, Any] = {"type": "error", "code": error.code, "message": str(error)}
         optional = {
@@ -276,33 +347,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     # --- notices from the channel layer ---------------------------------------------------------
 
     async def conversation_changed(self, notice: dict[str, Any]) -> None:
-        try:
-            summary = await in_db(_summary)(self.user, notice["id"])
-        except NotFound:
-            return  # deleted since
-        except DatabaseError:
-            logger.warning("a tab misses a notice", exc_info=True)
-            return
-        await self._tell(
-            {
-                "type": "conversation.changed",
-                "conversation": summary,
-                "running": summary["running"],
-            }
-        )
+        self.changes.add(notice["id"])
 
     async def conversation_deleted(self, notice: dict[str, Any]) -> None:
+        self.changes.discard(notice["id"])
         await self._tell({"type": "conversation.deleted", "id": notice["id"]})
 
-
-def _sent_values(sent: Any) -> tuple[values.Value, values.Value, values.Value]:
-    answer = values.message_values([sent.answer])[0]
-    return (
-        values.conversation_summary(sent.conversation),
-        values.message_value(sent.message),
-        answer,
-    )
-
-
-def _summary(user: Any, conversation_id: str) -> values.Value:
-    return values.conversation_summary(access.conversation_for(user, conversation_id))
+    async def library_changed(self, notice: dict[str, Any]) -> None:
+        self.changes.look_again()
+        await self._tell({"type": "library.changed"})

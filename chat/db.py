@@ -1,19 +1,3 @@
-"""Database work from async code."""
+"""Database work from async code; it is done as in the floor below."""
 
-from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
-
-from channels.db import database_sync_to_async
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def in_db(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    """Run a synchronous function that uses the ORM in a thread of the pool.
-
-    Not thread-sensitive: outside of an HTTP request asgiref would run all of them one after the
-    other in a single thread, and every socket of the process would wait for the slowest query.
-    """
-    wrapped: Callable[P, Awaitable[T]] = database_sync_to_async(function, thread_sensitive=False)
-    return wrapped
+from retrieval.db import in_db as in_db

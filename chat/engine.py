@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from inference import Engine
+from inference import Engine, UnknownModel
 
 _engine: Engine | None = None
 
@@ -13,6 +13,16 @@ def engine() -> Engine:
     if _engine is None:
         _engine = Engine(settings.ENGINE)
     return _engine
+
+
+def known_context_tokens(model: str) -> int | None:
+    """How long a prompt and its answer may be together; None where nobody has told yet."""
+    if _engine is None:
+        return None
+    try:
+        return _engine.state(model).max_context_tokens
+    except UnknownModel:
+        return None
 
 
 async def close_engine() -> None:

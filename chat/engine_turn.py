@@ -3,15 +3,18 @@
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from chat.answer_state import AnswerState
 from chat.asking import Control, TurnSoFar
 from chat.engine import engine
-from chat.events import Event, Failed, LogEvent, Phase, Started
+from chat.events import Delta, Event, Failed, LogEvent, Phase, Started
 from chat.off_loop import off_loop
+from chat.prompt_plan import fit
+from chat.sampling_params import sampling_params
 from chat.turn import Turn
 from inference import (
-    DEFAULT_MAX_TOKENS,
+    THINK_CLOSE,
     AnswerParser,
     ChatMessage,
     ChatTokenizer,
@@ -27,9 +30,7 @@ from inference import (
     Update,
     Usage,
     behind_thinking,
-    fit_messages,
     opens_thinking,
-    prompt_room,
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
@@ -49,28 +50,60 @@ class EngineTurn(Turn):
         super().__init__(state, control, earlier)
         self.tokenizer = tokenizer
         self.so_far = so_far
+        self._num_output = self._num_before = len(so_far.output_ids) if so_far else 0
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt()
+        begun = self._begun()
+        prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt(begun)
         tail = self.tokenizer.tail_of(prompt_ids)
         is_thinking = opens_thinking(self.tokenizer.chat_template, tail)
         params = self._sampling_params(is_thinking)
-        parser = self._parser(tail, is_thinking)
+        parser = self._parser(tail, is_thinking, goes_on=bool(begun))
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids
             parser.feed(self.tokenizer.replay(output_ids, params.stop, params.min_tokens))
         else:
             yield self.log(self._started(params, prompt_ids))
+            if left_out := self.newly_left_out():
+                yield left_out
         if self.control.is_stopped:
             self.end = EngineFinished("abort", Usage(len(prompt_ids), 0, 0), Timings())
             return
         request = self._engine_request(prompt_ids, output_ids, params)
+        self.state.watch.note(tokens=len(prompt_ids))
+        self.state.watch.begin("queued", turn=self.state.turn_index)
         with self.control.while_generating(request.model, request.request_id):
             async with aclosing(engine().generate(request)) as updates:
                 async for update in updates:
+                    self._take_time(update)
                     for event in self._hear(update, parser):
                         yield event
+
+    def _take_time(self, update: Update) -> None:
+        """What the engine does becomes spans, one after the other."""
+        watch, turn = self.state.watch, self.state.turn_index
+        match update:
+            case Loading():
+                watch.begin("loading", turn=turn)
+            case Queued(position):
+                watch.begin("queued", turn=turn)
+                watch.note(position=position)
+            case Prefill(num_total=total, num_cached=cached, elapsed_ms=elapsed_ms):
+                watch.begin("prefill", ago_ms=elapsed_ms, turn=turn, tokens=total, cached=cached)
+            case Tokens(num_output=num_output):
+                if not watch.is_in("decode"):
+                    watch.begin("decode", turn=turn, revision=self._revision())
+                    self._num_before = self._num_output
+                self._num_output = num_output
+                watch.note(tokens=num_output - self._num_before)
+            case EngineFinished(reason=reason, timings=timings):
+                watch.note(reason=reason, engine_ms=round(timings.engine_ms, 3))
+                watch.end()
+
+    def _revision(self) -> str:
+        """By now the model is loaded, whatever it was when the turn began."""
+        return engine().state(self.state.request.model).revision
 
     def _hear(self, update: Update, parser: AnswerParser) -> list[Event]:
         match update:
@@ -93,65 +126,63 @@ class EngineTurn(Turn):
 
     # --- what the engine is asked ---------------------------------------------------------------
 
-    async def _build_prompt(self) -> tuple[int, ...]:
-        """Token ids of the turn's prompt; older turns are dropped where not all of them fit."""
-        request = self.state.request
-        limit = engine().context_tokens(request.model)
-        if not request.may_drop_turns:
-            ids = await off_loop(self._encode, self.state.messages)
+    def _begun(self) -> str:
+        """What the turn has said before: all of a cut answer, where another is to go on with it."""
+        deltas = (event for event in self.logged if isinstance(event, Delta))
+        return "".join(delta.text for delta in deltas if delta.part == "text")
+
+    async def _build_prompt(self, begun: str) -> tuple[int, ...]:
+        """Token ids of the turn's prompt, up to and with what the answer begins with.
+
+        What does not fit is left out where there is a plan.
+        """
+        plan = self.state.plan
+        limits = self.limits(engine().context_tokens(self.state.request.model))
+        if plan is None:
+            ids = await off_loop(self._encode, self.state.messages, begun)
+            limit = limits.context_tokens
             if len(ids) >= limit:
                 raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=limit)
             return ids
-        self.state.messages, ids = await off_loop(
-            fit_messages,
-            self.state.messages,
-            self._encode,
-            prompt_room(limit, request.sampling.max_tokens),
-            max_context_tokens=limit,
-        )
+        encode = partial(self._encode_with_said, begun=begun)
+        self.state.plan, ids = await off_loop(fit, plan, encode, limits)
         return ids
 
-    def _encode(self, messages: list[ChatMessage]) -> tuple[int, ...]:
-        return self.tokenizer.encode_chat(messages, tools=self.tool_schemas())
+    def _encode_with_said(self, messages: list[ChatMessage], begun: str) -> tuple[int, ...]:
+        return self._encode([*messages, *self.state.said], begun)
 
-    def _parser(self, prompt_tail: str, is_thinking: bool) -> AnswerParser:
+    def _encode(self, messages: list[ChatMessage], begun: str = "") -> tuple[int, ...]:
+        ids = self.tokenizer.encode_chat(messages, tools=self.tool_schemas())
+        if not begun:
+            return ids
+        tail = self.tokenizer.tail_of(ids)
+        if opens_thinking(self.tokenizer.chat_template, tail):  # it has thought: its answer follows
+            ids += self.tokenizer.encode_marks(f"{THINK_CLOSE}\n\n")
+        return (*ids, *self.tokenizer.encode(begun))
+
+    def _parser(self, prompt_tail: str, is_thinking: bool, *, goes_on: bool) -> AnswerParser:
         """By the marks of the chat template, or by none where a grammar leaves nothing but text: a
         string in JSON may well speak of <think>."""
         tools = self.tool_schemas()
         is_text = self.state.request.sampling.grammar and not tools and not is_thinking
-        return AnswerParser("" if is_text else self.tokenizer.chat_template, prompt_tail, tools)
+        template = "" if is_text else self.tokenizer.chat_template
+        return AnswerParser(template, prompt_tail, tools, goes_on=goes_on)
 
     def _sampling_params(self, is_thinking: bool) -> SamplingParams:
         asked = self.state.request.sampling
         grammar = asked.grammar
         if grammar and is_thinking:
             grammar = behind_thinking(grammar)
-        default = engine().sampling_defaults(self.state.request.model)
         if self.state.seed is None:
             self.state.seed = secrets.randbits(63)
-        return SamplingParams(
-            max_tokens=asked.max_tokens or DEFAULT_MAX_TOKENS,
-            seed=self.state.seed,
-            temperature=default.temperature if asked.temperature is None else asked.temperature,
-            top_p=default.top_p if asked.top_p is None else asked.top_p,
-            top_k=default.top_k if asked.top_k is None else asked.top_k,
-            min_p=default.min_p if asked.min_p is None else asked.min_p,
-            stop=asked.stop,
-            stop_token_ids=asked.stop_token_ids,
-            ignore_eos=asked.ignore_eos,
-            min_tokens=asked.min_tokens,
-            presence_penalty=asked.presence_penalty,
-            frequency_penalty=asked.frequency_penalty,
-            repetition_penalty=asked.repetition_penalty or default.repetition_penalty,
-            logit_bias=asked.logit_bias,
-            num_logprobs=asked.num_logprobs,
-            grammar=grammar,
-        )
+        model = self.state.request.model
+        return sampling_params(model, asked, seed=self.state.seed, grammar=grammar)
 
     def _started(self, params: SamplingParams, prompt_ids: tuple[int, ...]) -> Started:
         model = self.state.request.model
         revision = engine().state(model).revision
-        return Started(model, revision, params.seed, self.state.turn_index, prompt_ids)
+        turn = self.state.turn_index
+        return Started(model, revision, params.seed, turn, prompt_ids, params)
 
     def _engine_request(
         self, prompt_ids: tuple[int, ...], output_ids: tuple[int, ...], params: SamplingParams

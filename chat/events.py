@@ -2,24 +2,27 @@
 
 `answer()` yields these; `runs.py` numbers the `LogEvent`s (seq 1, 2, 3 …) and keeps them; the
 socket and the REST API frame them. A `Phase` is a status for the eye: it is never numbered or kept.
+A `Span` goes into the trace of the answer, and to no follower.
 """
 
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from inference import TokenLogprob
+from chat.spans import Span
+from inference import SamplingParams, TokenLogprob
 
 PartKind = Literal["text", "reasoning"]
-PhaseKind = Literal["loading", "queued", "asking", "prefill", "decode", "tool"]
+PhaseKind = Literal["searching", "loading", "queued", "asking", "prefill", "decode", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
     """What is happening now. Only the fields of its kind are set.
 
-    loading: `progress` 0–1 and `detail`; queued: `position` (from 1), `wait_s` (None: unknown);
-    asking: `detail`, the other server that runs the model; prefill: `done`, `total`, `cached` in
-    tokens; decode: `tokens`, `tokens_per_s`, both 0 where another server counts them; tool: `detail`.
+    searching: in documents; loading: `progress` 0–1 and `detail`; queued: `position` (from 1),
+    `wait_s` (None: unknown); asking: `detail`, the other server that runs the model; prefill: `done`,
+    `total`, `cached` in tokens; decode: `tokens`, `tokens_per_s`, both 0 where another server counts
+    them; tool: `detail`.
     """
 
     phase: PhaseKind
@@ -38,8 +41,8 @@ class Phase:
 class Started:
     """An engine turn begins: the prompt is built and the seed drawn, so it can be resumed.
 
-    An answer that calls tools has several turns, counted from 0. `prompt_ids` is kept on the
-    generation row, not in the event log.
+    An answer that calls tools has several turns, counted from 0. `prompt_ids` and `params`, as the
+    engine gets them, are kept in the turn's row, not in the event log.
     """
 
     model: str
@@ -47,7 +50,49 @@ class Started:
     seed: int
     turn: int = 0
     prompt_ids: tuple[int, ...] = ()
+    params: SamplingParams | None = None
     kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found in documents for the question, before the model is asked.
+
+    `query` is what was looked for; `excerpts` are those that the model is shown (excerpts.Excerpt as
+    JSON: places, no text). `is_whole`: all of the documents. `candidates` are all that were found, and
+    why each is not shown; readers get them by asking (docs/api.md).
+    """
+
+    query: str
+    excerpts: tuple[dict[str, Any], ...] = ()
+    is_whole: bool = False
+    candidates: tuple[dict[str, Any], ...] = ()
+    kind: Literal["found"] = "found"
+
+
+@dataclass(frozen=True, slots=True)
+class FromCache:
+    """The answer was given before, to this question or one that means the same: `similarity` is 1 for
+    the very question. No model is asked."""
+
+    asked_at: str
+    question: str
+    similarity: float = 1.0
+    kind: Literal["from_cache"] = "from_cache"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The conversation is too long for the model, which is shown what begins at the message `before`.
+
+    `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one. Comes
+    again in later answers, and in the same one when more has to go.
+    """
+
+    before: str
+    num_messages: int
+    summary: str | None = None
+    kind: Literal["left_out"] = "left_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +150,30 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class RunTimings:
-    """Where the time of the answer went, in milliseconds; `ttft_ms` is to the first text, `stop_ms`
-    from a stop to the engine's word that it computes no more of it."""
+    """Where the time of the answer went, in milliseconds; `ttft_ms` is to the first text,
+    `thinking_ms` what its reasoning took to write, `stop_ms` from a stop to the engine's word that it
+    computes no more of it. `engine_ms` is what it had of our engine (inference.Timings); of one that
+    another process took up, since then."""
 
     queued_ms: float = 0.0
     prefill_ms: float = 0.0
     ttft_ms: float = 0.0
+    thinking_ms: float = 0.0
     decode_ms: float = 0.0
     tools_ms: float = 0.0
     total_ms: float = 0.0
     stop_ms: float = 0.0
+    engine_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A complete answer. `reason` is OpenAI's finish_reason."""
+    """A complete answer. `reason` is OpenAI's finish_reason; `stop` the stop string that ended it."""
 
     reason: Literal["stop", "length", "tool_calls"]
     usage: RunUsage = field(default_factory=RunUsage)
     timings: RunTimings = field(default_factory=RunTimings)
+    stop: str | None = None
     kind: Literal["finished"] = "finished"
 
 
@@ -157,13 +207,29 @@ class Failed:
     kind: Literal["failed"] = "failed"
 
 
-LogEvent = Started | Delta | ToolCall | ToolResult | Resumed | Finished | Stopped | Refused | Failed
-Event = LogEvent | Phase
+LogEvent = (
+    Started
+    | Found
+    | FromCache
+    | LeftOut
+    | Delta
+    | ToolCall
+    | ToolResult
+    | Resumed
+    | Finished
+    | Stopped
+    | Refused
+    | Failed
+)
+Event = LogEvent | Phase | Span
 TerminalEvent = Finished | Stopped | Refused | Failed
 TERMINAL = (Finished, Stopped, Refused, Failed)
 
 _CLASSES: dict[str, type[LogEvent]] = {
     "started": Started,
+    "found": Found,
+    "from_cache": FromCache,
+    "left_out": LeftOut,
     "delta": Delta,
     "tool_call": ToolCall,
     "tool_result": ToolResult,
@@ -174,8 +240,8 @@ _CLASSES: dict[str, type[LogEvent]] = {
     "failed": Failed,
 }
 _NESTED = {"usage": RunUsage, "timings": RunTimings}
-_NOT_LOGGED = ("prompt_ids", "logprobs")
-_SERVER_ONLY = (*_NOT_LOGGED, "ids")
+_NOT_LOGGED = ("prompt_ids", "params", "logprobs")
+_SERVER_ONLY = (*_NOT_LOGGED, "ids", "candidates")
 
 
 def to_payload(event: LogEvent) -> dict[str, Any]:
@@ -190,8 +256,9 @@ def from_payload(payload: dict[str, Any]) -> LogEvent:
     for name, nested in _NESTED.items():
         if name in fields:
             fields[name] = nested(**fields[name])
-    if "ids" in fields:
-        fields["ids"] = tuple(fields["ids"])
+    for name in ("ids", "excerpts", "candidates"):
+        if name in fields:
+            fields[name] = tuple(fields[name])
     return cls(**fields)
 
 

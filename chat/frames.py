@@ -7,9 +7,16 @@ from uuid import UUID
 
 from chat.access import as_uuid
 from chat.errors import BadFrame
+from chat.retakes import Wish
+from chat.sources import MAX_PICKED, NOTHING, Picked
+from chat.spans import trace_id_of
+from chat.storable import is_storable
 
 MAX_FRAME_BYTES = 256 * 1024
 MAX_CLIENT_ID_CHARS = 64
+MAX_SYSTEM_PROMPT_CHARS = 20_000
+MAX_BESIDE = 3  # models that answer beside the first
+MAX_WITHOUT = 100  # passages that are not wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,42 @@ class SendMessage:
     conversation: UUID | None
     parent: UUID | None
     model: str | None
+    trace_id: str | None = None
+    assistant: UUID | None = None
+    system_prompt: str = ""
+    beside: tuple[str, ...] = ()
+    picked: Picked = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class RegenerateAnswer:
+    client_id: str
+    answer: UUID
+    model: str | None
+    wish: Wish | None
+    trace_id: str | None = None
+    without: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueAnswer:
+    client_id: str
+    answer: UUID
+    trace_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SendTemporary:
+    """`messages` are read by temporary.said_of."""
+
+    client_id: str
+    model: str | None
+    messages: tuple[Any, ...]
+    wish: Wish | None
+    goes_on: bool
+    trace_id: str | None = None
+    assistant: UUID | None = None
+    system_prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +92,17 @@ class Ping:
     pass
 
 
-Frame = SendMessage | FollowRun | UnfollowRun | StopRun | AckRun | Ping
+Frame = (
+    SendMessage
+    | RegenerateAnswer
+    | ContinueAnswer
+    | SendTemporary
+    | FollowRun
+    | UnfollowRun
+    | StopRun
+    | AckRun
+    | Ping
+)
 
 
 def parse(raw: str) -> Frame:
@@ -70,7 +123,35 @@ def parse(raw: str) -> Frame:
                 text=fields.text("text"),
                 conversation=fields.optional_id("conversation"),
                 parent=fields.optional_id("parent"),
-                model=fields.text("model") if values.get("model") is not None else None,
+                model=fields.model(),
+                assistant=fields.optional_id("assistant"),
+                system_prompt=fields.system_prompt(),
+                beside=fields.models("beside"),
+                picked=fields.picked(),
+                trace_id=trace_id_of(values.get("traceparent")),
+            )
+        case "answer.regenerate":
+            return RegenerateAnswer(
+                client_id=fields.client_id(),
+                answer=fields.id("answer"),
+                model=fields.model(),
+                wish=fields.wish(),
+                trace_id=trace_id_of(values.get("traceparent")),
+                without=fields.passages("without"),
+            )
+        case "answer.continue":
+            trace_id = trace_id_of(values.get("traceparent"))
+            return ContinueAnswer(fields.client_id(), fields.id("answer"), trace_id)
+        case "temporary.send":
+            return SendTemporary(
+                client_id=fields.client_id(),
+                model=fields.model(),
+                messages=fields.list("messages"),
+                wish=fields.wish(),
+                goes_on=values.get("goes_on") is True,
+                assistant=fields.optional_id("assistant"),
+                system_prompt=fields.system_prompt(),
+                trace_id=trace_id_of(values.get("traceparent")),
             )
         case "run.follow":
             return FollowRun(fields.id("run"), fields.count("after"))
@@ -84,6 +165,23 @@ def parse(raw: str) -> Frame:
         case "ping":
             return Ping()
     raise BadFrame("The frame has no type that the server knows.")
+
+
+def checked_client_id(value: str, name: str = "client_id") -> str:
+    """An id that a page has made up. Raises BadFrame."""
+    if not 0 < len(value) <= MAX_CLIENT_ID_CHARS or not is_storable(value):
+        raise BadFrame(f"'{name}' has 1 to {MAX_CLIENT_ID_CHARS} characters.")
+    return value
+
+
+def checked_system_prompt(value: str) -> str:
+    """Raises BadFrame for one that is too long or cannot be stored."""
+    value = value.strip()
+    if len(value) > MAX_SYSTEM_PROMPT_CHARS or not is_storable(value):
+        raise BadFrame(
+            f"'system_prompt' has at most {MAX_SYSTEM_PROMPT_CHARS:,} characters, none of them NUL."
+        )
+    return value
 
 
 class _Fields:
@@ -100,11 +198,57 @@ class _Fields:
             raise BadFrame(f"'{name}' holds half a character (a lone surrogate).") from None
         return value
 
+    def system_prompt(self) -> str:
+        """Empty where there is none."""
+        is_there = self._values.get("system_prompt") is not None
+        return checked_system_prompt(self.text("system_prompt")) if is_there else ""
+
+    def model(self) -> str | None:
+        return None if self._values.get("model") is None else self.text("model")
+
+    def list(self, name: str) -> tuple[Any, ...]:
+        value = self._values.get(name) or []
+        if not isinstance(value, list):
+            raise BadFrame(f"'{name}' has to be a list.")
+        return tuple(value)
+
+    def models(self, name: str) -> tuple[str, ...]:
+        names = self.list(name)
+        if not all(isinstance(one, str) for one in names):
+            raise BadFrame(f"'{name}' has to be a list of models.")
+        if len(names) > MAX_BESIDE:
+            raise BadFrame(f"At most {MAX_BESIDE + 1} models answer side by side.")
+        return names
+
+    def picked(self) -> Picked:
+        """Collections and documents to answer from."""
+        value = self._values.get("sources") or {}
+        if not isinstance(value, dict):
+            raise BadFrame("'sources' has to be an object.")
+        fields = _Fields(value)
+        return Picked(fields._ids("collections"), fields._ids("documents"))
+
+    def _ids(self, name: str) -> tuple[UUID, ...]:
+        ids = self.list(name)
+        if len(ids) > MAX_PICKED:
+            raise BadFrame(f"'{name}' has at most {MAX_PICKED} entries.")
+        return tuple(as_uuid(id_, name.removesuffix("s")) for id_ in ids)
+
+    def passages(self, name: str) -> tuple[int, ...]:
+        ids = self.list(name)
+        is_fine = all(type(id_) is int and 0 < id_ < 2**63 for id_ in ids)
+        if not is_fine or len(ids) > MAX_WITHOUT:
+            raise BadFrame(f"'{name}' has to be a list of at most {MAX_WITHOUT} passages.")
+        return ids
+
+    def wish(self) -> Wish | None:
+        match self._values.get("wish"):
+            case None | "shorter" | "longer" as wish:
+                return wish
+        raise BadFrame("'wish' is 'shorter' or 'longer'.")
+
     def client_id(self) -> str:
-        value = self.text("client_id")
-        if not 0 < len(value) <= MAX_CLIENT_ID_CHARS or "\x00" in value:
-            raise BadFrame(f"'client_id' has 1 to {MAX_CLIENT_ID_CHARS} characters.")
-        return value
+        return checked_client_id(self.text("client_id"))
 
     def count(self, name: str) -> int:
         value = self._values.get(name, 0)

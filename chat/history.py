@@ -1,19 +1,30 @@
 """Reads: pages of conversations, and the branch of a tree that leads to a message."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from chat import access, prompt
-from chat.errors import BadCursor
-from chat.models import Conversation, Message, MessageStatus, Role
+from chat import access, branches, prompt, prompt_plan
+from chat.errors import BadCursor, NotFound
+from chat.events import LeftOut
+from chat.looking_up import text_of
+from chat.models import (
+    Conversation,
+    HistoryStrategy,
+    Message,
+    MessageStatus,
+    Role,
+    Summary,
+)
+from chat.prompt_plan import Exchange, PromptPlan
 from inference import ChatMessage
 
 PAGE_SIZE = 40
+DELETED = "(This message was deleted.)"
 SHOWN_TO_MODELS = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
 
 
@@ -25,13 +36,22 @@ class ConversationPage:
     next_cursor: str | None
 
 
-def conversation_page(user: Any, cursor: str = "") -> ConversationPage:
-    """The page behind a cursor, from the newest on without one. Raises BadCursor."""
-    rows = access.conversations_of(user)
+def conversation_page(
+    user: Any, cursor: str = "", *, rows: QuerySet[Conversation] | None = None
+) -> ConversationPage:
+    """The page behind a cursor, from the newest on without one; of all chats or of `rows`.
+
+    Raises BadCursor.
+    """
+    if rows is None:
+        rows = access.conversations_of(user)
     if cursor:
         updated_at, last_id = _read_cursor(cursor)
-        # The id decides between conversations that were changed in the same moment.
-        rows = rows.filter(Q(updated_at__lt=updated_at) | Q(updated_at=updated_at, id__lt=last_id))
+        # The id decides between conversations that were changed in the same moment. The first
+        # condition says nothing new: it lets the index begin there.
+        rows = rows.filter(updated_at__lte=updated_at).filter(
+            Q(updated_at__lt=updated_at) | Q(id__lt=last_id)
+        )
     page = list(rows[: PAGE_SIZE + 1])
     is_last = len(page) <= PAGE_SIZE
     return ConversationPage(page[:PAGE_SIZE], None if is_last else _cursor(page[PAGE_SIZE - 1]))
@@ -54,39 +74,123 @@ def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
 
 
 def all_messages(conversation: Conversation) -> list[Message]:
-    """Every message of the tree, oldest first. One query."""
-    return list(Message.objects.filter(conversation=conversation).order_by("created_at", "id"))
+    """Every message of the tree that is seen, oldest first. One query."""
+    rows = Message.with_deleted.filter(conversation=conversation).order_by("created_at", "id")
+    return branches.visible(rows)
+
+
+def messages_of(conversations: Iterable[Conversation]) -> dict[UUID, list[Message]]:
+    """`all_messages` of many conversations in one query; of deleted ones that keep a place it says so
+    where their text was."""
+    found: dict[UUID, list[Message]] = {row.pk: [] for row in conversations}
+    rows = Message.with_deleted.filter(conversation__in=found).order_by("created_at", "id")
+    for row in branches.visible(rows):
+        if row.deleted_at:
+            row.text, row.parts = DELETED, [{"type": "text", "text": DELETED}]
+        found[row.conversation_id].append(row)
+    return found
+
+
+def shown_branch(messages: list[Message]) -> list[Message]:
+    """The branch that a page shows; `messages` are all of the tree, oldest first."""
+    return branches.chosen_path(messages)
 
 
 def branch_to(conversation: Conversation, message_id: UUID | None) -> list[Message]:
     """The messages from the root to `message_id`, oldest first. One query."""
-    return branch(all_messages(conversation), message_id)
+    return branches.path_to(all_messages(conversation), message_id)
 
 
-def branch(messages: Iterable[Message], message_id: UUID | None) -> list[Message]:
-    """The path from the root to `message_id` among the messages of a conversation."""
-    by_id = {row.pk: row for row in messages}
-    branch: list[Message] = []
-    current = by_id.get(message_id) if message_id else None
-    while current is not None:
-        branch.append(current)
-        current = by_id.get(current.parent_id) if current.parent_id else None
-    return branch[::-1]
+def branch_through(messages: list[Message], message_id: UUID | None) -> list[Message]:
+    """The branch with a message in it; the one that a page shows without it."""
+    return branches.chosen_path(messages, through=message_id)
 
 
 def as_chat(conversation: Conversation, message_id: UUID | None) -> list[ChatMessage]:
-    """The chat up to and including a message, system message first.
+    """The chat up to and including a message, system message first, nothing left out."""
+    return plan_of(conversation, message_id).messages()
+
+
+def plan_of(conversation: Conversation, message_id: UUID | None) -> PromptPlan:
+    """The prompt for an answer to a message. It shows what the answer before was shown."""
+    return plan_on(conversation, branch_to(conversation, message_id))
+
+
+def plan_on(conversation: Conversation, path: Sequence[Message]) -> PromptPlan:
+    """The same, of the messages from the root to the one to be answered."""
+    rows = Summary.objects.filter(conversation=conversation).order_by("created_at")
+    return plan_along(conversation, path, rows)
+
+
+def plan_along(
+    conversation: Conversation, path: Sequence[Message], summaries: Iterable[Summary] = ()
+) -> PromptPlan:
+    """The same, with summaries that are at hand."""
+    plan = PromptPlan(
+        exchanges=exchanges_of(path, documents_along(path)),
+        system=system_text(conversation),
+        keeps_first=conversation.history_strategy == HistoryStrategy.SELECTIVE,
+        summaries=tuple(prompt_plan.Summary(str(s.pk), s.text, str(s.until_id)) for s in summaries),
+    )
+    told = [message.left_out for message in path if message.role == Role.ASSISTANT]
+    return plan.showing(LeftOut(**told[-1])) if told and told[-1] else plan
+
+
+def system_text(conversation: Conversation) -> str:
+    """The system prompt with the user's instructions behind it."""
+    content = prompt.system_message(conversation.system_prompt)["content"]
+    return "\n\n".join(text for text in (content, conversation.instructions) if text)
+
+
+def documents_along(path: Iterable[Message]) -> dict[UUID, str]:
+    """By answer what it was written from, as far as it still is there and may be read."""
+    return {
+        message.pk: text_of(message.found["excerpts"])
+        for message in path
+        if message.found and message.status in SHOWN_TO_MODELS and not message.deleted_at
+    }
+
+
+def exchanges_of(
+    path: Iterable[Message], documents: Mapping[UUID, str] | None = None
+) -> tuple[Exchange, ...]:
+    """Questions with their answers, and with what was found for them.
 
     Answers that failed or were refused are left out; a model would take them for its own words.
-    The questions around such a gap become one turn: many templates insist on alternation.
+    The questions around such a gap become one: many templates insist on alternation.
     """
-    turns: list[ChatMessage] = []
-    for message in branch_to(conversation, message_id):
+    exchanges: list[Exchange] = []
+    for message in path:
+        last = exchanges[-1] if exchanges else None
+        if message.role == Role.USER and (last is None or last.reply):
+            exchanges.append(
+                Exchange(str(message.pk), _question_of(message), is_pinned=message.is_pinned)
+            )
+            continue
+        if last is None:
+            continue
+        changes: dict[str, Any] = {"num_messages": last.num_messages + 1}
+        if message.is_pinned:
+            changes["is_pinned"] = True
         if message.role == Role.USER:
-            if turns and turns[-1]["role"] == "user":
-                turns[-1] = {"role": "user", "content": f"{turns[-1]['content']}\n\n{message.text}"}
-            else:
-                turns.append({"role": "user", "content": message.text})
-        elif message.status in SHOWN_TO_MODELS:
-            turns += prompt.assistant_messages(message.parts)
-    return prompt.with_system(conversation.system_prompt, turns)
+            changes["question"] = f"{last.question}\n\n{_question_of(message)}"
+        elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
+            changes["reply"] = (*last.reply, *prompt.assistant_messages(message.parts))
+            if documents and message.pk in documents:
+                changes["documents"] = documents[message.pk]
+        exchanges[-1] = replace(last, **changes)
+    return tuple(exchanges)
+
+
+def _question_of(message: Message) -> str:
+    """Of a deleted question its place stays: templates want one in front of each answer."""
+    return DELETED if message.deleted_at else message.text
+
+
+def summary_for(user: Any, summary_id: object) -> Summary:
+    """Raises NotFound."""
+    rows = Summary.objects.filter(conversation__owner_id=user.pk)
+    row = rows.filter(pk=access.as_uuid(summary_id, "summary")).first()
+    if row is None:
+        raise NotFound("summary")
+    return row

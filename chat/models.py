@@ -1,20 +1,70 @@
 """Conversations as trees of messages, and the runs that write answers.
 
-A message is a row whose parent is the message before it; children are derived, never stored.
-A finished message is immutable. `Generation` is the durable state of one running answer and
-`GenerationEvent` its numbered log (docs/socket.md); only runs.py writes either.
+A message is a row whose parent is the message before it; children are derived, never stored (which
+of them is shown: branches.py). A finished message is immutable. `Generation` is the durable state of
+one running answer and `GenerationEvent` its numbered log (docs/socket.md); only runs.py writes either.
 Row-level security lets a connection see a row only inside the scope of its owner (migration 0002).
 """
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models.functions import Lower
+from django.utils import timezone
 
+from chat.api_models import KeptAnswer as KeptAnswer
+from chat.api_models import StoredResponse as StoredResponse
+from chat.batch_models import UNFINISHED_BATCHES as UNFINISHED_BATCHES
+from chat.batch_models import Batch as Batch
+from chat.batch_models import BatchResult as BatchResult
+from chat.batch_models import BatchStatus as BatchStatus
+from chat.cache_models import CachedAnswer as CachedAnswer
+from chat.file_models import ApiFile as ApiFile
 from chat.ids import uuid7
+from chat.personal_models import Assistant as Assistant
+from chat.personal_models import HistoryStrategy as HistoryStrategy
+from chat.personal_models import Personalisation as Personalisation
+from chat.personal_models import SavedPrompt as SavedPrompt
+from chat.price_models import ModelPrice as ModelPrice
+from chat.usage_models import Reservation as Reservation
+from chat.usage_models import Usage as Usage
+
+_DELETED = models.Q(deleted_at__isnull=False)
+_ARCHIVED = models.Q(deleted_at=None, archived_at__isnull=False)
+_PINNED = models.Q(deleted_at=None, archived_at=None, pinned_at__isnull=False)
+_LOOSE = models.Q(deleted_at=None, archived_at=None, pinned_at=None, folder=None)
+
+
+class Folder(models.Model):
+    """Holds conversations of its owner; one that is deleted leaves them without a folder."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="folders"
+    )
+    name = models.CharField(max_length=80)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("owner", Lower("name"), name="folder_name_once_per_owner")
+        ]
+
+    def __str__(self) -> str:
+        return f"folder {self.id}"
 
 
 class Conversation(models.Model):
-    """One chat. `version` grows with every change by a person: two tabs never overwrite each other."""
+    """One chat. `version` grows with every change by a person: two tabs never overwrite each other.
+
+    One that is deleted waits a while for those who want it back (`deleted_at`); no door shows it.
+    `system_prompt`, `instructions` (the user's own), `parameters` (of chat.asking.Sampling) and
+    `history_strategy` are copies of what it was started with; `assistant` says what that was, as
+    {"id", "name", "version"}.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     owner = models.ForeignKey(
@@ -24,12 +74,42 @@ class Conversation(models.Model):
     title_by_hand = models.BooleanField(default=False)
     model = models.CharField(max_length=200, blank=True)
     system_prompt = models.TextField(blank=True)
+    instructions = models.TextField(blank=True)
+    parameters = models.JSONField(default=dict)
+    assistant = models.JSONField(null=True, blank=True)
+    history_strategy = models.CharField(
+        max_length=16, choices=HistoryStrategy.choices, default=HistoryStrategy.WINDOW
+    )
+    folder = models.ForeignKey(
+        Folder, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
+    )
+    tags = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["owner", "-updated_at"], name="conversation_recent")]
+        # Each list of the sidebar is one range of one index, however long the others are.
+        indexes = [
+            models.Index(fields=["owner", "-updated_at", "-id"], name="conversation_recent"),
+            models.Index(
+                fields=["owner", "-updated_at", "-id"], name="conversation_loose", condition=_LOOSE
+            ),
+            models.Index(fields=["folder", "-updated_at", "-id"], name="conversation_in_folder"),
+            models.Index(fields=["owner"], name="conversation_pinned", condition=_PINNED),
+            models.Index(
+                fields=["owner", "-updated_at", "-id"],
+                name="conversation_archived",
+                condition=_ARCHIVED,
+            ),
+            models.Index(
+                fields=["owner"], name="conversation_tagged", condition=~models.Q(tags=[])
+            ),
+            models.Index(fields=["deleted_at"], name="conversation_deleted", condition=_DELETED),
+        ]
 
     def __str__(self) -> str:
         return f"conversation {self.id}"
@@ -50,12 +130,27 @@ class MessageStatus(models.TextChoices):
     FAILED = "failed"
 
 
+class LiveMessages(models.Manager["Message"]):
+    """What nobody has deleted. Deleted rows wait for their undo, and then for the purge."""
+
+    def get_queryset(self) -> models.QuerySet["Message"]:
+        return super().get_queryset().filter(deleted_at=None)
+
+
 class Message(models.Model):
     """One turn. `parts` is what was said in order; `text` is its text parts joined, for search.
 
     A part is {"type": "text" | "reasoning", "text"} or {"type": "tool_call", "id", "name",
     "arguments"} or {"type": "tool_result", "id", "content", "is_error"}.
     `client_id` makes a send idempotent: one message per (conversation, client_id).
+    A pinned message is never left out of a prompt while there is room for it. `left_out` of an answer
+    is what its model was not shown: {"before", "num_messages", "summary"} as in events.LeftOut.
+    `sources` of a question are the collections and documents that it is to be answered from
+    (sources.named), `found` of an answer what was found in them: {"query", "excerpts", "is_whole"} as in
+    events.Found. `from_cache`: it was given before, {"asked_at", "question", "similarity"}.
+    `chosen` is the conversation's version when this branch was last chosen: of siblings the highest
+    is shown. `edited`: a person wrote this answer over another one; `resumed`: the process that
+    wrote it died, and another went on. `deletion` names what was deleted together.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -72,15 +167,35 @@ class Message(models.Model):
     text = models.TextField(blank=True)
     parts = models.JSONField(default=list)
     client_id = models.CharField(max_length=64, null=True, blank=True)
+    is_pinned = models.BooleanField(default=False)
+    left_out = models.JSONField(null=True, blank=True)
+    sources = models.JSONField(null=True, blank=True)
+    found = models.JSONField(null=True, blank=True)
+    from_cache = models.JSONField(null=True, blank=True)
     model = models.CharField(max_length=200, blank=True)
     finish_reason = models.CharField(max_length=32, blank=True)
     error = models.JSONField(null=True, blank=True)
     usage = models.JSONField(null=True, blank=True)
     timings = models.JSONField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
+    chosen = models.PositiveIntegerField(default=0)
+    edited = models.BooleanField(default=False)
+    resumed = models.BooleanField(default=False)
+    deletion = models.CharField(max_length=64, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = LiveMessages()
+    with_deleted = models.Manager["Message"]()
 
     class Meta:
-        indexes = [models.Index(fields=["conversation", "created_at"], name="message_order")]
+        indexes = [
+            models.Index(fields=["conversation", "created_at"], name="message_order"),
+            models.Index(
+                fields=["deleted_at"],
+                name="message_deleted",
+                condition=models.Q(deleted_at__isnull=False),
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["conversation", "client_id"], name="message_sent_once"),
             models.CheckConstraint(
@@ -93,6 +208,25 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} message {self.id}"
+
+
+class Summary(models.Model):
+    """What a model wrote about the messages in front of `until`, on its branch."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="summaries"
+    )
+    until = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+")
+    text = models.TextField()
+    model = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["until"], name="summary_once")]
+
+    def __str__(self) -> str:
+        return f"summary {self.id}"
 
 
 class GenerationStatus(models.TextChoices):
@@ -112,7 +246,7 @@ class Generation(models.Model):
 
     `seq` is the number of the last logged event. `lease_owner` and `lease_until` name the process
     that writes it; when the lease runs out another process may take it and go on.
-    `prompt_ids` are those of the current engine turn; its output ids are in the events.
+    `trace` is {"id", "spans", "cost"}: see spans.Trace and pricing.cost_of.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -131,7 +265,7 @@ class Generation(models.Model):
     model = models.CharField(max_length=200)
     model_revision = models.CharField(max_length=80, blank=True)
     params = models.JSONField(default=dict)
-    prompt_ids = ArrayField(models.IntegerField(), default=list)
+    trace = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -148,6 +282,29 @@ class Generation(models.Model):
         return f"generation {self.id}"
 
 
+class GenerationTurn(models.Model):
+    """What the engine was asked in one turn of an answer, and what it wrote, in token ids.
+
+    `params` are inference.SamplingParams. `output_ids` are kept when the answer ends; until then they
+    are in its events. With the model's revision they are all that it takes to draw the same again.
+    """
+
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="turns")
+    index = models.PositiveSmallIntegerField()
+    params = models.JSONField(default=dict)
+    prompt_ids = ArrayField(models.IntegerField())
+    output_ids = ArrayField(models.IntegerField(), default=list)
+
+    class Meta:
+        ordering = ["index"]
+        constraints = [
+            models.UniqueConstraint(fields=["generation", "index"], name="generation_turn_index")
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.index} of {self.generation_id}"
+
+
 class GenerationEvent(models.Model):
     """One numbered event of a generation; pruned some time after the answer has ended."""
 
@@ -162,3 +319,156 @@ class GenerationEvent(models.Model):
 
     def __str__(self) -> str:
         return f"event {self.seq} of {self.generation_id}"
+
+
+class ShareKind(models.TextChoices):
+    """`snapshot` ends at its message for ever; `live` goes on with the branch behind it."""
+
+    SNAPSHOT = "snapshot"
+    LIVE = "live"
+
+
+class Share(models.Model):
+    """A link to a branch: from the root to `message`. To revoke it is to delete the row.
+
+    Readers do not see this row; they see what the SQL function chat_read_share (migration 0003)
+    makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to be named.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shares"
+    )
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="shares")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="shares")
+    kind = models.CharField(max_length=16, choices=ShareKind.choices)
+    title = models.CharField(max_length=200, blank=True)
+    shown_name = models.CharField(max_length=120, blank=True)
+    with_steps = models.BooleanField(default=False)
+    token_hash = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "-id"], name="share_recent")]
+
+    def __str__(self) -> str:
+        return f"share {self.id}"
+
+
+class SearchEntry(models.Model):
+    """What can be found of a message, or of a conversation's title (then `message` is null).
+
+    Triggers write it in the transaction that writes the text (migration `search`), and the database
+    deletes it with its message. A long message has several, each of one `part`; `terms` also name
+    the owner, so that the policy that hides other people's rows is a search of the same index.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.DO_NOTHING,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False
+    )
+    message = models.ForeignKey(
+        Message, on_delete=models.DO_NOTHING, null=True, related_name="+", db_constraint=False
+    )
+    part = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField()
+    terms = SearchVectorField()
+
+    class Meta:
+        indexes = [
+            GinIndex(fields=["terms"], name="searchentry_terms", fastupdate=False),
+            models.Index(
+                fields=["owner", "-created_at", "-id"],
+                name="searchentry_messages",
+                condition=models.Q(message__isnull=False),
+            ),
+            models.Index(
+                fields=["owner", "-created_at", "-id"],
+                name="searchentry_titles",
+                condition=models.Q(message=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"search entry {self.pk}"
+
+
+class ImportStatus(models.TextChoices):
+    """`checking` reads the file without importing; `checked` waits for the owner's word."""
+
+    CHECKING = "checking"
+    CHECKED = "checked"
+    IMPORTING = "importing"
+    DONE = "done"
+    FAILED = "failed"
+
+
+WORKING_IMPORTS = (ImportStatus.CHECKING, ImportStatus.IMPORTING)
+
+
+class ChatImport(models.Model):
+    """An uploaded file of chats, and how far its import is; the file lies in DATA_DIR/imports.
+
+    `report` is what transfer.importing.Report says. The lease names the worker that reads the file;
+    when it runs out another one begins anew, and finds what is imported already.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_imports"
+    )
+    file_name = models.CharField(max_length=200)
+    size_bytes = models.BigIntegerField()
+    status = models.CharField(
+        max_length=16, choices=ImportStatus.choices, default=ImportStatus.CHECKING
+    )
+    report = models.JSONField(default=dict)
+    error = models.CharField(max_length=300, blank=True)
+    lease_owner = models.CharField(max_length=64, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["owner", "-id"], name="import_recent"),
+            models.Index(
+                fields=["lease_until"],
+                name="import_working",
+                condition=models.Q(status__in=WORKING_IMPORTS),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"import {self.id}"
+
+
+class ChatOrigin(models.Model):
+    """Where an imported conversation came from: the same one is not imported twice."""
+
+    conversation = models.OneToOneField(
+        Conversation, on_delete=models.CASCADE, related_name="imported_from"
+    )
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    chat_import = models.ForeignKey(
+        ChatImport, on_delete=models.SET_NULL, null=True, related_name="origins"
+    )
+    origin = models.CharField(max_length=200)
+    content_hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "origin", "content_hash"], name="chat_imported_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"origin of {self.conversation_id}"

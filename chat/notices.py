@@ -27,6 +27,11 @@ async def conversation_deleted(user_id: Any, conversation_id: UUID) -> None:
     await _send(user_group(user_id), {"type": "conversation.deleted", "id": str(conversation_id)})
 
 
+async def library_changed(user_id: Any) -> None:
+    """Folders, or more conversations than are worth telling one by one, have changed."""
+    await _send(user_group(user_id), {"type": "library.changed"})
+
+
 async def _send(group: str, notice: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:

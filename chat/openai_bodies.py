@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chat import parts as message_parts
-from chat.events import RunUsage, ToolCall
+from chat.events import ToolCall
 from chat.openai_schemas import ChatMessageIn
 from inference import ChatMessage, ChatTokenizer, TokenLogprob
 
@@ -36,7 +36,7 @@ def chat_message(message: ChatMessageIn) -> ChatMessage:
 def _arguments(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text  # a model's malformed arguments, sent back as they were
 
 
@@ -63,34 +63,61 @@ def call_body(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def usage_body(usages: list[RunUsage]) -> dict[str, Any]:
-    """The usage of all choices; they share one prompt, which counts once."""
-    prompt_tokens = max((usage.prompt_tokens for usage in usages), default=0)
-    completion_tokens = sum(usage.completion_tokens for usage in usages)
-    cached_tokens = max((usage.cached_tokens for usage in usages), default=0)
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": cached_tokens},
-    }
-
-
 def logprobs_body(tokenizer: ChatTokenizer, logprobs: Iterable[TokenLogprob]) -> dict[str, Any]:
-    """A choice's log probabilities, token by token. A token may be a part of a character."""
-    content = []
+    """A choice's log probabilities."""
+    return {"content": token_bodies(tokenizer, logprobs), "refusal": None}
+
+
+def token_bodies(
+    tokenizer: ChatTokenizer, logprobs: Iterable[TokenLogprob]
+) -> list[dict[str, Any]]:
+    """Token by token. A token may be a part of a character."""
+    bodies = []
     for rated in logprobs:
         top = [_token_body(tokenizer, *likely) for likely in rated.top]
         own = _token_body(tokenizer, rated.token_id, rated.logprob)
-        content.append(own | {"top_logprobs": top})
-    return {"content": content, "refusal": None}
+        bodies.append(own | {"top_logprobs": top})
+    return bodies
+
+
+def text_logprobs_body(
+    tokenizer: ChatTokenizer, rated: Iterable[TokenLogprob | int], start: int
+) -> dict[str, Any]:
+    """The same as completions tell it, for a piece of text that begins `start` characters in.
+
+    A bare id is the first token of a prompt, which nothing rates.
+    """
+    body: dict[str, list[Any]] = {
+        "tokens": [],
+        "token_logprobs": [],
+        "top_logprobs": [],
+        "text_offset": [],
+    }
+    for token in rated:
+        token_id = token if isinstance(token, int) else token.token_id
+        text = tokenizer.token_bytes(token_id).decode(errors="replace")
+        body["tokens"].append(text)
+        body["text_offset"].append(start)
+        start += len(text)
+        if isinstance(token, int):
+            body["token_logprobs"].append(None)
+            body["top_logprobs"].append(None)
+            continue
+        likely = [_token_body(tokenizer, *top) for top in token.top]
+        body["token_logprobs"].append(_written(token.logprob))
+        body["top_logprobs"].append({top["token"]: top["logprob"] for top in likely})
+    return body
 
 
 def _token_body(tokenizer: ChatTokenizer, token_id: int, logprob: float) -> dict[str, Any]:
     coded = tokenizer.token_bytes(token_id)
-    # -inf is no JSON; OpenAI writes -9999 for what cannot be.
     return {
         "token": coded.decode(errors="replace"),
         "bytes": list(coded),
-        "logprob": max(logprob, -9999.0),
+        "logprob": _written(logprob),
     }
+
+
+def _written(logprob: float) -> float:
+    """-inf is no JSON; OpenAI writes -9999 for what cannot be."""
+    return max(logprob, -9999.0)

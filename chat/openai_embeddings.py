@@ -1,6 +1,7 @@
 """/v1/embeddings: texts or token ids in, one vector for each out. Source: OpenAI's API description."""
 
 import base64
+import re
 from array import array
 from typing import Annotated, Any, Literal
 
@@ -8,13 +9,19 @@ from django.http import HttpResponse
 from pydantic import Field, StrictInt, StrictStr, field_validator
 
 from chat.api_errors import ApiError
+from chat.bills import billed
 from chat.engine import engine
+from chat.events import RunUsage
 from chat.off_loop import off_loop
 from chat.openai_schemas import Strict
+from chat.rights import Rights
 from chat.wire import dumps
 from inference import Caller, Embeddings, InvalidParameter, TextTooLong
 
+NUM_MARKS = 64  # that a model may put around a text: its own, and a prompt in front
 MAX_INPUTS = 2048  # OpenAI's own bound, of texts and of the tokens of one
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 Many = Field(min_length=1, max_length=MAX_INPUTS)
 Ids = Annotated[list[StrictInt], Field(min_length=1)]
@@ -40,6 +47,10 @@ class EmbeddingsIn(Strict):
     def _holds_text(cls, value: Any) -> Any:
         if value == "" or (isinstance(value, list) and "" in value):
             raise ValueError("an empty text has no embedding")
+        texts = [value] if isinstance(value, str) else value
+        # The tokenizer would read half a character, or all of the text, as nothing.
+        if any(isinstance(text, str) and _HALF.search(text) for text in texts):
+            raise ValueError("half a character (a lone surrogate) has no embedding")
         return value
 
     @property
@@ -50,16 +61,21 @@ class EmbeddingsIn(Strict):
         return [value] if is_one else value
 
 
-async def embed(user: Any, data: EmbeddingsIn) -> HttpResponse:
+async def embed(rights: Rights, data: EmbeddingsIn) -> HttpResponse:
     """Raises EngineError or ApiError; a text that is wrong is one of `input`."""
+    user = rights.user
+    # A token has at least one character, or is one of a list.
+    most_tokens = [sum(len(text) + NUM_MARKS for text in data.texts)]
     try:
-        found = await engine().embed(
-            data.model,
-            data.texts,
-            prompt_name=data.prompt_name,
-            dimensions=data.dimensions,
-            caller=Caller(str(user.pk), user.tier.weight, "api"),
-        )
+        async with billed(rights, data.model, most_tokens=most_tokens) as bill:
+            found = await engine().embed(
+                data.model,
+                data.texts,
+                prompt_name=data.prompt_name,
+                dimensions=data.dimensions,
+                caller=Caller(str(user.pk), user.tier.weight, rights.priority),
+            )
+            bill.usage = RunUsage(prompt_tokens=found.num_tokens)
     except TextTooLong as error:
         raise ApiError(400, error.code, str(error), "input") from None
     except InvalidParameter as error:

@@ -1,10 +1,14 @@
-"""The body of /v1/chat/completions. Source: OpenAI's published API description, version 2.3.0."""
+"""The body of /v1/chat/completions, and what other bodies under /v1 share with it.
+
+Source: OpenAI's published API description, version 2.3.0.
+"""
 
 import json
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
@@ -23,6 +27,29 @@ def _depth(value: Any) -> int:
     return depth
 
 
+def _shallow(value: Any) -> Any:
+    if _depth(value) > MAX_SCHEMA_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_SCHEMA_DEPTH}")
+    return value
+
+
+def _sayable(text: str) -> str:
+    """Arguments that a template can write as JSON; what is no JSON is a text, which always can be."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {MAX_SCHEMA_DEPTH}") from None
+    except ValueError:
+        return text
+    _shallow(value)
+    return text
+
+
+Anything = Annotated[list[Any], AfterValidator(_shallow)]
+AnyObject = Annotated[dict[str, Any], AfterValidator(_shallow)]
+"""What is kept or shown to the model as it came, by code that goes as deep as it does."""
+
+
 class Strict(Schema):
     """What is understood is listed; a field that would change the answer and is not yet understood
     is refused, never ignored."""
@@ -37,7 +64,7 @@ class TextPart(Strict):
 
 class FunctionCall(Strict):
     name: str
-    arguments: str
+    arguments: Annotated[str, AfterValidator(_sayable)]
 
 
 class ToolCallIn(Strict):
@@ -60,7 +87,7 @@ class ChatMessageIn(Strict):
     reasoning_content: str | None = None
     function_call: None = None
     audio: None = None
-    annotations: list[Any] | None = None
+    annotations: Anything | None = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> "ChatMessageIn":
@@ -79,6 +106,7 @@ class ChatMessageIn(Strict):
 
 class StreamOptions(Strict):
     include_usage: bool = False
+    include_obfuscation: bool | None = None  # there is none: lengths of frames tell those of texts
 
 
 class FunctionIn(Strict):
@@ -93,9 +121,10 @@ class FunctionIn(Strict):
         if _depth(self.parameters) > MAX_SCHEMA_DEPTH:
             raise ValueError(f"parameters: nested deeper than {MAX_SCHEMA_DEPTH}")
         try:
-            json.dumps(self.parameters, ensure_ascii=False, allow_nan=False).encode()
+            said = [self.description, self.parameters]
+            json.dumps(said, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:  # half a character, or NaN
-            raise ValueError(f"parameters: cannot be written as JSON text: {error}") from None
+            raise ValueError(f"it cannot be written as JSON text: {error}") from None
         return self
 
 
@@ -133,36 +162,68 @@ class ResponseFormat(Strict):
         return self
 
 
-class ChatCompletionIn(Strict):
-    """The whole body."""
+class DrawingIn(Strict):
+    """How tokens are drawn, in every body that asks for text."""
 
-    model: str
-    messages: list[ChatMessageIn] = Field(min_length=1, max_length=10_000)
-    stream: bool = False
-    stream_options: StreamOptions | None = None
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
-    max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
     temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
     top_p: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
+    seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+    # Of vLLM's and llama.cpp's dialect:
     top_k: int | None = Field(None, ge=0, le=1_000_000)
     min_p: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
-    seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
+
+
+class SamplingIn(DrawingIn):
+    """All that chat completions and completions say of how to draw, and where to stop."""
+
+    model: str
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
     stop: str | list[str] | None = None
-    tools: list[ToolIn] | None = Field(None, max_length=128)
-    tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
-    parallel_tool_calls: bool | None = None
-    user: str | None = None
     n: int | None = Field(None, ge=1, le=16)
-    logprobs: bool | None = None
-    top_logprobs: int | None = Field(None, ge=0, le=20)
     presence_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
     frequency_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
     logit_bias: dict[TokenId, Bias] | None = Field(None, max_length=1024)
+    user: str | None = None
     # Of vLLM's and llama.cpp's dialect:
     repetition_penalty: float | None = Field(None, ge=0.01, le=100, allow_inf_nan=False)
     min_tokens: int | None = Field(None, ge=0, le=1_000_000)
     stop_token_ids: list[int] | None = Field(None, max_length=64)
     ignore_eos: bool | None = None
+
+    @model_validator(mode="after")
+    def _stops(self) -> Self:
+        if not 0 <= len(self.stop_strings) <= 4 or any(
+            not s or len(s) > 500 for s in self.stop_strings
+        ):
+            raise ValueError("stop: at most 4 strings of 1 to 500 characters")
+        return self
+
+    @property
+    def biases(self) -> tuple[tuple[int, float], ...]:
+        return tuple((int(token), bias) for token, bias in (self.logit_bias or {}).items())
+
+    @property
+    def stop_strings(self) -> list[str]:
+        return [self.stop] if isinstance(self.stop, str) else self.stop or []
+
+    @property
+    def wants_usage(self) -> bool:
+        """Of a stream: whether its last chunk tells the usage."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+class ChatCompletionIn(SamplingIn):
+    """The whole body."""
+
+    messages: list[ChatMessageIn] = Field(min_length=1, max_length=10_000)
+    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    tools: list[ToolIn] | None = Field(None, max_length=128)
+    tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = Field(None, ge=0, le=20)
     response_format: ResponseFormat | None = None
     # Understood only as far as they change nothing:
     modalities: list[Literal["text"]] | None = Field(None, max_length=1)
@@ -182,21 +243,23 @@ class ChatCompletionIn(Strict):
             raise ValueError("tool_choice: there are no tools to choose from")
         if isinstance(self.tool_choice, NamedTool) and self.tool_choice.function.name not in names:
             raise ValueError("tool_choice: no tool has this name")
-        if not 0 <= len(self.stop_strings) <= 4 or any(
-            not s or len(s) > 500 for s in self.stop_strings
-        ):
-            raise ValueError("stop: at most 4 strings of 1 to 500 characters")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs: needs logprobs to be true")
         return self
 
-    @property
-    def biases(self) -> tuple[tuple[int, float], ...]:
-        return tuple((int(token), bias) for token, bias in (self.logit_bias or {}).items())
-
-    @property
-    def stop_strings(self) -> list[str]:
-        return [self.stop] if isinstance(self.stop, str) else self.stop or []
+    @field_validator("messages")
+    @classmethod
+    def _answer_calls(cls, messages: list[ChatMessageIn]) -> list[ChatMessageIn]:
+        """Templates render a result without its call as nonsense, and no model was trained on it."""
+        called: set[str] = set()
+        for index, message in enumerate(messages):
+            called |= {call.id for call in message.tool_calls or []}
+            if message.role == "tool" and message.tool_call_id not in called:
+                raise ValueError(
+                    f"message {index} with the role 'tool' has to answer a preceding message with"
+                    f" 'tool_calls'; none has the id '{message.tool_call_id}'"
+                )
+        return messages
 
     @property
     def offered_tools(self) -> list[ToolIn]:
@@ -208,8 +271,10 @@ class ChatCompletionIn(Strict):
         return self.model_dump(include=names, exclude_none=True, by_alias=True)
 
     def tool_schemas(self) -> tuple[dict[str, Any], ...]:
-        """As the model sees them: what the caller wrote, less what is said to us."""
-        hidden = {"function": {"strict"}}
-        return tuple(
-            tool.model_dump(exclude_unset=True, exclude=hidden) for tool in self.offered_tools
-        )
+        return as_schemas(self.offered_tools)
+
+
+def as_schemas(tools: Sequence[ToolIn]) -> tuple[dict[str, Any], ...]:
+    """Tools as the model sees them: what the caller wrote, less what is said to us."""
+    hidden = {"function": {"strict"}}
+    return tuple(tool.model_dump(exclude_unset=True, exclude=hidden) for tool in tools)

@@ -6,23 +6,40 @@ an answer whose process died can be taken up in the middle of a word.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from time import monotonic
 
+from django.conf import settings
+
+from chat import answer_cache, prompt
 from chat import parts as message_parts
-from chat import prompt
+from chat.active import counted
+from chat.answer_cache import Asked, Hit
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest, Control, TurnSoFar
+from chat.cache_scope import CacheScope
 from chat.engine import engine
 from chat.engine_turn import EngineTurn
-from chat.events import Delta, Event, Failed, LogEvent, Phase, Started, ToolCall, ToolResult
+from chat.events import (
+    TERMINAL,
+    Delta,
+    Event,
+    Failed,
+    Found,
+    FromCache,
+    LeftOut,
+    LogEvent,
+    Phase,
+    Started,
+    ToolCall,
+    ToolResult,
+)
+from chat.looking_up import documents_of, look_up
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
 from chat.upstream_turn import UpstreamTurn
-from inference import EngineError
-
-_num_active = 0
+from inference import Caller, EngineError, prompt_room
 
 
 async def answer(
@@ -32,27 +49,37 @@ async def answer(
 
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
-    global _num_active
-    _num_active += 1
-    try:
-        async with aclosing(_turns(request, control or Control())) as events:
-            async for event in events:
-                yield event
-    except EngineError as error:
-        yield Failed(error.code, str(error), error.retry_after_s, error.param)
-    finally:
-        _num_active -= 1
-
-
-def num_active() -> int:
-    """How many answers are being written in this process, for whomever."""
-    return _num_active
-
-
-async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Event, None]:
     state = AnswerState(request)
+    with counted():
+        try:
+            async with aclosing(_turns(state, control or Control())) as events:
+                async for event in events:
+                    if isinstance(event, TERMINAL):
+                        state.watch.end()
+                    for span in state.watch.take():
+                        yield span
+                    yield event
+        except EngineError as error:
+            state.watch.end()
+            for span in state.watch.take():
+                yield span
+            yield Failed(error.code, str(error), error.retry_after_s, error.param)
+
+
+async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, None]:
+    request = state.request
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
+    asked = None
+    if request.cache is not None and not request.events:
+        hit, asked = await _cached(state, request.cache)
+        if hit is not None:
+            for event in _given_before(state, hit):
+                yield event
+            return
+    async with aclosing(_look_up(state)) as events:
+        async for event in events:
+            yield event
     while True:
         if calls is None:
             turn = await _turn_of(state, control, so_far, earlier)
@@ -68,7 +95,10 @@ async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Eve
             calls = turn.calls
             # In the last turn no tools were offered; a model that calls all the same is not heard.
             if not calls or not tools or state.turn_index >= MAX_TURNS - 1:
-                yield state.finished("tool_calls" if calls and not tools else turn.end.reason)
+                reason = "tool_calls" if calls and not tools else turn.end.reason
+                if asked is not None and reason == "stop" and not state.turn_index:
+                    await _keep(state, asked, turn.logged)
+                yield state.finished(reason, turn.end.stop)
                 return
             _remember(state, turn.logged)
         async with aclosing(_run_tools(state, control, tools, calls)) as events:
@@ -81,12 +111,89 @@ async def _turns(request: AnswerRequest, control: Control) -> AsyncGenerator[Eve
         state.turn_index += 1
 
 
+async def _cached(state: AnswerState, scope: CacheScope) -> tuple[Hit | None, Asked]:
+    request = state.request
+    *earlier, question = state.messages
+    asked = Asked(
+        scope,
+        str(question["content"]),
+        answer_cache.context_of(scope, request.model, earlier, request.sampling),
+    )
+    state.watch.begin("cache")
+    hit, asked = await answer_cache.find(asked, _caller(state))
+    state.watch.note(similarity=round(hit.similarity, 4) if hit else 0.0)
+    state.watch.end()
+    return hit, asked
+
+
+def _given_before(state: AnswerState, hit: Hit) -> Iterator[Event]:
+    row = hit.row
+    if row.found:
+        yield Found(row.found["query"], tuple(row.found["excerpts"]), row.found["is_whole"])
+    yield FromCache(row.created_at.isoformat(), row.question, round(hit.similarity, 4))
+    yield Started(state.request.model, row.revision, 0)
+    state.wrote("text")
+    yield Delta(row.text, 0)
+    yield state.finished("stop")
+
+
+async def _keep(state: AnswerState, asked: Asked, logged: list[LogEvent]) -> None:
+    """What was said without any tool: what a clock says is soon wrong."""
+    text = message_parts.text_of(message_parts.fold(logged))
+    found = state.found
+    kept = found and {
+        "query": found.query,
+        "excerpts": list(found.excerpts),
+        "is_whole": found.is_whole,
+    }
+    revisions = [event.revision for event in logged if isinstance(event, Started)]
+    await answer_cache.keep(asked, text, kept, state.request.model, (revisions or [""])[-1])
+
+
+def _caller(state: AnswerState) -> Caller:
+    return Caller(state.request.user, state.request.weight, state.request.priority)
+
+
+async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
+    """What the question is answered from goes into the plan; told once, also over interruptions."""
+    if state.plan is None or (state.found is None and state.request.sources is None):
+        return
+    state.watch.begin("retrieval")
+    if state.found is None and state.request.sources is not None:
+        yield Phase("searching")
+        state.found = await look_up(
+            state.request.sources,
+            _caller(state),
+            *await _room(state),
+        )
+        state.watch.note(candidates=len(state.found.candidates), excerpts=len(state.found.excerpts))
+        yield state.found
+    if state.found is not None and not state.plan.has_documents:
+        state.plan = state.plan.with_documents(await documents_of(state.found))
+    state.watch.end()
+
+
+async def _room(state: AnswerState) -> tuple[Callable[[str], int], int]:
+    """How the model counts tokens, and how many of its prompt documents may fill: up to half."""
+    model = state.request.model
+    if engine().is_upstream(model):
+        return lambda text: len(text.encode()) // 3, settings.DOCUMENT_TOKENS
+    tokenizer = await engine().tokenizer(model)
+    own = engine().context_tokens(model)
+    most = min(own, state.request.max_context_tokens or own)
+    room = prompt_room(most, state.request.sampling.max_tokens) // 2
+    return lambda text: len(tokenizer.encode(text)), min(settings.DOCUMENT_TOKENS, room)
+
+
 async def _turn_of(
     state: AnswerState, control: Control, so_far: TurnSoFar | None, earlier: list[LogEvent]
 ) -> Turn:
     model = state.request.model
     if engine().is_upstream(model):
         return UpstreamTurn(state, control, earlier)
+    state.watch.begin(
+        "prompt", turn=state.turn_index
+    )  # reading a tokenizer's files is a part of it
     return EngineTurn(state, control, earlier, await engine().tokenizer(model), so_far)
 
 
@@ -102,6 +209,11 @@ def _take_up(
                 _remember(state, turn_events)
                 turn_events = []
                 state.seed, state.turn_index = seed, index
+            case Found():
+                state.found = event
+            case LeftOut() if state.plan:
+                state.told_left_out = event
+                state.plan = state.plan.showing(event)
             case Delta(text=text, part=kind):
                 state.num_chars[kind] += len(text)
         turn_events.append(event)
@@ -115,14 +227,17 @@ def _take_up(
 
 
 def _remember(state: AnswerState, events: list[LogEvent]) -> None:
-    """Add a turn to what the next turn's prompt shows."""
-    state.messages += prompt.assistant_messages(message_parts.fold(events))
+    """Add a turn to what the next turn's prompt shows. One that was cut and gone on with is one."""
+    state.said = prompt.joined(
+        [*state.said, *prompt.assistant_messages(message_parts.fold(events))]
+    )
 
 
 async def _run_tools(
     state: AnswerState, control: Control, tools: dict[str, Tool], calls: list[ToolCall]
 ) -> AsyncGenerator[Event, None]:
     for call in calls:
+        state.watch.begin("tool", name=call.name)
         yield Phase("tool", detail=call.name)
         started_s = monotonic()
         task = asyncio.create_task(run_tool(tools, call.name, call.arguments))
@@ -136,6 +251,8 @@ async def _run_tools(
             task.cancel()
             stop.cancel()
         took_ms = (monotonic() - started_s) * 1e3
+        state.watch.note(is_error=is_error)
+        state.watch.end()
         state.add_tool_time(took_ms)
-        state.messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+        state.said.append({"role": "tool", "tool_call_id": call.id, "content": content})
         yield ToolResult(call.id, content, is_error, took_ms)

@@ -1,9 +1,10 @@
 """Events folded into the parts of a message. The browser's run-state.js does the same."""
 
+import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from chat.events import Delta, LogEvent, Stopped, ToolCall, ToolResult
+from chat.events import Delta, LogEvent, Started, Stopped, ToolCall, ToolResult
 
 Parts = list[dict[str, Any]]
 
@@ -39,6 +40,16 @@ def text_of(parts: Parts) -> str:
     return "".join(part["text"] for part in parts if part["type"] == "text")
 
 
+def with_results(parts: Parts) -> Parts:
+    """The parts as a page shows them: each tool call with its `result` in it, or None."""
+    results = {part.get("id"): part for part in parts if part["type"] == "tool_result"}
+    return [
+        part | {"result": results.get(part.get("id"))} if part["type"] == "tool_call" else part
+        for part in parts
+        if part["type"] != "tool_result"
+    ]
+
+
 def _cut(parts: Parts, chars: int) -> None:
     """Keep the first `chars` characters of text; parts that lose all of it go."""
     for part in list(parts):
@@ -47,3 +58,27 @@ def _cut(parts: Parts, chars: int) -> None:
             chars -= len(part["text"])
             if not part["text"]:
                 parts.remove(part)
+
+
+def unfold(parts: Parts, model: str) -> list[LogEvent]:
+    """Events that fold up to these parts, turn by turn, as a run would log them."""
+    events: list[LogEvent] = []
+    num_chars = {"text": 0, "reasoning": 0}
+    seed = secrets.randbits(63)
+    turn = 0
+    before = ""
+    for part in parts:
+        kind = part["type"]
+        if not events or (before == "tool_result" and kind != "tool_result"):
+            turn += bool(events)
+            events.append(Started(model, "", seed, turn))
+        match kind:
+            case "text" | "reasoning":
+                events.append(Delta(part["text"], num_chars[kind], kind))
+                num_chars[kind] += len(part["text"])
+            case "tool_call":
+                events.append(ToolCall(part["id"], part["name"], part["arguments"]))
+            case "tool_result":
+                events.append(ToolResult(part["id"], part["content"], part["is_error"]))
+        before = kind
+    return events

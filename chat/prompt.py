@@ -14,14 +14,17 @@ Parts = list[dict[str, Any]]
 def assistant_messages(parts: Parts) -> list[ChatMessage]:
     """An answer's parts as template messages: text and calls, results, text …
 
-    Reasoning is left out: models are not shown their old thoughts again.
+    Reasoning is left out: models are not shown their old thoughts again. So is white space in front:
+    a template ends the prompt with a line break, which would become another token with more behind
+    it, and the next prompt would not begin with this one.
     """
     messages: list[ChatMessage] = []
     current: ChatMessage = {"role": "assistant", "content": ""}
     for part in parts:
         match part["type"]:
             case "text":
-                current["content"] += part["text"]
+                text = part["text"]
+                current["content"] += text if current["content"] else text.lstrip()
             case "tool_call":
                 # As an object: Llama's and Mistral's templates cannot render arguments as text.
                 function = {"name": part["name"], "arguments": json.loads(part["arguments"])}
@@ -39,7 +42,25 @@ def assistant_messages(parts: Parts) -> list[ChatMessage]:
     return messages
 
 
+def joined(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Texts of the assistant that follow each other as one: templates insist on alternation."""
+    result: list[ChatMessage] = []
+    for message in messages:
+        last = result[-1] if result else None
+        is_pair = last is not None and last["role"] == message["role"] == "assistant"
+        if last is not None and is_pair and not last.get("tool_calls"):
+            result[-1] = {**message, "content": last["content"] + message["content"]}
+        else:
+            result.append(message)
+    return result
+
+
 def with_system(system_prompt: str, turns: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The stable prefix first, so that the next turn's prompt begins with this one's."""
-    content = system_prompt or DEFAULT_SYSTEM_PROMPT
-    return [{"role": "system", "content": content}, *turns]
+    return [system_message(system_prompt), *turns]
+
+
+def system_message(*texts: str) -> ChatMessage:
+    """One message of all texts that there are: most templates take no second one."""
+    content = "\n\n".join(text.strip() for text in texts if text.strip())
+    return {"role": "system", "content": content or DEFAULT_SYSTEM_PROMPT}

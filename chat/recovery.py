@@ -8,9 +8,10 @@ from django.utils import timezone
 from chat import answers, notices, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
-from chat.events import Failed, LogEvent, Resumed, Stopped
+from chat.events import Failed, LogEvent, Resumed, Started, Stopped
 from chat.models import ACTIVE_STATUSES, Generation
 from chat.parts import fold, text_of
+from chat.spans import Clock, Span, Trace
 
 logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 4  # an answer that took three processes down is not tried again
@@ -34,31 +35,47 @@ async def resume(run_id: UUID) -> bool:
     claimed = await in_db(_claim)(run_id)
     if claimed is None:
         return False
-    generation, logged = claimed
+    generation, logged, trace = claimed
     events = logged.events
     end = _end_without_engine(generation, events)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
         await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)
         turn = TurnSoFar(logged.prompt_ids, logged.output_ids) if logged.prompt_ids else None
-        await answers.take_up(generation, events + last, turn)
+        await answers.take_up(generation, events + last, turn, trace)
         logger.info("run %s goes on after %d events", run_id, len(events))
     else:
-        await in_db(run_log.finish)(run_id, runs.PROCESS_ID, len(events) + 1, last, events + last)
+        await in_db(run_log.finish)(
+            run_id, runs.PROCESS_ID, len(events) + 1, last, events + last, trace
+        )
         await notices.conversation_changed(
             generation.conversation.owner_id, generation.conversation_id
         )
     return True
 
 
-def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged] | None:
+def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged, Trace] | None:
     generation = (
         Generation.objects.filter(pk=run_id).select_related("conversation", "message").first()
     )
     if generation is None or not run_log.claim(generation, runs.PROCESS_ID):
         return None
     generation.attempts += 1
-    return generation, run_log.load(generation)
+    logged = run_log.load(generation)
+    return generation, logged, _trace_so_far(generation, logged)
+
+
+def _trace_so_far(generation: Generation, logged: run_log.Logged) -> Trace:
+    """The trace with what the other process was at when it died, and the time without any."""
+    trace = Trace.from_json(generation.trace, Clock(generation.created_at))
+    alive = run_log.last_written_at(generation) - generation.created_at
+    died_ms = max(trace.end_ms, alive.total_seconds() * 1e3)
+    if logged.output_ids:
+        turn = max((e.turn for e in logged.events if isinstance(e, Started)), default=0)
+        facts = {"turn": turn, "tokens": len(logged.output_ids)}
+        trace.add(Span("decode", trace.end_ms, died_ms, facts))
+    trace.add(Span("interrupted", died_ms, max(died_ms, trace.clock.now_ms())))
+    return trace
 
 
 def _end_without_engine(generation: Generation, events: list[LogEvent]) -> LogEvent | None:

@@ -11,17 +11,22 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
+from chat import budgets, turns
 from chat import parts as message_parts
-from chat.actions import LEASE_S
+from chat.answer_rows import LEASE_S
 from chat.events import (
     Delta,
     Failed,
     Finished,
+    Found,
+    FromCache,
+    LeftOut,
     LogEvent,
     Refused,
+    Resumed,
     Started,
     Stopped,
     from_payload,
@@ -35,6 +40,8 @@ from chat.models import (
     Message,
     MessageStatus,
 )
+from chat.pricing import cost_of, price_of
+from chat.spans import Span, Trace
 
 _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
     Finished: (GenerationStatus.FINISHED, MessageStatus.COMPLETE),
@@ -57,59 +64,67 @@ class Logged:
     output_ids: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ToAppend:
+    """Events of one run, numbered from `first_seq`, and the trace where it has news."""
+
+    generation_id: UUID
+    first_seq: int
+    events: Sequence[LogEvent]
+    trace: Trace | None = None
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "id": str(self.generation_id),
+            "first": self.first_seq,
+            "last": self.first_seq + len(self.events) - 1,
+            "payloads": [to_payload(event) for event in self.events],
+            "trace": self.trace.to_json() if self.trace else None,
+            "turns": turns.begun_by(self.events),
+            **_state_after(self.events),
+        }
+
+
 def append(
-    generation_id: UUID, lease_owner: str, first_seq: int, events: Sequence[LogEvent]
+    generation_id: UUID,
+    lease_owner: str,
+    first_seq: int,
+    events: Sequence[LogEvent],
+    trace: Trace | None = None,
 ) -> None:
-    """Write events numbered from `first_seq` and renew the lease. Raises LeaseLost."""
-    if all(isinstance(event, Delta) for event in events):
-        return _append_text(generation_id, lease_owner, first_seq, events)
-    changes: dict[str, object] = {}
+    """Write events numbered from `first_seq`, and the trace where it has news, and renew the lease.
+
+    Raises LeaseLost.
+    """
+    if not append_all(lease_owner, [ToAppend(generation_id, first_seq, events, trace)]):
+        raise LeaseLost
+
+
+def append_all(lease_owner: str, news: Sequence[ToAppend]) -> set[UUID]:
+    """append() for runs of any owners, in one statement (migration 0011).
+
+    Returns whose lease is still held; for the others nothing was written.
+    """
+    num_spans = [len(each.trace.spans) if each.trace else 0 for each in news]
+    given = json.dumps([each.to_json() for each in news])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT chat_append_events(%s, %s, %s)", [given, lease_owner, _lease_end()])
+        held = {row[0] for row in cursor.fetchall()}
+    for each, num in zip(news, num_spans, strict=True):
+        if each.trace and each.generation_id in held:
+            each.trace.is_saved = len(each.trace.spans) == num  # none was added meanwhile
+    return held
+
+
+def _state_after(events: Sequence[LogEvent]) -> dict[str, str]:
+    """What events say of the run's own row."""
+    state: dict[str, str] = {}
     for event in events:
         if isinstance(event, Started):
-            changes |= {
-                "status": GenerationStatus.PREFILL,
-                "prompt_ids": list(event.prompt_ids),
-                "model_revision": event.revision,
-            }
+            state |= {"status": GenerationStatus.PREFILL, "revision": event.revision}
         elif isinstance(event, Delta):
-            changes["status"] = GenerationStatus.DECODE
-    with transaction.atomic():
-        _update(generation_id, lease_owner, seq=first_seq + len(events) - 1, **changes)
-        _insert(generation_id, first_seq, events)
-
-
-_APPEND_TEXT = """
-    WITH held AS (
-        UPDATE chat_generation
-        SET seq = %(last)s, status = 'decode', lease_until = %(lease_until)s
-        WHERE id = %(id)s AND lease_owner = %(owner)s AND status = ANY(%(active)s)
-        RETURNING id
-    )
-    INSERT INTO chat_generationevent (generation_id, seq, payload)
-    SELECT held.id, %(first)s - 1 + line.number, line.payload
-    FROM held, jsonb_array_elements(%(payloads)s::jsonb) WITH ORDINALITY AS line (payload, number)
-"""
-
-
-def _append_text(
-    generation_id: UUID, lease_owner: str, first_seq: int, events: Sequence[LogEvent]
-) -> None:
-    """What append() does for text, many times a second: one statement instead of a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _APPEND_TEXT,
-            {
-                "id": generation_id,
-                "owner": lease_owner,
-                "active": [str(status) for status in ACTIVE_STATUSES],
-                "lease_until": _lease_end(),
-                "first": first_seq,
-                "last": first_seq + len(events) - 1,
-                "payloads": json.dumps([to_payload(event) for event in events]),
-            },
-        )
-        if cursor.rowcount != len(events):
-            raise LeaseLost
+            state["status"] = GenerationStatus.DECODE
+    return state
 
 
 def finish(
@@ -118,26 +133,58 @@ def finish(
     first_seq: int,
     events: Sequence[LogEvent],
     all_events: Sequence[LogEvent],
+    trace: Trace,
 ) -> None:
     """Write the last events, and the message as all events fold up to. Raises LeaseLost."""
     end = all_events[-1]
     generation_status, message_status = _ENDS[type(end)]
     parts = message_parts.fold(all_events)
+    saving_ms = trace.clock.now_ms()
     with transaction.atomic():
-        _update(
-            generation_id,
-            lease_owner,
-            seq=first_seq + len(events) - 1,
-            status=generation_status,
-            finished_at=timezone.now(),
-        )
-        _insert(generation_id, first_seq, events)
-        Message.objects.filter(generation=generation_id).update(
+        append(generation_id, lease_owner, first_seq, events)
+        _update(generation_id, lease_owner, status=generation_status, finished_at=timezone.now())
+        turns.end(generation_id, all_events)
+        Message.with_deleted.filter(generation=generation_id).update(
             status=message_status,
             parts=parts,
             text=message_parts.text_of(parts),
+            resumed=any(isinstance(event, Resumed) for event in all_events),
+            left_out=_left_out(all_events),
+            found=_found(all_events),
+            from_cache=_from_cache(all_events),
             **_summary_of(end),
         )
+        # Once the row's place is ours, so that none of this happens twice.
+        generation = Generation.objects.annotate(owner=F("conversation__owner")).get(
+            pk=generation_id
+        )
+        price = price_of(generation.model)
+        budgets.settle(
+            generation_id,
+            owner_id=generation.owner,
+            api_key_id=generation.params.get("api_key"),
+            model=generation.model,
+            charge=budgets.charge_of(price, all_events),
+        )
+        _save_trace(generation, trace, saving_ms, cost_of(price, end), _candidates(all_events))
+
+
+def _save_trace(
+    generation: Generation,
+    trace: Trace,
+    saving_ms: float,
+    cost: dict[str, str] | None,
+    candidates: list[dict[str, object]] | None,
+) -> None:
+    """The last write of a run, so that the trace tells how long the others took."""
+    trace.add(Span("saved", max(saving_ms, trace.end_ms), trace.clock.now_ms()))
+    generation.trace = trace.to_json() | {"cost": cost}
+    if candidates is not None:
+        generation.trace["candidates"] = candidates
+    revisions = [span.facts["revision"] for span in trace.spans if span.facts.get("revision")]
+    if revisions:
+        generation.model_revision = revisions[-1]
+    generation.save(update_fields=["trace", "model_revision"])
 
 
 def renew(generation_id: UUID, lease_owner: str) -> bool:
@@ -154,8 +201,14 @@ def request_stop(generation_id: UUID) -> None:
 def release(generation_id: UUID, lease_owner: str) -> None:
     """Give the lease up, so that the next process need not wait for it to run out."""
     Generation.objects.filter(pk=generation_id, lease_owner=lease_owner).update(
-        lease_until=timezone.now()
+        lease_owner="", lease_until=timezone.now()
     )
+
+
+def last_written_at(generation: Generation) -> datetime:
+    """When the process that held the lease was last heard of; `generation` as it was before a claim."""
+    lease_until = generation.lease_until or generation.created_at
+    return lease_until - timedelta(seconds=LEASE_S if generation.lease_owner else 0)
 
 
 def claim(generation: Generation, lease_owner: str) -> bool:
@@ -179,7 +232,8 @@ def load(generation: Generation) -> Logged:
             output_ids = []
         elif isinstance(event, Delta):
             output_ids += event.ids
-    return Logged(events, tuple(generation.prompt_ids), tuple(output_ids))
+    turn = generation.turns.last()
+    return Logged(events, tuple(turn.prompt_ids) if turn else (), tuple(output_ids))
 
 
 def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:
@@ -209,15 +263,45 @@ def _update(generation_id: UUID, lease_owner: str, **changes: object) -> None:
         raise LeaseLost
 
 
-def _insert(generation_id: UUID, first_seq: int, events: Sequence[LogEvent]) -> None:
-    GenerationEvent.objects.bulk_create(
-        GenerationEvent(generation_id=generation_id, seq=seq, payload=to_payload(event))
-        for seq, event in enumerate(events, start=first_seq)
-    )
-
-
 def _lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=LEASE_S)
+
+
+def _left_out(events: Sequence[LogEvent]) -> dict[str, object] | None:
+    """What the model was not shown at last, for the message."""
+    told = [event for event in events if isinstance(event, LeftOut)]
+    if not told:
+        return None
+    last = told[-1]
+    return {"before": last.before, "num_messages": last.num_messages, "summary": last.summary}
+
+
+def _found(events: Sequence[LogEvent]) -> dict[str, object] | None:
+    """What was found in documents, for the message."""
+    found = next((event for event in events if isinstance(event, Found)), None)
+    if found is None:
+        return None
+    return {
+        "query": found.query,
+        "excerpts": list(found.excerpts),
+        "is_whole": found.is_whole,
+    }
+
+
+def _from_cache(events: Sequence[LogEvent]) -> dict[str, object] | None:
+    cached = next((event for event in events if isinstance(event, FromCache)), None)
+    if cached is None:
+        return None
+    return {
+        "asked_at": cached.asked_at,
+        "question": cached.question,
+        "similarity": cached.similarity,
+    }
+
+
+def _candidates(events: Sequence[LogEvent]) -> list[dict[str, object]] | None:
+    found = next((event for event in events if isinstance(event, Found)), None)
+    return None if found is None else list(found.candidates)
 
 
 def _summary_of(end: LogEvent) -> dict[str, object]:

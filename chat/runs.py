@@ -8,34 +8,47 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import DatabaseError, InterfaceError, OperationalError
+from django.utils.translation import gettext
 
 from chat import run_log
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
-from chat.events import TERMINAL, Delta, Event, Failed, LogEvent, Phase, Stopped
+from chat.events import (
+    TERMINAL,
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    LogEvent,
+    Phase,
+    Refused,
+    Stopped,
+)
+from chat.log_writer import LogWriter
 from chat.orchestrator import answer
 from chat.run_log import LeaseLost
+from chat.spans import Span, Trace
 
 logger = logging.getLogger(__name__)
 
 PROCESS_ID = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 RENEW_S = 2.0  # a third of the lease
 FLUSH_S = 0.08  # a dozen flushes a second read as fluent text
-FLUSH_S_PER_RUN = 0.008  # and all runs together write at most 125 times a second
+FLUSH_S_PER_RUN = 0.002  # a hundred of them: five a second
 PHASE_S = 0.25  # between two numbers of the same phase
 STORAGE_PATIENCE_S = 30.0
 REMEMBER_S = 60.0  # how long an ended run can be followed from memory
-_FAILED = "Something went wrong while writing this answer."
 
 T = TypeVar("T")
+_log = LogWriter(PROCESS_ID)
 _runs: dict[UUID, "Run"] = {}
 
 
@@ -43,15 +56,17 @@ class Run:
     """One answer being written. `events[i]` has the seq i + 1 and is in the log."""
 
     def __init__(
-        self, run_id: UUID, *, conversation_id: UUID, message_id: UUID, user_id: Any
+        self, run_id: UUID, *, conversation_id: UUID, message_id: UUID, user_id: Any, trace: Trace
     ) -> None:
         self.id = run_id
         self.conversation_id = conversation_id
         self.message_id = message_id
         self.user_id = user_id
+        self.trace = trace
         self.events: list[LogEvent] = []
         self.phase: Phase | None = None
         self.control = Control()
+        self.num_followers = 0
         self.task: asyncio.Task[None] | None = None
         self._pending: list[LogEvent] = []
         self._wake = asyncio.Event()
@@ -95,12 +110,12 @@ class Run:
         except LeaseLost:
             logger.warning("run %s is written by another process now", self.id)
         except asyncio.CancelledError:
-            await in_db(run_log.release)(self.id, PROCESS_ID)
+            await self._release()
             raise
         except DatabaseError:
             # Not for want of a connection: the same events would be refused again and again.
             logger.exception("run %s cannot be stored", self.id)
-            self._pending = [Failed("internal_error", _FAILED)]
+            self._pending = [_failed()]
             await self._flush()
         finally:
             producer.cancel()
@@ -114,11 +129,14 @@ class Run:
                     self._hear(event)
         except Exception:
             logger.exception("run %s failed", self.id)
-            self._hear(Failed("internal_error", _FAILED))
+            self._hear(_failed())
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Phase):
             self._hear_phase(event)
+            return
+        if isinstance(event, Span):
+            self.trace.add(event)
             return
         if isinstance(event, Failed) and event.code == "engine_closed":
             # This process ends, not the answer: leave it to the next one.
@@ -157,42 +175,69 @@ class Run:
     async def _renew(self) -> None:
         """Keep the lease, and hear of a stop that another process was asked for."""
         self._renewed_s = monotonic()
-        if await self._patiently(run_log.renew, self.id, PROCESS_ID):
+        if await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID):
             self.control.stop()
 
     async def _pause(self) -> None:
-        """Gather text for a moment. Anything but text is worth a flush of its own at once."""
+        """Gather text until the next beat, which all runs share, so that their text is logged together.
+
+        Anything but text is worth a flush of its own at once.
+        """
         if self.has_ended or not isinstance(self.events[-1], Delta):
             return
         self._urgent.clear()
         if not any(not isinstance(event, Delta) for event in self._pending):
+            beat_s = max(FLUSH_S, FLUSH_S_PER_RUN * len(active()))
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(FLUSH_S, FLUSH_S_PER_RUN * len(active()))):
+                async with asyncio.timeout(beat_s - monotonic() % beat_s):
                     await self._urgent.wait()
 
     async def _flush(self) -> None:
         """Log what is pending, then show it."""
         events, self._pending = self._pending, []
-        first_seq = len(self.events) + 1
-        if isinstance(events[-1], TERMINAL):
-            everything = self.events + events
-            await self._patiently(
-                run_log.finish, self.id, PROCESS_ID, first_seq, events, everything
-            )
-        else:
-            await self._patiently(run_log.append, self.id, PROCESS_ID, first_seq, events)
+        await self._keep(events)
         self.events += events
         self._announce()
         if not self.has_ended and monotonic() - self._renewed_s > RENEW_S:
             await self._renew()
 
-    async def _patiently(self, write: Callable[..., T], *arguments: Any) -> T:
+    async def _keep(self, events: list[LogEvent]) -> None:
+        """Write events to the log, with the last ones the message."""
+        first_seq = len(self.events) + 1
+        if isinstance(events[-1], TERMINAL):
+            everything = self.events + events
+            finish = in_db(run_log.finish)
+            await self._patiently(
+                finish, self.id, PROCESS_ID, first_seq, events, everything, self.trace
+            )
+            logger.info("run ended", extra=self._facts(events[-1]))
+        else:
+            await self._append(first_seq, events)
+
+    async def _release(self) -> None:
+        await in_db(run_log.release)(self.id, PROCESS_ID)
+
+    async def _append(self, first_seq: int, events: list[LogEvent]) -> None:
+        news = None if self.trace.is_saved else self.trace
+        await self._patiently(_log.append, self.id, first_seq, events, news)
+
+    def _facts(self, end: LogEvent) -> dict[str, Any]:
+        """Of the run, for its line in the log: ids and counts, no text."""
+        facts: dict[str, Any] = {"run": str(self.id), "end": end.kind}
+        if isinstance(end, Finished | Stopped):
+            facts |= asdict(end.usage)
+            facts |= {name: round(ms, 1) for name, ms in asdict(end.timings).items()}
+        elif isinstance(end, Failed | Refused):
+            facts["code"] = end.code
+        return facts
+
+    async def _patiently(self, write: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         """Write to the log; when Postgres is away, wait for it while the answer goes on."""
         delay_s = 0.1
         async with asyncio.timeout(STORAGE_PATIENCE_S):
             while True:
                 try:
-                    return await in_db(write)(*arguments)
+                    return await write(*arguments)
                 except (OperationalError, InterfaceError):
                     logger.warning("run %s cannot be logged, trying again", self.id)
                     await asyncio.sleep(delay_s)
@@ -203,11 +248,20 @@ class Run:
         news.set()
 
 
+def _failed() -> Failed:
+    return Failed("internal_error", gettext("Something went wrong while writing this answer."))
+
+
 # --- the runs of this process -------------------------------------------------------------------
 
 
 def get(run_id: UUID) -> Run | None:
     return _runs.get(run_id)
+
+
+def known() -> list[Run]:
+    """Runs of this process, and those that have ended a moment ago."""
+    return list(_runs.values())
 
 
 def active() -> list[Run]:
@@ -245,6 +299,16 @@ async def release() -> None:
 
 async def follow(run: Run, after: int) -> AsyncGenerator[tuple[int, LogEvent] | Phase, None]:
     """Events behind `after` with their seq, and phases as they change; ends with the run."""
+    run.num_followers += 1
+    try:
+        async with aclosing(_news(run, after)) as news:
+            async for piece in news:
+                yield piece
+    finally:
+        run.num_followers -= 1
+
+
+async def _news(run: Run, after: int) -> AsyncGenerator[tuple[int, LogEvent] | Phase, None]:
     seq = after
     shown_phase: Phase | None = None
     while True:

@@ -3,14 +3,27 @@
 import asyncio
 from time import monotonic
 
-from chat import answers, orchestrator, runs
+from chat import active, answers, batch_runner, embedder, runs, windows
+from chat.batch_rows import find_waiting as find_waiting_batches
+from chat.batch_runner import take_up as take_up_batch
 from chat.engine import close_engine, engine
 from chat.recovery import find_lost, resume
 from inference import ModelState
 
 _POLL_S = 0.05
+SMALL_CHUNKS = 64
 
-__all__ = ["drain", "find_lost", "model_states", "resume", "start"]
+__all__ = [
+    "drain",
+    "embed_documents",
+    "embed_small_documents",
+    "find_lost",
+    "find_waiting_batches",
+    "model_states",
+    "resume",
+    "start",
+    "take_up_batch",
+]
 
 
 async def start() -> None:
@@ -21,15 +34,28 @@ async def start() -> None:
 async def drain(timeout_s: float) -> None:
     """Admit nothing more, let running answers end within `timeout_s`, and end the workers.
 
-    An answer that takes longer stays in the log as it is; the next process goes on with it.
+    An answer that takes longer stays in the log as it is; the next process goes on with it, and with
+    every batch.
     """
     answers.stop_admitting()
+    await batch_runner.stop_all()
     deadline_s = monotonic() + timeout_s
     # Polled: what was admitted a moment ago is not a task yet, and /v1 knows no runs.
-    while (orchestrator.num_active() or runs.active()) and monotonic() < deadline_s:  # noqa: ASYNC110
+    while (active.num_active() or runs.active()) and monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
     await runs.release()
     await close_engine()
+    await windows.close()
+
+
+async def embed_documents() -> None:
+    """Give vectors to passages that wait for theirs. In the system's scope."""
+    await embedder.embed_documents(runs.PROCESS_ID)
+
+
+async def embed_small_documents() -> None:
+    """The same beside it, so that what is attached to a message does not wait for whole books."""
+    await embedder.embed_documents(runs.PROCESS_ID, SMALL_CHUNKS)
 
 
 def model_states() -> list[ModelState]:

@@ -1,14 +1,3 @@
-"""What Postgres can store as text: anything but NUL and halves of characters (lone surrogates)."""
-
-import re
-
-_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def is_storable(text: str) -> bool:
-    return _NOT_STORABLE.search(text) is None
-
-
-def storable(text: str) -> str:
-    """The text with the replacement character in place of what cannot be stored."""
-    return _NOT_STORABLE.sub("\ufffd", text)
+from retrieval.storable import is_storable as is_storable
+from retrieval.storable import storable as storable
+from retrieval.storable import storable_value as storable_value

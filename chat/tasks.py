@@ -1,14 +1,29 @@
 """Periodic chores of the chat; each is in the system's scope and may run twice."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from celery import shared_task
 from django.utils import timezone
 
-from chat import run_log
+from chat import (
+    answer_cache,
+    file_store,
+    files,
+    holds,
+    idempotency,
+    library,
+    responses_store,
+    run_log,
+    tree,
+)
+from chat.transfer import importing
 
 KEEP_EVENTS = timedelta(hours=1)
 """For followers that were away when the answer ended; later ones get the message itself."""
+
+KEEP_DELETED = timedelta(minutes=10)
+"""For those who want something back; a page offers it for some seconds, and may be slow or offline."""
 
 
 @shared_task(name="chat.tasks.prune_events")  # type: ignore[untyped-decorator]
@@ -16,3 +31,51 @@ def prune_events() -> None:
     """Drop the events of ended runs; what they said is in the message."""
     while run_log.prune(timezone.now() - KEEP_EVENTS):
         pass
+
+
+@shared_task(name="chat.tasks.purge_deleted_messages")  # type: ignore[untyped-decorator]
+def purge_deleted_messages() -> None:
+    """Drop messages for good that were deleted, and whose deletion nobody has undone."""
+    while tree.purge(timezone.now() - KEEP_DELETED):
+        pass
+
+
+@shared_task(name="chat.tasks.work_on_import")  # type: ignore[untyped-decorator]
+def work_on_import(import_id: str) -> None:
+    """Check or import an uploaded file."""
+    importing.work(UUID(import_id))
+
+
+@shared_task(name="chat.tasks.resume_imports")  # type: ignore[untyped-decorator]
+def resume_imports() -> None:
+    """Take up imports whose worker has died: Redis gives their tasks back only after an hour."""
+    for import_id in importing.lost():
+        work_on_import.delay(str(import_id))
+
+
+@shared_task(name="chat.tasks.forget_old_imports")  # type: ignore[untyped-decorator]
+def forget_old_imports() -> None:
+    importing.forget_old()
+
+
+@shared_task(name="chat.tasks.purge_deleted")  # type: ignore[untyped-decorator]
+def purge_deleted() -> None:
+    """Let go of chats that were deleted a while ago, with everything that belongs to them."""
+    while library.purge(timezone.now() - KEEP_DELETED):
+        pass
+
+
+@shared_task(name="chat.tasks.forget_api_rows")  # type: ignore[untyped-decorator]
+def forget_api_rows() -> None:
+    """Drop what callers of /v1 have left and whose time is over."""
+    responses_store.forget_old()
+    idempotency.forget_old()
+    holds.let_go_of_expired()
+    answer_cache.forget_old()
+
+
+@shared_task(name="chat.tasks.sweep_files")  # type: ignore[untyped-decorator]
+def sweep_files() -> None:
+    """Drop files of /v1 whose time is over, and what a crash has left on the disk."""
+    files.forget_old()
+    file_store.sweep()

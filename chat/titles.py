@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 from uuid import UUID
 
-from chat import actions, prompt
+from chat import actions, history, prompt
 from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
 from chat.engine import engine
@@ -44,26 +44,25 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
     grammar of plain text keeps the model from calling them.
     """
     conversation = Conversation.objects.filter(pk=conversation_id, title_by_hand=False).first()
-    if conversation is None:
+    rows = Message.objects.filter(conversation=conversation_id)
+    if conversation is None or rows.filter(role=Role.USER, parent__isnull=False).exists():
         return None
-    rows = list(Message.objects.filter(conversation=conversation).order_by("created_at")[:3])
-    if [row.role for row in rows] != [Role.USER, Role.ASSISTANT]:
+    replies = rows.filter(status=MessageStatus.COMPLETE, generation__isnull=False)
+    first_two = list(replies.select_related("parent", "generation").order_by("created_at")[:2])
+    if len(first_two) != 1 or first_two[0].parent is None:
         return None
-    question, reply = rows
-    if reply.status != MessageStatus.COMPLETE:
-        return None
+    reply, question = first_two[0], first_two[0].parent
     params = reply.generation.params
     turns = [*_exchange(question, reply), {"role": "user", "content": REQUEST}]
     return AnswerRequest(
         run_id=f"title-{conversation_id}",
         model=reply.model,
-        messages=prompt.with_system(conversation.system_prompt, turns),
+        messages=prompt.with_system(history.system_text(conversation), turns),
         user=str(conversation.owner_id),
         weight=params.get("weight", 1.0),
         sampling=_SAMPLING,
         tool_schemas=tuple(tool.schema() for tool in tools_named(params.get("tools", []))),
         priority="background",
-        may_drop_turns=False,  # a title of nothing but the question for one would be made up
     )
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from chat.answer_state import AnswerState
 from chat.asking import Control
-from chat.events import Delta, Event, LogEvent, PartKind, ToolCall
+from chat.events import Delta, Event, LeftOut, LogEvent, PartKind, ToolCall
+from chat.prompt_plan import Limits
 from chat.storable import storable
-from inference import Call, Reasoning, Segment, Text, TokenLogprob
+from inference import Call, Reasoning, Segment, Text, TokenLogprob, prompt_room
 from inference import Finished as EngineFinished
 
 MAX_TURNS = 8  # of tool use; the last one gets no tools, so that the answer ends in words
@@ -32,6 +33,21 @@ class Turn(ABC):
     @abstractmethod
     def events(self) -> AsyncGenerator[Event, None]:
         """Ask the model, and yield what it does. Raises EngineError."""
+
+    def limits(self, context_tokens: int) -> Limits:
+        """What the prompt may fill of a model's context, where the user's tier allows all of it."""
+        request = self.state.request
+        context_tokens = min(context_tokens, request.max_context_tokens or context_tokens)
+        return Limits(context_tokens, prompt_room(context_tokens, request.sampling.max_tokens))
+
+    def newly_left_out(self) -> LeftOut | None:
+        """What the model is not shown, where this answer has not said so yet."""
+        left_out = self.state.plan.left_out if self.state.plan else None
+        if left_out is None or left_out == self.state.told_left_out:
+            return None
+        self.state.told_left_out = left_out
+        self.log(left_out)
+        return left_out
 
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The tools that the model is shown in this turn."""
@@ -57,6 +73,7 @@ class Turn(ABC):
                 case Reasoning(text):
                     events.append(self._delta("reasoning", text, ids, logprobs))
                 case Call(name, arguments):
+                    self.state.end_thought()
                     call_id = f"call_{secrets.token_hex(8)}"
                     call = ToolCall(call_id, storable(name), storable(arguments))
                     self.calls.append(call)
@@ -75,7 +92,7 @@ class Turn(ABC):
         delta = Delta(text, self.state.num_chars[part], part, ids, logprobs)
         self.state.num_chars[part] += len(text)
         if text:
-            self.state.wrote_text()
+            self.state.wrote(part)
         return self.log(delta)
 
     def log(self, event: LogEvent) -> LogEvent:

@@ -6,6 +6,7 @@ from typing import Any
 
 from chat.engine import engine
 from chat.events import Delta, Event, Failed, Phase, Started, ToolCall
+from chat.prompt_plan import fit
 from chat.turn import Turn
 from inference import (
     Asked,
@@ -15,8 +16,6 @@ from inference import (
     Said,
     Timings,
     Usage,
-    fit_messages,
-    prompt_room,
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
@@ -38,8 +37,10 @@ class UpstreamTurn(Turn):
             return
         if not any(isinstance(event, Started) for event in self.logged):
             yield self.log(self._started())
-        self._drop_what_cannot_fit()
+        self._leave_out_what_cannot_fit()
         while True:
+            if left_out := self.newly_left_out():
+                yield left_out
             if self.control.is_stopped:
                 self.end = EngineFinished("abort", Usage(), Timings())
                 return
@@ -53,23 +54,28 @@ class UpstreamTurn(Turn):
             if failed is None:
                 return
             is_overflow = failed.code == ContextTooLong.code and not self._has_written()
-            if not (is_overflow and self._drop_older_half()):
+            if not (is_overflow and self._leave_out_older_half()):
                 yield Failed(failed.code, failed.message, failed.retry_after_s, failed.param)
                 return
 
     async def _ask(self, begun: str) -> AsyncGenerator[Event | EngineFailed, None]:
         request = self._request(begun)
+        turn = self.state.turn_index
         with self.control.while_generating(request.model, request.request_id):
             async with aclosing(engine().chat(request)) as updates:
                 async for update in updates:
                     match update:
                         case Asked(host):
+                            self.state.watch.begin("asking", turn=turn, name=host)
                             yield Phase("asking", detail=host)
                         case Said(segments):
+                            self.state.watch.begin("decode", turn=turn)
                             for event in self.show(segments):
                                 yield event
                             yield Phase("decode")
-                        case EngineFinished():
+                        case EngineFinished(reason=reason, usage=usage):
+                            self.state.watch.note(reason=reason, tokens=usage.completion_tokens)
+                            self.state.watch.end()
                             self.end = update
                         case EngineFailed():
                             yield update
@@ -146,29 +152,26 @@ class UpstreamTurn(Turn):
 
     # --- what fits --------------------------------------------------------------------------------
 
-    def _drop_what_cannot_fit(self) -> None:
+    def _leave_out_what_cannot_fit(self) -> None:
         """Some servers cut a long prompt at its beginning without a word, the system prompt first."""
-        limit = engine().upstream_spec(self.state.request.model).context_tokens
-        if limit is None or not self.state.request.may_drop_turns:
+        context_tokens = engine().upstream_spec(self.state.request.model).context_tokens
+        context_tokens = context_tokens or self.state.request.max_context_tokens
+        if context_tokens is None or self.state.plan is None:
             return
-        messages = self.state.messages
+        said = self.state.said
         # The last turn is never refused by an estimate: the server counts right.
-        self.state.messages, _ = fit_messages(
-            messages,
-            lambda shown: range(0) if _num_users(shown) < 2 else _about_tokens(shown),
-            prompt_room(limit, self.state.request.sampling.max_tokens),
-            max_context_tokens=limit,
+        self.state.plan, _ = fit(
+            self.state.plan,
+            lambda shown: range(0) if _num_users(shown) < 2 else _about_tokens([*shown, *said]),
+            self.limits(context_tokens),
         )
 
-    def _drop_older_half(self) -> bool:
-        """Leave out the older half of the turns. False: the caller forbids it, or none can go."""
-        messages = self.state.messages
-        starts = [i for i, message in enumerate(messages) if message["role"] == "user"]
-        if not self.state.request.may_drop_turns or len(starts) < 2:
-            return False
-        first_kept = starts[len(starts) - len(starts) // 2]
-        self.state.messages = messages[: starts[0]] + messages[first_kept:]
-        return True
+    def _leave_out_older_half(self) -> bool:
+        """Leave out the older half of the exchanges. False: the caller forbids it, or none can go."""
+        plan = self.state.plan.without_older_half() if self.state.plan else None
+        if plan is not None:
+            self.state.plan = plan
+        return plan is not None
 
 
 def _num_users(messages: list[ChatMessage]) -> int:

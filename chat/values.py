@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.events import Phase
-from chat.models import ACTIVE_STATUSES, Conversation, Generation, Message, MessageStatus
+from chat.models import ACTIVE_STATUSES, Conversation, Folder, Generation, Message, MessageStatus
 from inference import ModelState
 
 Value = dict[str, Any]
@@ -22,24 +22,34 @@ def conversation_summaries(conversations: Iterable[Conversation]) -> list[Value]
     )
     for run_id, conversation_id in active.values_list("pk", "conversation_id"):
         running[conversation_id].append(str(run_id))
-    return [_summary(row, running[row.pk]) for row in rows]
+    return [conversation_value(row, running[row.pk]) for row in rows]
 
 
 def conversation_summary(conversation: Conversation) -> Value:
     return conversation_summaries([conversation])[0]
 
 
-def _summary(conversation: Conversation, running: list[str]) -> Value:
+def conversation_value(conversation: Conversation, running: list[str]) -> Value:
+    """`running` are the answers that are being written in it."""
     return {
         "id": str(conversation.pk),
         "url": f"/c/{conversation.pk}",
         "title": conversation.title,
         "model": conversation.model,
+        "folder": str(conversation.folder_id) if conversation.folder_id else None,
+        "tags": conversation.tags,
+        "pinned": conversation.pinned_at is not None,
+        "archived": conversation.archived_at is not None,
         "version": conversation.version,
+        "assistant": conversation.assistant,
         "created_at": conversation.created_at.isoformat(),
         "updated_at": conversation.updated_at.isoformat(),
         "running": running,
     }
+
+
+def folder_value(folder: Folder) -> Value:
+    return {"id": str(folder.pk), "name": folder.name, "version": folder.version}
 
 
 def message_values(messages: Iterable[Message]) -> list[Value]:
@@ -60,16 +70,24 @@ def message_value(message: Message, run_id: UUID | None = None) -> Value:
         "conversation": str(message.conversation_id),
         "parent": str(message.parent_id) if message.parent_id else None,
         "role": message.role,
-        "status": message.status,
-        "text": message.text,
-        "parts": message.parts,
+        "status": "deleted" if message.deleted_at else message.status,
+        "text": "" if message.deleted_at else message.text,
+        "parts": [] if message.deleted_at else message.parts,
         "model": message.model,
+        "is_pinned": message.is_pinned,
+        "left_out": message.left_out,
+        "sources": None if message.deleted_at else message.sources,
+        "found": None if message.deleted_at else message.found,
+        "from_cache": None if message.deleted_at else message.from_cache,
         "run": str(run_id) if run_id else None,
         "created_at": message.created_at.isoformat(),
         "finish_reason": message.finish_reason,
         "error": message.error,
         "usage": message.usage,
         "timings": message.timings,
+        "chosen": message.chosen,
+        "edited": message.edited,
+        "resumed": message.resumed,
     }
 
 

@@ -4,14 +4,22 @@ from importlib.metadata import version
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from chat import access, history, values
+from chat import access, history, library_api, personal, usage, values
 from chat.db import in_db
-from chat.engine import engine
 from chat.errors import NotFound
+from chat.parts import with_results
+from chat.personal_api import assistant_value
+from chat.rights import rights_of
+from chat.search_query import FILTERS
+from chat.usage_api import gauge_value
+
+NUM_PAINTED = 12
+MAX_SHOWN = 100  # assistants in the picker; all of them are in the settings
 
 
 async def new_chat(request: HttpRequest) -> HttpResponse:
@@ -28,37 +36,85 @@ async def show_chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse
     return render(request, "chat/chat.html", context)
 
 
+async def print_chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """The shown branch as a page to be read, which opens the browser's print dialog."""
+    try:
+        context = await in_db(_printed)(request.user, conversation_id)
+    except NotFound:
+        raise Http404 from None
+    return render(request, "chat/print.html", context)
+
+
+def _printed(user: Any, conversation_id: UUID) -> dict[str, Any]:
+    row = access.conversation_for(user, conversation_id)
+    shown = values.message_values(history.shown_branch(history.all_messages(row)))
+    for number, message in enumerate(shown, start=1):
+        message |= {"number": number, "parts": with_results(message["parts"])}
+    return {"conversation": row, "messages": shown}
+
+
 def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     user: Any = request.user
     conversation: values.Value | None = None
     messages: list[values.Value] = []
     shown: list[values.Value] = []
+    path: list[str] = []
     if conversation_id is not None:
         row = access.conversation_for(user, conversation_id)
         rows = history.all_messages(row)
         conversation = values.conversation_summary(row)
         messages = values.message_values(rows)
-        # The path to the newest message: what the page's modules will show as well.
-        path = {str(m.pk) for m in history.branch(rows, rows[-1].pk if rows else None)}
-        shown = [message for message in messages if message["id"] in path]
-    page = history.conversation_page(user)
-    conversations = values.conversation_summaries(page.conversations)
-    models = [values.model_value(state) for state in engine().models("chat")]
+        wanted = _wanted_message(request)
+        path = [str(message.pk) for message in history.branch_through(rows, wanted)]
+        painted = set(path) if "all" in request.GET else _painted(path, str(wanted))
+        shown = [message for message in messages if message["id"] in painted]
+    sidebar = library_api.sidebar(user)
+    rights = rights_of(request)
+    models = [values.model_value(state) for state in rights.models("chat")]
     return {
-        "conversations": conversations,
+        "conversations": [*sidebar["pinned"], *sidebar["items"]],
+        "palette_filters": FILTERS,
         "conversation": conversation,
         "messages": shown,
+        "is_whole": len(shown) == len(path),
         "models": models,
+        "public_shares": settings.PUBLIC_SHARES,
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,
-            "conversations": conversations,
-            "next": page.next_cursor,
-            "messages": messages,
+            "sidebar": sidebar,
+            # Their text is in their parts, too.
+            "messages": [
+                {name: value for name, value in message.items() if name != "text"}
+                for message in messages
+            ],
             "models": models,
+            "assistants": [
+                assistant_value(row, user) for row in personal.assistants_for(user)[:MAX_SHOWN]
+            ],
+            "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "csrf": get_token(request),
         },
     }
+
+
+def _painted(path: list[str], wanted: str) -> set[str]:
+    """Those messages of a branch that a reader sees before the page's modules have drawn the others.
+
+    A thousand in HTML took three seconds until the first was seen. Who reads without modules asks for
+    all of them (?all).
+    """
+    begin = path.index(wanted) - 2 if wanted in path else len(path) - NUM_PAINTED
+    begin = max(0, begin)
+    return set(path[begin : begin + NUM_PAINTED])
+
+
+def _wanted_message(request: HttpRequest) -> UUID | None:
+    """The message that the address leads to (?m=...)."""
+    try:
+        return UUID(request.GET.get("m", ""))
+    except ValueError:
+        return None
 
 
 async def settings_page(request: HttpRequest) -> HttpResponse:
@@ -70,6 +126,8 @@ def _settings_context(request: HttpRequest) -> dict[str, Any]:
     user: Any = request.user
     return {
         "tier": user.tier,
-        "models": [values.model_value(state) for state in engine().models("chat")],
+        "may_change_address": bool(settings.SMTP_HOST) and user.keeps_own_address,
+        "models": [values.model_value(state) for state in rights_of(request).models("chat")],
         "version": version("vitrine"),
+        "languages": settings.LANGUAGES,
     }

@@ -4,22 +4,33 @@ from typing import Any
 
 from allauth.account import views
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import SignupClosedException
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.sites.shortcuts import get_current_site
+from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.forms import BaseForm
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.urls import path, reverse
+from django.urls import URLPattern, path, re_path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from webapp.directory_links import is_of_directory
+from webapp.directory_pages import connect_page, not_of_directory
+from webapp.invitations import invitation_of, open_invitation, signup_is_open
+from webapp.mail import send_soon
 from webapp.models import User
+from webapp.provider_sign_in import buttons
 from webapp.rate_limits import limited
+from webapp.signup import current_policy
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return signup_is_open()
+        return signup_is_open(request)
 
     def save_user(
         self, request: HttpRequest, user: User, form: BaseForm, commit: bool = True
@@ -27,6 +38,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         user.name = form.cleaned_data.get("name", "")
         saved: User = super().save_user(request, user, form, commit)
         return saved
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Written now and sent beside the request, which would tell by its time whether it was."""
+        request = self.request
+        site = {"request": request, "email": email, "current_site": get_current_site(request)}
+        send_soon(self.render_mail(template_prefix, email, site | context))
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """webapp/proxies.py knows it."""
+        address: str = request.META["REMOTE_ADDR"]
+        return address
 
     def is_safe_url(self, url: str) -> bool:
         """Only paths of our own; allauth would also take any host in ALLOWED_HOSTS."""
@@ -37,30 +59,40 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if level >= messages.WARNING:
             super().add_message(request, level, *args, **kwargs)
 
+    def set_password(self, user: User, password: str) -> None:
+        """The last guard, behind pages and letters: one of the directory's people has none here."""
+        if is_of_directory(user):
+            raise PermissionDenied
+        super().set_password(user, password)
+
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_change_password") + "?changed"
 
 
 class SignupView(views.SignupView):  # type: ignore[misc]
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        invitation = invitation_of(self.request)
+        context: dict[str, Any] = super().get_context_data(**kwargs, invitation=invitation)
+        return context
+
     def form_valid(self, form: BaseForm) -> HttpResponseBase:
         try:
             response: HttpResponseBase = super().form_valid(form)
         except IntegrityError:
             # Two sign-ups with the same address at the same moment; the form saw none of them.
-            form.add_error("email", "An account with this e-mail address exists already.")
+            form.add_error("email", _("An account with this e-mail address exists already."))
             response = self.form_invalid(form)
+        except SignupClosedException:
+            response = self.closed()
         return response
-
-
-def signup_is_open() -> bool:
-    """Nobody signs up before the administrator exists: being first gives no rights."""
-    return settings.SIGNUP_OPEN and User.objects.has_administrator()
 
 
 def account_context(request: HttpRequest) -> dict[str, Any]:
     """For templates; each is a query only where a template asks."""
     return {
-        "signup_is_open": signup_is_open,
+        "signup_is_open": lambda: signup_is_open(request),
+        "signup_mode": lambda: current_policy().mode,
+        "sign_in_providers": buttons,
         "needs_setup": lambda: not User.objects.has_administrator(),
         "can_reset_password": bool(settings.SMTP_HOST),
     }
@@ -69,31 +101,57 @@ def account_context(request: HttpRequest) -> dict[str, Any]:
 urlpatterns = [
     path("login/", limited("login")(views.login), name="account_login"),
     path("signup/", limited("signup")(SignupView.as_view()), name="account_signup"),
+    path("invitation/<str:token>", open_invitation, name="invitation"),
     path("logout/", views.logout, name="account_logout"),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path(
         "password/change/",
-        limited("password_change")(views.password_change),  # it asks for the old one
+        # It asks for the old one.
+        limited("password_change")(not_of_directory(views.password_change)),
         name="account_change_password",
     ),
-    path("password/set/", views.password_set, name="account_set_password"),
-    path("reauthenticate/", limited("login")(views.reauthenticate), name="account_reauthenticate"),
+    path("password/set/", not_of_directory(views.password_set), name="account_set_password"),
+    path("directory/", connect_page, name="directory_connect"),
+    path(
+        "reauthenticate/",
+        limited("reauthenticate")(views.reauthenticate),
+        name="account_reauthenticate",
+    ),
 ]
 
-if settings.SMTP_HOST:
-    urlpatterns += [
+
+class EmailView(views.EmailView):  # type: ignore[misc]
+    """The new address counts once its link has been opened; then the old one is told, and gone."""
+
+    extra_context = {"heading": gettext_lazy("E-mail address"), "here": "account"}
+
+    def get_form(self, form_class: Any = None) -> BaseForm:
+        form: BaseForm = super().get_form(form_class)
+        form.fields["email"].label = _("New address")
+        return form
+
+
+def urls_with_mail() -> list[URLPattern]:
+    """What only a site that can write letters has."""
+    return [
         path(
             "confirm-email/", views.email_verification_sent, name="account_email_verification_sent"
         ),
         path("confirm-email/<str:key>/", views.confirm_email, name="account_confirm_email"),
+        path(
+            "email/",
+            limited("email")(not_of_directory(EmailView.as_view())),
+            name="account_email",
+        ),
         path(
             "password/reset/",
             limited("password_reset")(views.password_reset),
             name="account_reset_password",
         ),
         path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),
-        path(
-            "password/reset/key/<str:uidb36>-<str:key>/",
+        re_path(
+            # A key holds a hyphen too: the first one ends the user's id.
+            r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>[^/]+)/$",
             views.password_reset_from_key,
             name="account_reset_password_from_key",
         ),
@@ -103,3 +161,7 @@ if settings.SMTP_HOST:
             name="account_reset_password_from_key_done",
         ),
     ]
+
+
+if settings.SMTP_HOST:
+    urlpatterns += urls_with_mail()

@@ -1,20 +1,43 @@
-"""People, tiers and keys in the admin console."""
+"""The admin console: people, what tiers and groups allow, keys, usage, sessions, and who did what.
+
+Nobody sees here what people write.
+"""
 
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
+from django import forms
+from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.forms import BaseUserCreationForm, UserChangeForm
+from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from unfold.admin import ModelAdmin, StackedInline
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
-from webapp.models import ApiKey, Tier, User
+from chat.models import Usage
+from webapp import (  # noqa: F401
+    evaluation_admin,
+    people_admin,
+    price_admin,
+    scim_admin,
+    sign_in_admin,
+    signup_admin,
+)
+from webapp.api_keys import key_end
+from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
+from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
+from webapp.suspensions import forget_marks
 from webapp.tenancy import as_system
 
-admin.site.site_header = admin.site.site_title = "Vitrine"
 # One door for passwords, with its rate limit; the admin's own form would be a second one.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.unregister(Group)
 
 
 class UserCreationForm(BaseUserCreationForm):
@@ -23,37 +46,53 @@ class UserCreationForm(BaseUserCreationForm):
         fields = ("email", "name")
 
 
-class UserEditForm(UserChangeForm):
-    class Meta:
-        model = User
-        fields = "__all__"
-
-
 @admin.register(User)
-class UserAdmin(StockUserAdmin):
-    form = UserEditForm
+class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+    form = UserChangeForm
     add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
     ordering = ("email",)
     list_display = ("email", "name", "tier", "is_active", "is_staff", "last_login")
-    list_filter = ("tier", "is_active", "is_staff")
+    list_filter = ("tier", "groups", "is_active", "is_staff")
     search_fields = ("email", "name")
     readonly_fields = ("last_login", "date_joined")
     filter_horizontal = ("groups", "user_permissions")
     fieldsets = (
         (None, {"fields": ("email", "name", "password")}),
-        ("Rights", {"fields": ("tier", "is_active", "is_staff", "is_superuser")}),
-        ("Permissions", {"classes": ("collapse",), "fields": ("groups", "user_permissions")}),
+        (
+            "Rights",
+            {
+                "fields": (
+                    "tier",
+                    "groups",
+                    "cost_per_month",
+                    "is_active",
+                    "is_staff",
+                    "is_superuser",
+                )
+            },
+        ),
+        ("Permissions", {"classes": ("collapse",), "fields": ("user_permissions",)}),
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
         (None, {"classes": ("wide",), "fields": ("email", "name", "password1", "password2")}),
     )
 
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """From here on a suspension is the console's, whoever had suspended before."""
+        if change and "is_active" in form.changed_data:
+            forget_marks(obj)
+        super().save_model(request, obj, form, change)
+
     # A user takes everything along, and only the system's scope sees what that is.
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Records that nobody deletes by themselves do not keep their user; who changed what does."""
         with as_system():
-            return super().get_deleted_objects(objs, request)
+            shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
+        goes_along = {str(model._meta.verbose_name) for model in (Usage, SignIn)}
+        return shown, counts, set(forbidden) - goes_along, protected
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
         with as_system():
@@ -64,20 +103,161 @@ class UserAdmin(StockUserAdmin):
             super().delete_queryset(request, queryset)
 
 
+class GroupGrantInline(StackedInline):  # type: ignore[misc]
+    model = GroupGrant
+    can_delete = False
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
+        return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)
+
+
+@admin.register(Group)
+class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
+    inlines = (GroupGrantInline,)
+    filter_horizontal = ()
+
+
+def _names_field(db_field: Any) -> Any:
+    """Model names and features, as they are written by people."""
+    if db_field.name == "features":
+        boxes = UnfoldAdminCheckboxSelectMultipleWidget
+        choices = Feature.choices
+        return forms.MultipleChoiceField(choices=choices, widget=boxes, required=False)
+    if db_field.name == "model_names":
+        field = db_field.formfield(widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}))
+        field.label = "Models"
+        field.help_text = "Names or patterns between commas; * stands for anything."
+        return field
+    return None
+
+
+class TierForm(forms.ModelForm):
+    class Meta:
+        model = Tier
+        fields = "__all__"
+        labels = {
+            "upload_mib": "Upload, in MiB",
+            "cost_per_month": f"Cost per month, in {settings.CURRENCY}",
+            "context_tokens": "Context of a chat, in tokens",
+            "api_priority": "Answers for programs wait",
+            "weight": "Share of the engine",
+            "concurrent_runs": "Answers at the same time",
+        }
+
+
 @admin.register(Tier)
-class TierAdmin(admin.ModelAdmin):
-    list_display = ("name", "slug", "concurrent_runs", "weight")
+class TierAdmin(ModelAdmin):  # type: ignore[misc]
+    form = TierForm
+    list_display = (
+        "name",
+        "slug",
+        "requests_per_minute",
+        "concurrent_runs",
+        "tokens_per_day",
+        "tokens_per_month",
+        "cost_per_month",
+        "weight",
+    )
+    search_fields = ("name", "slug")
+    fieldsets = (
+        (None, {"fields": ("name", "slug", "model_names", "features")}),
+        (
+            "Limits, none where empty",
+            {
+                "fields": (
+                    "requests_per_minute",
+                    "concurrent_runs",
+                    "tokens_per_day",
+                    "tokens_per_month",
+                    "cost_per_month",
+                    "context_tokens",
+                    "upload_mib",
+                )
+            },
+        ),
+        ("Where the engine is busy", {"fields": ("weight", "api_priority")}),
+    )
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
+        return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Tier | None = None) -> Any:
+        return ("slug",) if obj else ()  # users are of it by this name
+
+    def has_delete_permission(self, request: HttpRequest, obj: Tier | None = None) -> bool:
+        """New users need the free one, administrators theirs."""
+        return obj is None or obj.slug not in ("free", "admin")
+
+
+class ApiKeyForm(forms.ModelForm):
+    def clean_expires_at(self) -> Any:
+        end = self.cleaned_data["expires_at"]
+        if end is None or "expires_at" not in self.changed_data:
+            return end
+        try:
+            return key_end(end)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
-    """Keys can be looked at and revoked; only `manage.py createapikey` can show a secret."""
+class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
+    """Keys can be looked at, narrowed and revoked; only their users are shown a secret."""
+
+    form = ApiKeyForm
 
     list_display = ("prefix", "name", "user", "last_used_at", "expires_at", "revoked_at")
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "user__tier")
     list_select_related = ("user",)
     search_fields = ("prefix", "name", "user__email")
     readonly_fields = ("user", "prefix", "scopes", "created_at", "last_used_at")
-    fields = (*readonly_fields, "name", "expires_at", "revoked_at")
+    fields = (
+        *readonly_fields,
+        "name",
+        "model_names",
+        "requests_per_minute",
+        "tokens_per_day",
+        "expires_at",
+        "revoked_at",
+    )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
+        return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)
+
+
+@admin.register(Usage)
+class UsageAdmin(EverybodysAdmin):
+    """The ledger, of everybody."""
+
+    list_display = (
+        "day",
+        "owner",
+        "model",
+        "api_key_id",
+        "num_requests",
+        "prompt_tokens",
+        "cached_tokens",
+        "completion_tokens",
+        "cost",
+    )
+    list_filter = ("day", "model", "owner__tier")
+    list_select_related = ("owner",)
+    search_fields = ("owner__email", "model")
+    ordering = ("-day", "owner", "model")
+
+
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnlyAdmin):
+    """Who changed what in this console."""
+
+    list_display = ("action_time", "user", "action_flag", "content_type", "object_repr", "change")
+    list_filter = ("action_time", "action_flag", "content_type", "user")
+    list_select_related = ("user", "content_type")
+    search_fields = ("object_repr", "user__email")
+
+    @admin.display(description="change")
+    def change(self, entry: LogEntry) -> str:
+        return entry.get_change_message()

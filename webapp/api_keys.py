@@ -2,17 +2,21 @@
 
 import re
 import secrets
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from copy import copy
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
 
-from webapp.models import LAST_USED_PRECISION, ApiKey, User
+from webapp.models import LAST_USED_PRECISION, ApiKey, User, granted_models
+from webapp.scopes import SCOPES, USUAL
 
-SCOPES = {"v1": "/v1/", "api": "/api/"}
-"""Scope -> the paths that it opens."""
+MAX_PATTERNS = 50
+MAX_PATTERN_CHARS = 200
+LONGEST_LIFE = timedelta(days=3653)  # ten years
 
 _FORM = re.compile(r"vt_[A-Za-z0-9_-]{43}")
 _PREFIX_CHARS = 11  # "vt_" and 8 of the secret's 43 characters: 48 of its 256 bits
@@ -22,21 +26,35 @@ class UnknownScope(ValueError):
     pass
 
 
+def key_end(end: datetime) -> datetime:
+    """When a key ends, as it is kept; without a time zone it is meant as UTC. Raises ValueError for the
+    past and for more than ten years ahead."""
+    now = timezone.now()
+    if end.tzinfo is None:
+        end = end.replace(tzinfo=UTC)
+    # Compared, and only then converted: the first and the last day of the calendar have no UTC.
+    if not now < end <= now + LONGEST_LIFE:
+        raise ValueError("A key ends in the future, and within ten years.")
+    return end.astimezone(UTC)
+
+
 def create_api_key(
     user: User,
     *,
     name: str = "",
-    scopes: Sequence[str] = tuple(SCOPES),
+    scopes: Sequence[str] = USUAL,
     expires_at: datetime | None = None,
+    **limits: Any,
 ) -> tuple[ApiKey, str]:
     """The row and the secret, which is shown once and kept nowhere.
 
-    Raises UnknownScope.
+    `limits` are `model_names`, `requests_per_minute` and `tokens_per_day` of the key. Raises
+    UnknownScope.
     """
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise UnknownScope(f"Scopes are {', '.join(SCOPES)}; not {', '.join(unknown) or 'none'}.")
-    secret = f"vt_{secrets.token_urlsafe(32)}"
+    secret = _new_secret()
     key = ApiKey.objects.create(
         user=user,
         name=name,
@@ -44,32 +62,74 @@ def create_api_key(
         expires_at=expires_at,
         prefix=secret[:_PREFIX_CHARS],
         secret_hash=_hash(secret),
+        **limits,
     )
     return key, secret
 
 
-def find_api_key(secret: str) -> ApiKey | None:
-    """The usable key with its user, whatever the user's state; one query.
+def rotate_api_key(key: ApiKey) -> str:
+    """Another secret for the same key; the one before opens nothing any more."""
+    secret = _new_secret()
+    key.prefix, key.secret_hash = secret[:_PREFIX_CHARS], _hash(secret)
+    key.save(update_fields=["prefix", "secret_hash"])
+    return secret
 
-    The secret has 256 random bits, so a plain hash protects it.
+
+def revoke_api_key(key: ApiKey) -> None:
+    """At once and for good; its usage stays in the ledger."""
+    key.revoked_at = key.revoked_at or timezone.now()
+    key.save(update_fields=["revoked_at"])
+
+
+def find_api_key(secret: str) -> ApiKey | None:
+    """The usable key with its user, whatever the user's state; one query."""
+    return find_api_keys([secret])[0]
+
+
+def find_api_keys(secrets_: Sequence[str]) -> list[ApiKey | None]:
+    """Of each secret its usable key, or None; one query for all. No two share an object.
+
+    A secret has 256 random bits, so a plain hash protects it.
     """
-    if not _FORM.fullmatch(secret):
-        return None
-    candidates = ApiKey.objects.select_related("user__tier").filter(prefix=secret[:_PREFIX_CHARS])
+    prefixes = {secret[:_PREFIX_CHARS] for secret in secrets_ if _FORM.fullmatch(secret)}
+    if not prefixes:
+        return [None] * len(secrets_)
+    candidates = ApiKey.objects.select_related("user__tier").filter(prefix__in=prefixes)
+    found = list(candidates.annotate(granted_models=granted_models("user_id")))
     now = timezone.now()
+    return [_own(_match(secret, found, now)) for secret in secrets_]
+
+
+def _match(secret: str, candidates: Sequence[Any], now: datetime) -> Any:
+    own_hash = _hash(secret)
     for key in candidates:
-        if secrets.compare_digest(key.secret_hash, _hash(secret)) and key.is_usable(now):
+        if secrets.compare_digest(key.secret_hash, own_hash) and key.is_usable(now):
             return key
     return None
 
 
-def mark_used(key: ApiKey) -> None:
+def _own(key: Any) -> ApiKey | None:
+    """A copy: whoever asks may change what they got."""
+    if key is None:
+        return None
+    mine: ApiKey = copy(key)
+    mine.user = copy(key.user)
+    mine.user.granted_models = key.granted_models
+    return mine
+
+
+def mark_used(keys: Iterable[ApiKey]) -> None:
     """Note the use, at most once a minute, also when many requests come at once."""
     now = timezone.now()
-    if key.last_used_at and key.last_used_at > now - LAST_USED_PRECISION:
-        return
-    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - LAST_USED_PRECISION)
-    ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+    stale = now - LAST_USED_PRECISION
+    ids = {key.pk for key in keys if not key.last_used_at or key.last_used_at <= stale}
+    if ids:
+        is_stale = Q(last_used_at=None) | Q(last_used_at__lte=stale)
+        ApiKey.objects.filter(is_stale, pk__in=ids).update(last_used_at=now)
+
+
+def _new_secret() -> str:
+    return f"vt_{secrets.token_urlsafe(32)}"
 
 
 def _hash(secret: str) -> str:

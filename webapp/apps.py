@@ -8,4 +8,9 @@ class WebappConfig(AppConfig):
     verbose_name = "People and keys"
 
     def ready(self) -> None:
+        from django.contrib.auth.signals import user_logged_in
+
         from webapp import checks  # noqa: F401
+        from webapp.sign_ins import note_login
+
+        user_logged_in.connect(note_login)  # all ways in lead there

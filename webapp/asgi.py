@@ -8,17 +8,18 @@ import os
 
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 
 from webapp.asgi_types import Application
+from webapp.django_handler import django_handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 
 def build_application() -> Application:
-    django_application = get_asgi_application()
+    django_application = django_handler()
     # Not earlier: these import models, which the line above makes possible.
     from chat.routing import websocket_urlpatterns
+    from webapp.celery import app  # noqa: F401 - tasks that views send go to its broker
     from webapp.lifecycle import Lifespan
     from webapp.proxies import TrustedProxies
     from webapp.request_context import RequestContext

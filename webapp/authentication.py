@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from asgiref.sync import markcoroutinefunction
+from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.conf import settings
 from django.contrib.auth import middleware as stock
 from django.contrib.auth.models import AnonymousUser
@@ -11,19 +11,24 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from webapp.api_errors import api_error, is_api_path
-from webapp.api_keys import SCOPES
+from webapp.api_errors import error_at, is_api_path
 from webapp.error_pages import error_page
 from webapp.models import User
 from webapp.principal import Principal, Refused, principal_for
 from webapp.request_context import note
+from webapp.scim.errors import is_scim_path
+from webapp.scopes import ENTRANCES, opens
+from webapp.sign_ins import lately_noted
+from webapp.sign_ins import note as note_sign_in
 from webapp.tenancy import become_user
 
 
 class AuthenticationMiddleware(stock.AuthenticationMiddleware):
-    """Sets request.user, request.auth_method ("none", "session", "key") and request.api_key.
+    """Sets request.user, request.auth_method ("none", "session", "key", "token"), request.api_key, and
+    request.sign_in_key, the key of the session by which somebody is here, also with a token.
 
-    A view that anybody may call is marked with Django's `login_not_required`.
+    A view that anybody may call is marked with Django's `login_not_required`, or stands in
+    webapp/scopes.py.
     """
 
     sync_capable = False
@@ -35,16 +40,21 @@ class AuthenticationMiddleware(stock.AuthenticationMiddleware):
 
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         become_user(None)
+        if is_scim_path(request.path_info):
+            _attach(request, None)  # a directory is nobody; its door is webapp/scim/door.py
+            return await self.get_response(request)  # type: ignore[misc, no-any-return]
         try:
             principal = await principal_for(
                 request.session,
                 has_session_cookie=settings.SESSION_COOKIE_NAME in request.COOKIES,
                 authorization=request.headers.get("Authorization", ""),
+                x_api_key=request.headers.get("X-Api-Key", ""),
             )
         except Refused as refused:
             _attach(request, None)
             return _refuse(request, refused)
         _attach(request, principal)
+        await _note_sign_in(request, principal)
         return await self.get_response(request)  # type: ignore[misc, no-any-return]
 
     async def process_view(
@@ -53,7 +63,8 @@ class AuthenticationMiddleware(stock.AuthenticationMiddleware):
         if request.resolver_match:
             note(request, route=request.resolver_match.route)
         if not request.user.is_authenticated:
-            return _ask_to_sign_in(request) if getattr(view, "login_required", True) else None
+            is_open = request.path_info in ENTRANCES or not getattr(view, "login_required", True)
+            return None if is_open else _ask_to_sign_in(request)
         return _refuse_outside_scope(request)
 
 
@@ -63,9 +74,22 @@ def _attach(request: HttpRequest, principal: Principal | None) -> None:
     request.auser = _returning(user)
     request.auth_method = principal.method if principal else "none"  # type: ignore[attr-defined]
     request.api_key = principal.api_key if principal else None  # type: ignore[attr-defined]
+    request.sign_in_key = principal.session_key if principal else None  # type: ignore[attr-defined]
     if isinstance(user, User):
         become_user(user.pk)
         note(request, user=user.pk)
+
+
+async def _note_sign_in(request: HttpRequest, principal: Principal) -> None:
+    key, user = principal.session_key, principal.user
+    if not isinstance(user, User) or key is None:
+        return
+    if not lately_noted.is_new(key):
+        return
+    meta = request.META
+    await sync_to_async(note_sign_in)(
+        user, key, meta["REMOTE_ADDR"], meta.get("HTTP_USER_AGENT", "")
+    )
 
 
 def _returning(user: User | AnonymousUser) -> Callable[[], Awaitable[User | AnonymousUser]]:
@@ -77,13 +101,14 @@ def _returning(user: User | AnonymousUser) -> Callable[[], Awaitable[User | Anon
 
 def _refuse(request: HttpRequest, refused: Refused) -> HttpResponse:
     if is_api_path(request.path_info):
-        return api_error(refused.status, refused.code, str(refused))
+        return error_at(request.path_info, refused.status, refused.code, str(refused))
     return error_page(request, refused.status, str(refused))
 
 
 def _ask_to_sign_in(request: HttpRequest) -> HttpResponse:
     if is_api_path(request.path_info):
-        return api_error(
+        return error_at(
+            request.path_info,
             401,
             "invalid_api_key",
             "Sign in, or send an API key as `Authorization: Bearer vt_…`.",
@@ -92,9 +117,13 @@ def _ask_to_sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _refuse_outside_scope(request: HttpRequest) -> HttpResponse | None:
-    """A key opens only the doors of its scopes; pages, the admin console among them, never."""
-    key = request.api_key  # type: ignore[attr-defined]
-    if key is None or any(request.path_info.startswith(SCOPES[scope]) for scope in key.scopes):
+    """A key opens only the doors of its scopes, and a token those of programs; pages, the admin console
+    among them, neither does."""
+    key, method = request.api_key, request.auth_method  # type: ignore[attr-defined]
+    if method == "token" and not is_api_path(request.path_info):
+        text = "An access token opens /v1 and /api, and no page."
+    elif key is not None and not opens(key.scopes, request.method or "", request.path_info):
+        text = "This API key does not open this address."
+    else:
         return None
-    refused = Refused(403, "insufficient_scope", "This API key does not open this address.")
-    return _refuse(request, refused)
+    return _refuse(request, Refused(403, "insufficient_scope", text))

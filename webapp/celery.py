@@ -46,12 +46,49 @@ app.conf.update(
             "task": "webapp.tasks.clear_sessions",
             "schedule": crontab(hour=3, minute=17),
         },
+        "suspend who has left the directory": {
+            "task": "webapp.tasks.sync_directory",
+            "schedule": crontab(minute="*/10"),
+        },
         "prune the events of ended runs": {
             "task": "chat.tasks.prune_events",
             "schedule": crontab(minute=23),
         },
+        "take up imports whose worker has died": {
+            "task": "chat.tasks.resume_imports",
+            "schedule": 20.0,
+        },
+        "forget files that were not imported": {
+            "task": "chat.tasks.forget_old_imports",
+            "schedule": crontab(minute=41),
+        },
+        "forget what callers have left": {
+            "task": "chat.tasks.forget_api_rows",
+            "schedule": crontab(minute=11),
+        },
+        "take up documents whose worker has died": {
+            "task": "retrieval.tasks.take_up_documents",
+            "schedule": 20.0,
+        },
+        "sweep documents": {
+            "task": "retrieval.tasks.sweep_documents",
+            "schedule": crontab(minute=47),
+        },
+        "sweep files": {
+            "task": "chat.tasks.sweep_files",
+            "schedule": crontab(minute=37),
+        },
+        "let go of deleted chats": {
+            "task": "chat.tasks.purge_deleted",
+            "schedule": crontab(minute="*/5"),
+        },
+        "let go of deleted messages": {
+            "task": "chat.tasks.purge_deleted_messages",
+            "schedule": crontab(minute="*/5"),
+        },
     },
 )
+app.set_default()  # in every thread: views send tasks too
 app.autodiscover_tasks()
 
 

@@ -1,5 +1,6 @@
 """Django's database settings from DATABASE_URL, or for the embedded Postgres."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from psycopg.conninfo import conninfo_to_dict
 from webapp.servers.postgres import DATABASE, ROLE
 from webapp.servers.sockets import postgres_socket_directory
 
-_POOL = {"min_size": 1, "max_size": 10, "timeout": 10}
+# More than asyncio's threads, so that none of them and nobody else waits for a connection.
+_POOL = {"min_size": 1, "max_size": max(10, min(32, (os.cpu_count() or 1) + 4) + 4), "timeout": 10}
 _NAMES = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
 
 
@@ -25,7 +27,6 @@ def database_settings(url: str, data_dir: Path) -> dict[str, Any]:
     return {
         "ENGINE": "webapp.postgres",
         **named,
-        "CONN_HEALTH_CHECKS": True,  # after a restart of Postgres the pool is full of the dead
         "OPTIONS": {"application_name": "vitrine", **options, "pool": dict(_POOL)},
     }
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
+from typing import overload
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -40,6 +41,14 @@ def env_int(name: str, default: int, *, minimum: int = 0, maximum: int | None = 
         upper = "" if maximum is None else f" and at most {maximum}"
         raise ImproperlyConfigured(f"{name} must be at least {minimum}{upper}, not {number}.")
     return number
+
+
+@overload
+def env_float(name: str, default: float, *, minimum: float = 0.0) -> float: ...
+
+
+@overload
+def env_float(name: str, default: None, *, minimum: float = 0.0) -> float | None: ...
 
 
 def env_float(name: str, default: float | None, *, minimum: float = 0.0) -> float | None:

@@ -3,12 +3,18 @@
 from typing import Any
 
 from allauth.account.forms import SignupForm as StockSignupForm
+from allauth.core import context
 from django import forms
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import (
     password_validators_help_text_html,
     validate_password,
 )
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext_lazy as _
 
+from webapp.invitations import admit, check_admission, invitation_of
 from webapp.models import User
 
 _NAME_WIDGET = forms.TextInput(attrs={"autocomplete": "name"})
@@ -17,17 +23,39 @@ _PASSWORD_WIDGET = forms.PasswordInput(attrs={"autocomplete": "new-password"})
 
 
 class SignupForm(StockSignupForm):  # type: ignore[misc]
-    name = forms.CharField(label="Name", max_length=120, widget=_NAME_WIDGET)
+    name = forms.CharField(label=_("Name"), max_length=120, widget=_NAME_WIDGET)
     field_order = ("name", "email", "password1")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        invitation = invitation_of(context.request)
+        if invitation is not None and invitation.email:
+            self.fields["email"].initial = invitation.email
+            self.fields["email"].widget.attrs["readonly"] = True
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        check_admission(context.request, email)
+        return email
+
+    def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponseBase | None]:
+        if self.account_already_exists:
+            # The page is the same as for a new account, and so has to be the time until it comes.
+            make_password(self.cleaned_data["password1"])
+        saved: tuple[User | None, HttpResponseBase | None] = super().try_save(request)
+        return saved
+
+    def save(self, request: HttpRequest) -> User:
+        return admit(request, lambda: super(SignupForm, self).save(request))
 
 
 class SetupForm(forms.Form):
     """The first administrator."""
 
-    name = forms.CharField(label="Name", max_length=120, widget=_NAME_WIDGET)
-    email = forms.EmailField(label="E-mail", max_length=254, widget=_EMAIL_WIDGET)
+    name = forms.CharField(label=_("Name"), max_length=120, widget=_NAME_WIDGET)
+    email = forms.EmailField(label=_("E-mail"), max_length=254, widget=_EMAIL_WIDGET)
     password = forms.CharField(
-        label="Password",
+        label=_("Password"),
         strip=False,
         widget=_PASSWORD_WIDGET,
         help_text=password_validators_help_text_html(),
@@ -36,7 +64,7 @@ class SetupForm(forms.Form):
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
         if User.objects.filter(email__iexact=email).exists():
-            raise forms.ValidationError("An account with this e-mail address exists already.")
+            raise forms.ValidationError(_("An account with this e-mail address exists already."))
         return email
 
     def clean(self) -> dict[str, Any]:

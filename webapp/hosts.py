@@ -1,4 +1,5 @@
-"""Which names and addresses this server answers to, and which proxies it believes."""
+"""Which names and addresses this server answers to, and which proxies it believes, and what
+it may fetch from."""
 
 import ipaddress
 import socket
@@ -7,6 +8,8 @@ from ipaddress import IPv4Network, IPv6Network
 
 import psutil
 from django.core.exceptions import ImproperlyConfigured
+
+from retrieval.egress_rules import Rules, parse_rules
 
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 _WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104
@@ -30,6 +33,14 @@ def trusted_networks(values: Sequence[str]) -> list[IPv4Network | IPv6Network]:
         return [ipaddress.ip_network(value) for value in values]
     except ValueError as error:
         raise ImproperlyConfigured(f"TRUSTED_PROXIES: {error}") from None
+
+
+def egress_rules(values: Sequence[str]) -> Rules:
+    """VITRINE_EGRESS_ALLOW: what may be fetched from beside the public internet."""
+    try:
+        return parse_rules(values)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"VITRINE_EGRESS_ALLOW: {error}") from None
 
 
 def _own_names() -> list[str]:

@@ -6,20 +6,24 @@ servers do it through `Lifespan`.
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from chat import service
+from chat.db import in_db
 from webapp.asgi_types import Application, Receive, Scope, Send
 from webapp.tenancy import as_system, as_user
 
 logger = logging.getLogger(__name__)
 
 FIND_LOST_EVERY_S = 3.0
+FIND_BATCHES_EVERY_S = 1.0
+FIND_DOCUMENTS_EVERY_S = 0.5
 
 _draining = False
-_recovery: asyncio.Task[None] | None = None
+_chores: list[asyncio.Task[None]] = []
 
 
 def is_draining() -> bool:
@@ -27,41 +31,70 @@ def is_draining() -> bool:
 
 
 async def startup() -> None:
-    """Start the engine, and take up answers whose process died. Call it on the serving loop."""
-    global _recovery, _draining
+    """Start the engine, and take up batches, documents, and answers whose process died. Call it on the
+    serving loop."""
+    global _draining
     _draining = False
     if settings.PRELOAD_MODEL:
         await service.start()
-    _recovery = asyncio.create_task(_keep_recovering(), name="recovery of lost answers")
+    _chores.extend(
+        asyncio.create_task(_repeat(work, every_s), name=work.__name__)
+        for work, every_s in (
+            (recover_lost, FIND_LOST_EVERY_S),
+            (take_up_batches, FIND_BATCHES_EVERY_S),
+            (embed_documents, FIND_DOCUMENTS_EVERY_S),
+            (embed_small_documents, FIND_DOCUMENTS_EVERY_S),
+        )
+    )
 
 
 async def drain(timeout_s: float) -> None:
     """Admit nothing more, let running answers end within `timeout_s`, and end the engine."""
-    global _recovery, _draining
+    global _draining
     _draining = True
-    if _recovery is not None:
-        _recovery.cancel()
-        _recovery = None
+    while _chores:
+        _chores.pop().cancel()
     await service.drain(timeout_s)
 
 
-async def _keep_recovering() -> None:
+async def _repeat(work: Callable[[], Coroutine[Any, Any, None]], every_s: float) -> None:
     while True:
         try:
-            await recover_lost()
+            await work()
         except Exception:
-            # The database may be away for a moment; lost answers wait in it.
-            logger.exception("looking for lost answers failed")
-        await asyncio.sleep(FIND_LOST_EVERY_S)
+            # The database may be away for a moment; what waits, waits in it.
+            logger.exception("%s failed", work.__name__)
+        await asyncio.sleep(every_s)
 
 
 async def recover_lost() -> None:
     """Go on with every answer that nobody writes any more, each in the scope of its owner."""
     with as_system():  # lost answers of all users
-        lost = await sync_to_async(service.find_lost, thread_sensitive=False)()
+        lost = await in_db(service.find_lost)()
     for run_id, owner_id in lost:
         with as_user(owner_id):
             await service.resume(run_id)
+
+
+async def take_up_batches() -> None:
+    """Begin, or go on, with batches that nobody works on, each in the scope of its owner."""
+    with as_system():  # batches of all users
+        waiting = await in_db(service.find_waiting_batches)()
+    for batch_id, owner_id, is_ending in waiting:
+        with as_user(owner_id):
+            await service.take_up_batch(batch_id, owner_id, is_ending=is_ending)
+
+
+async def embed_documents() -> None:
+    """Give vectors to what has been read, which is then found."""
+    with as_system():  # documents of all users
+        await service.embed_documents()
+
+
+async def embed_small_documents() -> None:
+    """The same for small ones, which wait for no large one."""
+    with as_system():
+        await service.embed_small_documents()
 
 
 class Lifespan:

@@ -3,31 +3,91 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
-from django.contrib.auth.models import PermissionsMixin
+from django.contrib.auth.models import Group, PermissionsMixin
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from webapp.people_models import Invitation, SignIn, SignupRule
+from webapp.scim_models import ScimChange, ScimGroup, ScimPerson
+
+__all__ = [
+    "ApiKey",
+    "Feature",
+    "GroupGrant",
+    "Invitation",
+    "ScimChange",
+    "ScimGroup",
+    "ScimPerson",
+    "SetupToken",
+    "SignIn",
+    "SignupRule",
+    "Tier",
+    "User",
+    "UserManager",
+]
+
 LAST_USED_PRECISION = timedelta(minutes=1)
 
 
-class Tier(models.Model):
-    """What a user is entitled to.
+def every_model() -> list[str]:
+    return ["*"]
 
-    `concurrent_runs` is how many answers may be written at once. Where more is asked of the engine
-    than it can do, a user of twice the `weight` gets twice as much of it.
+
+def every_feature() -> list[str]:
+    return list(Feature.values)
+
+
+class Feature(models.TextChoices):
+    TOOLS = "tools", "tools in answers"
+    FILES = "files", "files of one's own"
+    API_KEYS = "api_keys", "API keys"
+
+
+class Tier(models.Model):
+    """What a user is entitled to. An empty limit is none.
+
+    `model_names` are names or shell patterns. `requests_per_minute` counts the answers asked for, by
+    browser and by program. `tokens_per_day`, `tokens_per_month` and `cost_per_month` (in
+    VITRINE_CURRENCY) end with the message that passes them; days are UTC's. `concurrent_runs` is how
+    many answers may be written at once, in chats and for programs together. Where more is asked of the
+    engine than it can do, a user of twice the `weight` gets twice as much of it; programs wait in the
+    class `api_priority`. `context_tokens` is how much of a model's context a chat may fill, answer
+    included.
     """
+
+    class ApiPriority(models.TextChoices):
+        INTERACTIVE = "interactive", "with the people who chat"
+        API = "api", "behind the people who chat"
+        BACKGROUND = "background", "behind everybody"
 
     slug = models.SlugField(primary_key=True)
     name = models.CharField(max_length=80)
+    model_names = ArrayField(models.CharField(max_length=200), default=every_model, blank=True)
+    features = ArrayField(
+        models.CharField(max_length=16, choices=Feature.choices), default=every_feature, blank=True
+    )
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
     concurrent_runs = models.PositiveSmallIntegerField(default=2)
+    tokens_per_day = models.PositiveBigIntegerField(null=True, blank=True)
+    tokens_per_month = models.PositiveBigIntegerField(null=True, blank=True)
+    cost_per_month = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    upload_mib = models.PositiveIntegerField(null=True, blank=True)
     weight = models.FloatField(
         default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)]
+    )
+    api_priority = models.CharField(
+        max_length=16, choices=ApiPriority.choices, default=ApiPriority.API
+    )
+    context_tokens = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1024)]
     )
 
     class Meta:
@@ -39,11 +99,34 @@ class Tier(models.Model):
         return self.name
 
 
+class GroupGrant(models.Model):
+    """What a group's members may use beyond their tiers."""
+
+    group = models.OneToOneField(Group, on_delete=models.CASCADE, related_name="grant")
+    model_names = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+
+    def __str__(self) -> str:
+        return f"grant of {self.group}"
+
+
+class _Unnest(models.Func):
+    function = "unnest"
+    set_returning = True
+
+
+def granted_models(user: str) -> ArraySubquery:
+    """What the groups of a query's user grant; `user` is that user's column."""
+    grants = GroupGrant.objects.filter(group__user=models.OuterRef(user))
+    names = _Unnest("model_names", output_field=models.CharField())
+    return ArraySubquery(grants.annotate(granted=names).values("granted"))
+
+
 class UserManager(BaseUserManager["User"]):
-    """Users come with their tier in one query, since async code could not fetch it later."""
+    """Users come with their rights in one query, since async code could not fetch them later."""
 
     def get_queryset(self) -> models.QuerySet[User]:
-        return super().get_queryset().select_related("tier")
+        users = super().get_queryset().select_related("tier")
+        return users.annotate(granted_models=granted_models("pk"))  # type: ignore[no-redef]
 
     def get_by_natural_key(self, username: str | None) -> User:
         return self.get(email__iexact=username)
@@ -67,7 +150,15 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     email = models.EmailField("e-mail", unique=True, max_length=254)
     name = models.CharField(max_length=120, blank=True)
+    language = models.CharField(max_length=8, blank=True)  # empty: as the browser asks
     tier = models.ForeignKey(Tier, on_delete=models.PROTECT, default="free", related_name="users")
+    cost_per_month = models.DecimalField(
+        "cost per month, in place of the tier's",
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+    )
     is_active = models.BooleanField("active", default=True)
     is_staff = models.BooleanField("may enter the admin console", default=False)
     date_joined = models.DateTimeField(default=timezone.now, editable=False)
@@ -84,6 +175,20 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return self.name or self.email
 
+    @cached_property
+    def granted_models(self) -> list[str]:
+        """Of the groups; names or patterns. The manager sets it: this is for a user just made."""
+        grants = GroupGrant.objects.filter(group__user=self.pk)
+        lists = grants.values_list("model_names", flat=True)
+        return [name for names in lists for name in names]
+
+    @property
+    def keeps_own_address(self) -> bool:
+        """Not where a directory keeps it. One query, where there is a directory."""
+        from webapp.directory_links import is_of_directory  # which imports this module
+
+        return not is_of_directory(self)
+
     def get_full_name(self) -> str:
         return self.name
 
@@ -94,7 +199,8 @@ class User(AbstractBaseUser, PermissionsMixin):
 class ApiKey(models.Model):
     """A secret for programs. Only its hash is kept; `prefix` finds it and names it for people.
 
-    `scopes` are the doors that it opens: "v1" (OpenAI-compatible) and "api" (Vitrine's own).
+    `scopes` are the doors that it opens (webapp/scopes.py). Its `model_names` and limits narrow what
+    the user's tier allows, and never widen it.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys")
@@ -102,6 +208,9 @@ class ApiKey(models.Model):
     prefix = models.CharField(max_length=16, db_index=True, editable=False)
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     scopes = ArrayField(models.CharField(max_length=16))
+    model_names = ArrayField(models.CharField(max_length=200), default=every_model)
+    requests_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    tokens_per_day = models.PositiveBigIntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)

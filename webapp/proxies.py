@@ -35,22 +35,37 @@ class TrustedProxies:
     def _forwarded(self, scope: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         chain = [part for part in _values(scope, b"x-forwarded-for") if part]
-        if chain:
-            found["client"] = [client_address(chain, self.trusted), 0]
+        if chain and (address := client_address(chain, self.trusted)) is not None:
+            found["client"] = [address, 0]
         if _values(scope, b"x-forwarded-proto")[-1:] == ["https"]:
             found["scheme"] = _SECURE[scope["type"]]
         return found
 
 
-def client_address(chain: Sequence[str], trusted: Networks) -> str:
-    """The last address of X-Forwarded-For that is no proxy of ours.
+def client_address(chain: Sequence[str], trusted: Networks) -> str | None:
+    """The last address of X-Forwarded-For that is no proxy of ours; None where no address is there.
 
     From the right, since whatever stands further left was sent by the client itself.
     """
-    for address in reversed(chain):
-        if not is_trusted(address, trusted):
-            return address
-    return chain[0]
+    address = None
+    for part in reversed(chain):
+        address = _address(part)
+        if address is None or not is_trusted(address, trusted):
+            break
+    return address
+
+
+def _address(part: str) -> str | None:
+    """Some proxies write a port behind the address, with brackets around one of IPv6; some "unknown"."""
+    bare = part
+    if part.startswith("["):
+        bare = part[1:].partition("]")[0]
+    elif part.count(":") == 1:
+        bare = part.partition(":")[0]
+    try:
+        return str(ipaddress.ip_address(bare.partition("%")[0]))
+    except ValueError:
+        return None
 
 
 def is_trusted(address: str, trusted: Networks) -> bool:

@@ -19,7 +19,19 @@ View = Callable[..., HttpResponseBase]
 
 
 def _address_and_login(group: str, request: HttpRequest) -> str:
-    return f"{request.META['REMOTE_ADDR']} {request.POST.get('login', '').strip().lower()}"
+    login = getattr(request, "attempted_login", None)  # of a body that is no form
+    login = request.POST.get("login", "") if login is None else login
+    return f"{request.META['REMOTE_ADDR']} {login.strip().lower()}"
+
+
+def _who_signs_in(group: str, request: HttpRequest) -> str:
+    """Whoever has given the password and now owes the second step, or is signed in.
+
+    This may count by the account alone: only who knows its password can use it up.
+    """
+    pending = request.session.get("account_login")
+    pending_user = pending.get("user_pk") if isinstance(pending, dict) else None
+    return f"{pending_user} {request.user.pk}"
 
 
 LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
@@ -27,7 +39,15 @@ LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
     "password_change": [("user", "10/5m")],
     "signup": [("ip", "120/10m")],
     "password_reset": [("ip", "10/10m")],
+    "reauthenticate": [("user", "10/5m")],
+    "second_step": [("ip", "120/m"), (_who_signs_in, "10/10m"), (_who_signs_in, "50/d")],
+    "passkey": [("ip", "120/m")],
+    "refresh": [("ip", "120/m")],
+    "provider": [("ip", "120/m")],
+    "delete_account": [("user", "10/5m")],
+    "email": [("user", "10/h")],
     "setup": [("ip", "60/m")],
+    "scim": [("ip", "30/m")],
 }
 """Door -> what is counted and how often it may happen."""
 
@@ -38,7 +58,7 @@ def limited(door: str) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            wait_s = _seconds_to_wait(request, door)
+            wait_s = seconds_to_wait(request, door)
             return view(request, *args, **kwargs) if wait_s is None else _refuse(request, wait_s)
 
         return wrapped
@@ -46,12 +66,12 @@ def limited(door: str) -> Callable[[View], View]:
     return decorate
 
 
-def _seconds_to_wait(request: HttpRequest, door: str) -> int | None:
-    """None when the request may pass. Counts it in every case."""
+def seconds_to_wait(request: HttpRequest, door: str, *, method: Any = "POST") -> int | None:
+    """None when the request may pass. Counts all of this method (django_ratelimit's ALL: of any)."""
     waits = []
     for key, rate in LIMITS[door]:
         usage = get_usage(
-            request, group=f"door:{door}", key=key, rate=rate, method="POST", increment=True
+            request, group=f"door:{door}", key=key, rate=rate, method=method, increment=True
         )
         if usage and usage["should_limit"]:
             waits.append(max(1, usage["time_left"]))

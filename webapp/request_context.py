@@ -4,11 +4,13 @@ import logging
 import re
 import secrets
 import time
+from datetime import datetime
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 
 from webapp.asgi_types import Application, Message, Receive, Scope, Send
 from webapp.tenancy import as_nobody
@@ -18,6 +20,7 @@ logger = logging.getLogger("webapp.requests")
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 _NO_TRACE = b"0" * 32
 _FACTS = "vitrine.facts"
+_ARRIVED_AT = "vitrine.arrived_at"
 _QUIET = (settings.STATIC_URL, "/healthz", "/readyz")  # many and dull
 
 
@@ -35,7 +38,7 @@ class RequestContext:
             return await self.application(scope, receive, send)
         request_id = trace_id(scope["headers"])
         facts: dict[str, Any] = {}
-        scope = {**scope, _FACTS: facts}
+        scope = {**scope, _FACTS: facts, _ARRIVED_AT: timezone.now()}
         with structlog.contextvars.bound_contextvars(request_id=request_id), as_nobody():
             if scope["type"] == "websocket":
                 await self.application(scope, receive, send)
@@ -67,6 +70,13 @@ def note(request: HttpRequest, **facts: Any) -> None:
     structlog.contextvars.bind_contextvars(**facts)
     scope: dict[str, Any] = getattr(request, "scope", {})
     scope.get(_FACTS, {}).update(facts)
+
+
+def arrived_at(request: HttpRequest) -> datetime:
+    """When the request came, before it waited for a thread; without our outermost layer it is now."""
+    scope: dict[str, Any] = getattr(request, "scope", {})
+    found: datetime = scope.get(_ARRIVED_AT) or timezone.now()
+    return found
 
 
 def trace_id(headers: Any) -> str:

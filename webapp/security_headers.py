@@ -16,16 +16,22 @@ _POLICY = {
     "style-src": "'self'",
     "img-src": "'self' data: blob:",
     "font-src": "'self'",
+    "frame-src": "'self'",  # sandboxed pages of ours (chat/sandboxes.py): no other may be framed
     "connect-src": "'self'",  # a WebSocket to our own origin is 'self' too (CSP level 3)
     "manifest-src": "'self'",
     "form-action": "'self'",
     "frame-ancestors": "'none'",
     "base-uri": "'none'",
 }
+# unfold's pages keep expressions in attributes, which Alpine compiles, and colours in a style element.
+# Nothing that people write is shown there but names and addresses, as escaped text.
+_CONSOLE = {"script-src": "'self' 'unsafe-eval'", "style-src": "'self' 'unsafe-inline'"}
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",
+    # A link in an answer names a host; looking that up would tell its owner what was written.
+    "X-DNS-Prefetch-Control": "off",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
@@ -57,7 +63,9 @@ class SecurityHeadersMiddleware:
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         nonce = request.csp_nonce = LazyNonce()  # type: ignore[attr-defined]
         response = await self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", content_security_policy(nonce))
+        is_console = request.path_info.startswith("/admin/")
+        policy = content_security_policy(nonce, is_console=is_console)
+        response.headers.setdefault("Content-Security-Policy", policy)
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         if settings.HTTPS:
@@ -65,8 +73,8 @@ class SecurityHeadersMiddleware:
         return response
 
 
-def content_security_policy(nonce: LazyNonce) -> str:
-    policy = dict(_POLICY)
+def content_security_policy(nonce: LazyNonce, *, is_console: bool = False) -> str:
+    policy = _POLICY | (_CONSOLE if is_console else {})
     if nonce.is_used:
         policy["script-src"] += f" 'nonce-{nonce}'"
     return "; ".join(f"{name} {sources}" for name, sources in policy.items())

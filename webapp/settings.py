@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import (
     DTYPES,
     KV_LAYOUTS,
@@ -11,8 +12,9 @@ from inference.config import (
     default_num_threads,
 )
 from inference.upstreams.spec import is_upstream
+from webapp.console_settings import UNFOLD as UNFOLD
 from webapp.databases import database_settings
-from webapp.draft_models import draft_models
+from webapp.directory_settings import directory_settings
 from webapp.env import (
     env_bool,
     env_choice,
@@ -23,10 +25,15 @@ from webapp.env import (
     env_secret,
     env_str,
 )
-from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.hosts import default_allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import logging_settings
+from webapp.model_settings import draft_models, workers
+from webapp.prices import prices
+from webapp.providers import allauth_settings, sign_in_providers
+from webapp.scim.configuration import scim_provider, scim_token
 from webapp.secret_key import stored_secret_key
 from webapp.servers.sockets import valkey_socket
+from webapp.signup_policy import signup_policy
 from webapp.upstreams import upstream_specs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -55,15 +62,40 @@ ENGINE = EngineConfig(
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
     draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
+    workers=workers(env_list("VITRINE_WORKERS")),
 )
+PRICES = prices(env_list("VITRINE_PRICES"))
+CURRENCY = env_str("VITRINE_CURRENCY", "EUR")
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
-SIGNUP_OPEN = env_choice("VITRINE_SIGNUP", ("open", "closed"), "open") == "open"
+MAX_IMPORT_BYTES = env_int("VITRINE_MAX_IMPORT_MIB", 2048, minimum=1) * 2**20
+MAX_FILES_BYTES = env_int("VITRINE_FILES_MIB", 4096, minimum=1) * 2**20
+MAX_DOCUMENTS_BYTES = env_int("VITRINE_DOCUMENTS_MIB", 16_384, minimum=1) * 2**20
+EMBEDDING_MODEL = env_str("VITRINE_EMBEDDING_MODEL", BUILTIN_EMBEDDING)
+RERANK_MODEL = env_str("VITRINE_RERANK_MODEL")
+DOCUMENT_TOKENS = env_int("VITRINE_DOCUMENT_TOKENS", 4096, minimum=64)
+CACHE_TTL_S = env_int("VITRINE_CACHE_TTL_S", 24 * 3600, minimum=60)
+CACHE_SIMILARITY = env_float("VITRINE_CACHE_SIMILARITY", 0.95, minimum=0.5)
+CHUNK_TOKENS = env_int("VITRINE_CHUNK_TOKENS", 512, minimum=32, maximum=8192)
+CHUNK_OVERLAP_TOKENS = env_int("VITRINE_CHUNK_OVERLAP", 128, maximum=4096)
+OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
+BATCH_LINES_AT_ONCE = env_int("VITRINE_BATCH_LINES", 4, minimum=1, maximum=1024)
+EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
+PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)
+SIGN_IN_PROVIDERS = sign_in_providers()
+SCIM_TOKEN = scim_token()
+SCIM_PROVIDER = scim_provider(SCIM_TOKEN, SIGN_IN_PROVIDERS)
+DIRECTORY = directory_settings()
 
 INSTALLED_APPS = [
     "webapp",
     "chat",
+    "retrieval",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    *sorted({f"allauth.socialaccount.providers.{one.kind}" for one in SIGN_IN_PROVIDERS}),
+    "unfold",  # before the admin, whose templates it replaces
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -71,6 +103,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",
 ]
 
 # All of it stays on the event loop: none moves a request, or a stream, to a thread.
@@ -81,6 +114,8 @@ MIDDLEWARE = [
     "webapp.stock_middleware.CommonMiddleware",
     "webapp.stock_middleware.CsrfMiddleware",
     "webapp.authentication.AuthenticationMiddleware",
+    "webapp.limits.LimitsMiddleware",
+    "webapp.languages.LanguageMiddleware",
     "webapp.stock_middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
@@ -90,8 +125,9 @@ ASGI_APPLICATION = "webapp.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TIME_ZONE = "UTC"
 USE_TZ = True
-USE_I18N = False
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("ar", "العربية")]
+LANGUAGE_COOKIE_NAME = "vitrine_language"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
 
 TEMPLATES: list[dict[str, Any]] = [
@@ -135,7 +171,10 @@ CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 # --- people ------------------------------------------------------------------------------------
 
 AUTH_USER_MODEL = "webapp.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = [
+    "allauth.account.auth_backends.AuthenticationBackend",  # first: it needs no directory
+    *(["webapp.directory_sign_in.DirectoryBackend"] if DIRECTORY else []),
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation." + name}
     for name in (
@@ -158,17 +197,48 @@ EMAIL_USE_TLS = env_bool("SMTP_TLS", True)
 EMAIL_TIMEOUT = 15
 DEFAULT_FROM_EMAIL = env_str("SMTP_FROM", f"vitrine@{HOST}")
 
+SIGNUP = signup_policy(
+    env_str("VITRINE_SIGNUP", "open"),
+    has_mail=bool(SMTP_HOST),
+    has_providers=bool(SIGN_IN_PROVIDERS),
+)
 ACCOUNT_ADAPTER = "webapp.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
-ACCOUNT_FORMS = {"signup": "webapp.forms.SignupForm"}
+ACCOUNT_FORMS = {
+    "login": "webapp.sign_in_forms.LoginForm",
+    "signup": "webapp.forms.SignupForm",
+    "reset_password": "webapp.sign_in_forms.ResetPasswordForm",
+}
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SMTP_HOST else "none"
+ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_RATE_LIMITS = False  # ours are in webapp/rate_limits.py, for all doors alike
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+ACCOUNT_EMAIL_NOTIFICATIONS = bool(SMTP_HOST)
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+
+SOCIALACCOUNT_ADAPTER = "webapp.provider_sign_in.SocialAccountAdapter"
+SOCIALACCOUNT_PROVIDERS = allauth_settings(SIGN_IN_PROVIDERS)
+SOCIALACCOUNT_FORMS = {"signup": "webapp.provider_sign_in.SocialSignupForm"}
+
+MFA_ADAPTER = "webapp.two_step.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+# Without mail no address is ever verified. With it nobody gets in by one that is not; but while a new
+# one waits for its confirmation, allauth would else allow no second step, and with one no new address.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_TOTP_ISSUER = "Vitrine"
+MFA_TOTP_TOLERANCE = 1
+MFA_RATE_LIMITS = False
+MFA_FORMS = {
+    "authenticate": "webapp.two_step_forms.AuthenticateForm",
+    "reauthenticate": "webapp.two_step_forms.ReauthenticateForm",
+    "add_webauthn": "webapp.two_step_forms.AddPasskeyForm",
+}
 
 # --- cookies -----------------------------------------------------------------------------------
 
@@ -179,6 +249,8 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_NAME = "__Host-vitrine_csrf" if HTTPS else "vitrine_csrf"
+# A cookie of the prefix __Host- would be sent to every path.
+REFRESH_COOKIE_NAME = "__Secure-vitrine_refresh" if HTTPS else "vitrine_refresh"
 CSRF_FAILURE_VIEW = "webapp.error_pages.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"  # needs no I/O
 

@@ -1,6 +1,7 @@
 """What stands before the chat's WebSocket: its origin and its user."""
 
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 from channels.security.websocket import WebsocketDenier
@@ -8,8 +9,10 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
+from django.utils import translation
 
 from webapp.asgi_types import Application, Receive, Scope, Send
+from webapp.languages import language_of
 from webapp.models import User
 from webapp.principal import principal_for
 from webapp.tenancy import as_nobody, as_user
@@ -51,13 +54,18 @@ class SocketUser:
         async def is_signed_in() -> bool:
             return (await self._user_of(key)).pk == user.pk
 
-        with as_user(user.pk) if isinstance(user, User) else as_nobody():
+        in_scope = as_user(user.pk) if isinstance(user, User) else as_nobody()
+        with in_scope, translation.override(_language_of(scope, user, cookies)):
             told = {**scope, "user": user, "is_signed_in": is_signed_in}
             await self.application(told, receive, send)
 
     async def _user_of(self, session_key: str | None) -> User | AnonymousUser:
         store = self.session_store(session_key)
-        return (await principal_for(store, has_session_cookie=session_key is not None)).user
+        has_cookie = session_key is not None
+        principal = await principal_for(
+            store, has_session_cookie=has_cookie, is_thread_sensitive=False
+        )
+        return principal.user
 
 
 def is_same_origin(scope: Any) -> bool:
@@ -69,6 +77,13 @@ def is_same_origin(scope: Any) -> bool:
     name, _ = split_domain_port(hosts[0])
     is_ours = validate_host(name, settings.ALLOWED_HOSTS)
     return is_ours and origins[0] == f"{page_scheme}://{hosts[0]}"
+
+
+def _language_of(scope: Any, user: Any, cookies: dict[str, str]) -> str:
+    """As of a page that is asked for with the same headers."""
+    accepted = ",".join(headers(scope, b"accept-language"))
+    meta = {"HTTP_ACCEPT_LANGUAGE": accepted}
+    return language_of(SimpleNamespace(user=user, COOKIES=cookies, META=meta))
 
 
 def headers(scope: Any, name: bytes) -> list[str]:

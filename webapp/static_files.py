@@ -17,6 +17,10 @@ from webapp.asgi_types import Application
 logger = logging.getLogger(__name__)
 
 _FINGERPRINT = ".fingerprint"
+_FOR_SANDBOXES = (
+    "sandbox/",
+    "vendor/mermaid.",
+)  # pages without an origin are foreign to every site
 
 
 def with_static_files(application: Any) -> Application:
@@ -65,5 +69,6 @@ def sources_fingerprint() -> str:
 
 
 def _add_headers(headers: Headers, path: str, url: str) -> None:
+    is_for_sandboxes = url.removeprefix(settings.STATIC_URL).startswith(_FOR_SANDBOXES)
     headers["X-Content-Type-Options"] = "nosniff"
-    headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    headers["Cross-Origin-Resource-Policy"] = "cross-origin" if is_for_sandboxes else "same-origin"

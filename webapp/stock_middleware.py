@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.middleware import common, csrf
 from django.utils.deprecation import MiddlewareMixin
 
-from webapp.api_errors import api_error, is_api_path
+from webapp.api_errors import error_at, is_api_path
 
 
 class _OnTheLoop(MiddlewareMixin):
@@ -48,7 +48,7 @@ class CommonMiddleware(_OnTheLoop, common.CommonMiddleware):
         if response.status_code == 405 and is_api_path(request.path_info):
             allowed = response.headers["Allow"]
             message = f"{request.method} is not possible here; {allowed} is."
-            response = api_error(405, "method_not_allowed", message)
+            response = error_at(request.path_info, 405, "method_not_allowed", message)
             response.headers["Allow"] = allowed
         return await super().finish(request, response)
 
@@ -60,7 +60,8 @@ class MessageMiddleware(_OnTheLoop, messages.MessageMiddleware):
 class CsrfMiddleware(_OnTheLoop, csrf.CsrfViewMiddleware):
     """Also for API views, which are exempt by themselves: a cookie needs a token everywhere.
 
-    An API key cannot be sent by a foreign page, so requests with one need no token.
+    A foreign page cannot send an API key or an access token, so requests with one need none. What
+    takes a cookie of its own looks at the Origin itself (webapp/tokens_api.py).
     """
 
     async def process_view(  # type: ignore[override]
@@ -68,7 +69,7 @@ class CsrfMiddleware(_OnTheLoop, csrf.CsrfViewMiddleware):
     ) -> HttpResponseBase | None:
         method = getattr(request, "auth_method", "none")
         is_api = is_api_path(request.path_info)
-        if method == "key" or (is_api and method == "none"):
+        if method in ("key", "token") or (is_api and method == "none"):
             return None  # nobody in an API gets 401, which says more
         return super().process_view(request, _not_exempt if is_api else view, args, kwargs)
 

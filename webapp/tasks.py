@@ -1,9 +1,31 @@
 """Periodic chores of the shell."""
 
+import logging
+
 from celery import shared_task
+from django.conf import settings
 from django.core.management import call_command
+
+from webapp.sign_ins import forget_dead_sign_ins
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task(name="webapp.tasks.clear_sessions")  # type: ignore[untyped-decorator]
 def clear_sessions() -> None:
     call_command("clearsessions")
+    forget_dead_sign_ins()
+
+
+@shared_task(name="webapp.tasks.sync_directory")  # type: ignore[untyped-decorator]
+def sync_directory() -> None:
+    """Does nothing without a directory, nor where it does not answer."""
+    if settings.DIRECTORY is None:
+        return
+    from webapp.directory import DirectoryUnavailable
+    from webapp.directory_sync import TooManyGone, sync
+
+    try:
+        sync(settings.DIRECTORY)
+    except (DirectoryUnavailable, TooManyGone) as error:
+        logger.error("people of the directory are not up to date: %s", error)

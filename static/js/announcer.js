@@ -5,6 +5,7 @@
  */
 
 import { element } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 const MAX_KEPT = 4;
 const SENTENCE_END = /[.!?…][)"'”’]*\s|[。！？]|\n/gu;
@@ -29,7 +30,7 @@ export function sentencesBehind(text, from, isComplete) {
 /** @param {string} markdown */
 function readable(markdown) {
   return markdown
-    .replace(/^\s*(```|~~~)[\s\S]*?(^\s*\1|$(?![\s\S]))/gm, " Code block. ")
+    .replace(/^\s*(```|~~~)[\s\S]*?(^\s*\1|$(?![\s\S]))/gm, gettext(" Code block. "))
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replace(/^\s*(#{1,6}|>|[-*+]|\|)\s*/gm, "")
     .replace(/[*_`|]+/g, " ")
@@ -38,8 +39,8 @@ function readable(markdown) {
 }
 
 export class Announcer {
-  #said = 0;
-  #message = "";
+  /** @type {Map<string, number>} message → how much of its text was said; Infinity at its end */
+  #said = new Map();
   #isOffline = false;
 
   /** @param {HTMLElement} region a polite live region */
@@ -60,31 +61,30 @@ export class Announcer {
    */
   sayConnection(state) {
     const isLost = state === "waiting" || state === "signed-out";
-    if (isLost && !this.#isOffline) this.say("No connection.");
-    if (state === "open" && this.#isOffline) this.say("Connected again.");
+    if (isLost && !this.#isOffline) this.say(gettext("No connection."));
+    if (state === "open" && this.#isOffline) this.say(gettext("Connected again."));
     this.#isOffline = isLost || (this.#isOffline && state !== "open");
   }
 
   /**
-   * The answer that is being written, as far as it goes.
+   * An answer that is being written, as far as it goes. One that was whole when this tab first had it is
+   * drawn anew for other reasons, and is not said.
    * @param {string} message
    * @param {string} text
    * @param {boolean} isComplete
+   * @param {boolean} isWitnessed this tab had it from its start
    */
-  follow(message, text, isComplete) {
-    if (message !== this.#message) {
-      this.#message = message;
-      this.#said = 0;
-      this.say("Answering.");
-    }
-    const { words, to } = sentencesBehind(text, this.#said, isComplete);
-    this.#said = to;
+  follow(message, text, isComplete, isWitnessed) {
+    const before = this.#said.get(message);
+    if (before === Infinity || (before === undefined && isComplete && !isWitnessed)) return;
+    if (before === undefined) this.say(gettext("Answering."));
+    const { words, to } = sentencesBehind(text, before ?? 0, isComplete);
+    this.#said.set(message, isComplete ? Infinity : to);
     this.say(words);
   }
 
   /** What is on the screen already is not said. @param {string} message @param {string} text */
   skip(message, text) {
-    this.#message = message;
-    this.#said = text.length;
+    this.#said.set(message, text.length);
   }
 }

@@ -3,29 +3,46 @@
 
 import { Announcer } from "./announcer.js";
 import { Api } from "./api.js";
+import { ownKeys, renameKeyHints, withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
+import { BudgetLine } from "./budget-line.js";
+import { listenForChatTools } from "./chat-tools.js";
+import { ChatSetup, welcomeOf } from "./chat-setup.js";
 import { ChatComposer } from "./composer.js";
 import { find, setText } from "./dom.js";
-import { Drafts } from "./drafts.js";
+import { Drafts, TEMPORARY } from "./drafts.js";
+import { gettext, listed } from "./i18n.js";
 import { newId } from "./ids.js";
+import { leftOutOf, showLeftOut } from "./left-out.js";
+import { MessageActions } from "./message-actions.js";
 import { MessageList } from "./message-list.js";
+import { queueOf } from "./message-queue.js";
 import { ModelChoice } from "./model-choice.js";
 import { ModelPicker } from "./model-picker.js";
-import { goTo, onBackAndForward, setTitle } from "./navigation.js";
+import { Glass } from "./glass.js";
+import { GlassMarks } from "./glass-marks.js";
+import { goTo, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
 import { textOf } from "./parts.js";
 import { placeAllPopovers } from "./popover.js";
+import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
+import { SearchPalette } from "./search-palette.js";
 import { ChatSession } from "./session.js";
 import { listenForShortcuts } from "./shortcuts.js";
+import { SidePanel } from "./side-panel.js";
+import { listenForSources } from "./source-door.js";
 import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
 import { onSignOut } from "./sign-out.js";
 import { ChatSocket } from "./socket.js";
 import { StatusBar } from "./status-bar.js";
+import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
 import { ToastRegion } from "./toast.js";
+import { whenTyped } from "./typed-sign.js";
 
 const MOVE_MS = 180;
+const UNDO_MS = 10_000;
 
 const bootstrap = JSON.parse(find(document, "#bootstrap").textContent);
 const page = find(document, "#chat");
@@ -35,7 +52,9 @@ const list = /** @type {MessageList} */ (find(document, "message-list"));
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
+const palette = /** @type {SearchPalette} */ (find(document, "search-palette"));
 const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
+const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
 
 const api = new Api(bootstrap.csrf);
@@ -44,7 +63,28 @@ const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
 const announcer = new Announcer(find(document, "#announcer"));
 const choice = new ModelChoice();
+const panel = /** @type {SidePanel} */ (find(document, "side-panel"));
+const glass = new Glass({
+  api,
+  panel,
+  titleOf: (model) => choice.titleOf(model),
+  rootOf: (message) => list.querySelector(`[data-message="${CSS.escape(message)}"]`),
+  branch: branchAtToken,
+  isFromDocuments: (message) => Boolean(session.store.shown(message)?.found),
+  askWithout: (message, without) => {
+    panel.close();
+    actions.regenerate(message, { model: session.store.shown(message)?.model, without });
+  },
+  tell: (words) => toasts.show(words),
+});
 const drafts = new Drafts(page.dataset.user);
+const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
+new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
+const showWelcome = welcomeOf(page);
+whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
+listenForSources({ page, list, composer, api, tell: (words) => toasts.show(words) });
+const queue = queueOf(document);
+let wasBusy = false;
 
 // --- what is shown -----------------------------------------------------------------------------
 
@@ -54,8 +94,16 @@ list.source = (id) => {
   const run = message.run ?? "";
   const isStopping = session.store.stopping.has(run);
   const modelTitle = choice.titleOf(message.model);
-  return { message, phase: phaseOf(message, run), isStopping, modelTitle };
+  return { message, phase: phaseOf(message, run), isStopping, modelTitle, place: placeOf(id), citing: session.store.citing(id) };
 };
+list.besideOf = (id) => session.store.beside(id);
+
+/** @param {string} id */
+function placeOf(id) {
+  const siblings = session.store.siblings(id);
+  const index = siblings.findIndex((sibling) => sibling.id === id);
+  return { index, count: siblings.length, isBeside: session.store.beside(id).length > 0, isTemporary: session.store.isTemporary };
+}
 
 /**
  * @param {import("./conversation-store.js").Message} message
@@ -71,7 +119,39 @@ function showPath() {
   const path = session.store.path();
   page.toggleAttribute("data-empty", path.length === 0);
   list.show(path);
-  composer.setRunning(session.store.isBusy);
+  showLeftOut(list, leftOutOf(path), (id) => api.summary(id));
+  temporary.show();
+  showRunning();
+}
+
+/** Whether something is being written, and if not, what is sent next. */
+function showRunning() {
+  const { store } = session;
+  if (wasBusy && !store.isBusy) budgetLine.refresh();
+  wasBusy = store.isBusy;
+  composer.setRunning(store.isBusy);
+  const last = store.leaf === null ? null : store.shown(store.leaf);
+  const hasFailed = last?.status === "failed" || last?.status === "refused";
+  if (store.isBusy || !last) queue.hold(null);
+  else queue.hold(store.beside(last.id).length ? "beside" : hasFailed ? "failed" : null);
+  if (!store.isBusy && !queue.isHeld) sendNext();
+}
+
+function sendNext() {
+  const next = queue.take();
+  if (next) send(next);
+}
+
+/** @param {import("./drafts.js").Sent} sent */
+function send(sent) {
+  withNewTurn(() => session.send({ ...sent, ...answering() }));
+}
+
+/** Who answers next, and beside it; a temporary chat has one answer at a time. */
+function answering() {
+  const model = currentModel()?.name;
+  const beside = session.store.isTemporary ? [] : choice.beside(model);
+  return { model: model ?? null, beside };
 }
 
 function currentModel() {
@@ -81,9 +161,11 @@ function currentModel() {
 function showModels() {
   choice.models = session.models;
   const model = currentModel();
-  picker.show(session.models, model?.name ?? "");
+  const { conversation } = session.store;
+  const assistant = conversation ? conversation.assistant : setup.assistant;
+  picker.show(session.models, model?.name ?? "", assistant, answering().beside);
   statusBar.setModel(model);
-  if (model) setText(find(page, "[data-about-model]"), model.description);
+  showWelcome(setup.assistant, model?.description ?? "");
 }
 
 /** @param {string} name */
@@ -92,6 +174,26 @@ function chooseModel(name) {
   showModels();
   if (state === "cold" || state === "failed") loadModel(name);
   composer.focusInput();
+}
+
+/**
+ * Begin a chat with an assistant: this one, if it has not begun yet.
+ * @param {string} id
+ */
+async function chooseAssistant(id) {
+  if (session.store.path().length && !(await startNew())) return;
+  setup.assistant = picker.assistants.find((assistant) => assistant.id === id) ?? null;
+  const model = setup.assistant?.model;
+  if (model && choice.models.some(({ name }) => name === model)) choice.chooseHere(model);
+  showModels();
+  composer.focusInput();
+}
+
+/** @param {string} name of one that answers too from now on, or no more */
+function toggleBeside(name) {
+  if (session.store.isTemporary) toasts.show(gettext("In a temporary chat one model answers."));
+  else if (!choice.toggleBeside(name)) toasts.show(gettext("At most four models answer side by side."));
+  showModels();
 }
 
 /** @param {string} name */
@@ -127,39 +229,61 @@ function glide(moved, fromPx) {
 }
 
 function stop() {
-  const live = session.store.liveRun;
-  session.stop(live ? list.numShown(live.message) : undefined);
+  session.stop((message) => list.numShown(message));
   composer.focusInput();
+}
+
+/**
+ * Go on from a token with another one: the news of the chat bring the new answer.
+ * @param {import("./glass.js").TokenBranch} branch
+ */
+async function branchAtToken(branch) {
+  try {
+    await api.branchAtToken({ ...branch, clientId: newId() });
+    glass.reset();
+  } catch (error) {
+    toasts.show(/** @type {Error} */ (error).message);
+  }
 }
 
 // --- moving between chats ----------------------------------------------------------------------
 
 let lastAsked = 0;
 
-/** @param {string | null} id */
-async function show(id) {
+/**
+ * Returns false where the reader stays in a temporary chat.
+ * @param {string | null} id
+ * @param {string | null} [wanted] a message of it
+ */
+async function show(id, wanted = null) {
   const asked = ++lastAsked;
+  if (!(await temporary.mayLeave())) {
+    goTo(null);
+    return false;
+  }
+  drafts.forget(TEMPORARY);
   sidebar.setCurrent(id);
   if (id === null) {
     session.open(null);
-    return;
+    return true;
   }
   list.setAttribute("aria-busy", "true");
   try {
     const { conversation, messages } = await api.conversation(id);
-    if (asked === lastAsked) session.open(conversation, messages);
+    if (asked === lastAsked) session.open(conversation, messages, wanted);
   } catch (error) {
-    if (asked !== lastAsked) return;
+    if (asked !== lastAsked) return true;
     toasts.show(/** @type {Error} */ (error).message);
     sidebar.setCurrent(session.store.conversation?.id ?? null);
   } finally {
     if (asked === lastAsked) list.removeAttribute("aria-busy");
   }
+  return true;
 }
 
 function startNew() {
   goTo(null);
-  show(null);
+  return show(null);
 }
 
 /** @param {string} id */
@@ -168,20 +292,40 @@ function deleted(id) {
   if (id === session.store.conversation?.id) startNew();
 }
 
-function opened() {
+/** @param {string | null} wanted */
+function opened(wanted) {
+  glass.reset();
   const { conversation, liveRun } = session.store;
   choice.forget();
-  composer.open(conversation?.id ?? null);
+  setup.forget();
+  const { draftName } = session.store;
+  composer.open(draftName);
+  composer.picked.open(draftName, lastPicked(), session.store.isTemporary);
+  queue.open(draftName);
+  sendAgain(draftName); // before what waits for its answer
   showPath();
   showModels();
   setTitle(conversation);
-  sendAgain(conversation?.id ?? null);
-  scroll.toEnd();
+  const found = wanted && list.reveal(wanted);
+  if (found) scroll.toTarget(found);
+  else scroll.toEnd();
   if (liveRun) {
     const shown = session.store.shown(liveRun.message);
     announcer.skip(liveRun.message, textOf(shown?.parts ?? []));
   }
-  if (matchMedia("(any-pointer: fine)").matches) composer.focusInput();
+  if (found) focusOn(found);
+  else if (matchMedia("(any-pointer: fine)").matches) composer.focusInput();
+}
+
+/** Collections that the last question was answered from. */
+function lastPicked() {
+  return session.store.path().findLast(({ role }) => role === "user")?.sources?.collections ?? [];
+}
+
+/** @param {HTMLElement} message that was looked for: it is also what a screen reader reads next */
+function focusOn(message) {
+  message.tabIndex = -1;
+  message.focus({ preventScroll: true });
 }
 
 /**
@@ -190,7 +334,7 @@ function opened() {
  */
 function sendAgain(conversation) {
   const sent = drafts.of(conversation).sent.find(({ clientId }) => !session.isSending(clientId));
-  if (sent) session.send({ ...sent, model: currentModel()?.name ?? null });
+  if (sent) session.send({ ...sent, ...answering() });
 }
 
 // --- news of the session -----------------------------------------------------------------------
@@ -200,16 +344,20 @@ session.on("path", showPath);
 session.on("models", showModels);
 session.on("message", (id) => {
   list.touch(id);
-  composer.setRunning(session.store.isBusy);
+  showLeftOut(list, leftOutOf(session.store.path()), (summary) => api.summary(summary));
+  showRunning();
 });
 session.on("accepted", ({ clientId, conversation, isNew }) => {
-  composer.accepted({ clientId, conversation: conversation.id, isHere: isNew });
+  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew });
   if (!isNew) return;
+  drafts.moveQueued(null, conversation.id);
+  queue.open(conversation.id);
   goTo(conversation);
   setTitle(conversation);
   sidebar.setCurrent(conversation.id);
 });
 session.on("rejected", ({ error, ...rejected }) => {
+  if (error.code === "insufficient_quota") budgetLine.insist();
   toasts.show(error.message);
   composer.rejected(rejected);
 });
@@ -222,6 +370,7 @@ session.on("deleted", (id) => {
   deleted(id);
 });
 session.on("subscribed", async () => session.compare(await sidebar.refresh()));
+session.on("library", () => sidebar.refresh());
 session.on("error", (error) => toasts.show(error.message));
 
 socket.on("state", (state) => {
@@ -237,22 +386,67 @@ list.addEventListener("drawn", (event) => {
   for (const id of /** @type {CustomEvent} */ (event).detail) {
     const message = session.store.shown(id);
     if (message?.role !== "assistant" || message.status === "sending") continue;
-    announcer.follow(id, textOf(message.parts), message.status !== "running");
+    announcer.follow(id, textOf(message.parts), message.status !== "running", message.key !== undefined);
   }
 });
-list.addEventListener("retry", (event) => {
-  const answer = /** @type {CustomEvent} */ (event).detail;
-  const model = currentModel()?.name ?? null;
-  withNewTurn(() => session.retry({ answer, model, clientId: newId() }));
+list.addEventListener("trace", (event) => {
+  const { id, opener } = /** @type {CustomEvent} */ (event).detail;
+  glass.toggle(id, opener);
 });
-list.addEventListener("copied", () => announcer.say("Copied."));
+list.addEventListener("copied", () => announcer.say(gettext("Copied.")));
 
 composer.addEventListener("send", (event) => {
-  const { text, clientId } = /** @type {CustomEvent} */ (event).detail;
-  const model = currentModel()?.name ?? null;
-  withNewTurn(() => session.send({ text, clientId, model }));
+  send(/** @type {CustomEvent} */ (event).detail);
 });
+composer.addEventListener("queue", (event) => {
+  queue.add(/** @type {CustomEvent} */ (event).detail);
+  announcer.say(gettext("The message is sent after this answer."));
+});
+composer.addEventListener("held", (event) => announcer.say(/** @type {CustomEvent} */ (event).detail));
+queue.addEventListener("take-back", (event) => {
+  composer.takeBack(/** @type {CustomEvent} */ (event).detail);
+});
+queue.addEventListener("leave", () => composer.focusInput());
+queue.addEventListener("send-now", sendNext);
 composer.addEventListener("stop", stop);
+composer.addEventListener("edit-last", () => queue.focusLast() || actions.editLast());
+
+const temporary = new TemporaryChat({
+  session,
+  api,
+  tell: (words) => toasts.show(words),
+  model: () => currentModel()?.name ?? null,
+  leave: () => {
+    goTo(null);
+    sidebar.setCurrent(null);
+    drafts.forget(TEMPORARY);
+  },
+  kept: (conversation, messages) => {
+    drafts.forget(TEMPORARY);
+    goTo(conversation);
+    session.open(conversation, messages);
+    session.emit("conversations", conversation);
+    sidebar.setCurrent(conversation.id);
+    toasts.show(gettext("The chat is kept, and listed with the others."));
+  },
+});
+
+const actions = new MessageActions({
+  session,
+  api,
+  list,
+  scroll,
+  toasts,
+  withNewTurn,
+  models: () => session.models,
+  model: () => currentModel()?.name ?? null,
+  focusComposer: () => composer.focusInput(),
+  goTo: (conversation) => {
+    sidebar.update(conversation);
+    goTo(conversation);
+    show(conversation.id);
+  },
+});
 
 sidebar.addEventListener("open", (event) => {
   const conversation = /** @type {CustomEvent} */ (event).detail;
@@ -261,19 +455,46 @@ sidebar.addEventListener("open", (event) => {
 });
 sidebar.addEventListener("new", startNew);
 sidebar.addEventListener("deleted", (event) => deleted(/** @type {CustomEvent} */ (event).detail));
-for (const name of ["problem", "done"]) {
-  sidebar.addEventListener(name, (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
+sidebar.addEventListener("search", () => palette.open());
+sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
+sidebar.addEventListener("done", (event) => {
+  const { text, undo } = /** @type {CustomEvent} */ (event).detail;
+  toasts.show(text, { action: gettext("Undo"), run: undo, shownMs: UNDO_MS });
+});
+sidebar.addEventListener("answered", (event) => {
+  const conversation = /** @type {CustomEvent} */ (event).detail;
+  const text = gettext("“%(title)s” has been answered.", { title: conversation.title || gettext("New chat") });
+  toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
+});
+
+palette.addEventListener("open", (event) => {
+  const { conversation, message, url } = /** @type {CustomEvent} */ (event).detail;
+  openChat({ id: conversation.id, url }, message);
+});
+
+/**
+ * @param {{id: string, url: string}} conversation
+ * @param {string | null} message
+ */
+function openChat(conversation, message) {
+  goTo(conversation);
+  show(conversation.id, message);
 }
 
 picker.addEventListener("choose", (event) => chooseModel(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("beside", (event) => toggleBeside(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("assistant", (event) => {
+  chooseAssistant(/** @type {CustomEvent} */ (event).detail);
+});
+find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
 statusBar.addEventListener("retry", () => socket.connect());
 statusBar.addEventListener("load", () => loadModel(currentModel().name));
 
-for (const starter of document.querySelectorAll("[data-starter]")) {
-  starter.addEventListener("click", () => {
-    composer.fill(/** @type {HTMLElement} */ (starter).dataset.starter ?? "");
-  });
-}
+find(page, ".starters").addEventListener("click", (event) => {
+  const starter = /** @type {Element} */ (event.target).closest("[data-starter]");
+  if (starter) composer.fill(/** @type {HTMLElement} */ (starter).dataset.starter ?? "");
+});
+listenForChatTools(session, api, (words) => toasts.show(words));
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
 
 function showShortcuts() {
@@ -292,10 +513,12 @@ function copyLast(selector, words) {
   toasts.show(words);
 }
 
+renameKeyHints(ownKeys());
 listenForShortcuts(
-  chatShortcuts(
+  withOwnKeys(chatShortcuts(
     {
       startNew,
+      search: () => palette.open(),
       toggleSidebar,
       deleteShown,
       showShortcuts,
@@ -304,9 +527,14 @@ listenForShortcuts(
       chooseModel: () => picker.toggle(),
       toStart: () => scroll.toStart(),
       toEnd: () => scroll.toEnd(),
+      toggleTemporary: () => temporary.toggle(),
+      regenerate: () => actions.regenerateLast(),
+      goOn: () => actions.continueLast(),
+      olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
+      newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
     },
     copyLast,
-  ),
+  )),
 );
 
 function deleteShown() {
@@ -323,13 +551,26 @@ placeAllPopovers();
 followTheme();
 onBackAndForward(show);
 addEventListener("online", () => socket.connect());
+addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
 
 session.models = choice.models = bootstrap.models;
-sidebar.api = api;
-composer.drafts = drafts;
+sidebar.api = palette.api = api;
+composer.drafts = queue.drafts = drafts;
+composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
+picker.assistants = bootstrap.assistants;
+budgetLine.read = () => api.budgets();
+budgetLine.show(bootstrap.budgets);
 onSignOut(() => drafts.close());
-sidebar.show(bootstrap.conversations, bootstrap.next);
+sidebar.show(bootstrap.sidebar);
 sidebar.setCurrent(bootstrap.conversation?.id ?? null);
-session.open(bootstrap.conversation, bootstrap.messages);
+keepShell((reload) => {
+  toasts.show(gettext("A new version of Vitrine is there."), { action: gettext("Reload"), run: reload, shownMs: 60_000 });
+});
+session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
 socket.connect();
+const wantedAssistant = new URLSearchParams(location.search).get("assistant");
+if (wantedAssistant && !bootstrap.conversation) {
+  history.replaceState(null, "", "/");
+  chooseAssistant(wantedAssistant);
+}

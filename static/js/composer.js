@@ -2,14 +2,22 @@
 /**
  * <chat-composer>: writing and sending. Enter sends unless the reader chose otherwise, is composing
  * characters or types on glass. What is written is kept per chat until the server has it (drafts.js).
- * Events: "send" {text, clientId}, "stop".
+ * Events: "send" {text, clientId}, "queue" {text, clientId}: to be sent after the answer that is being
+ * written, "stop", "edit-last": ↑ in the empty box, "held" with the reason. What the message is answered from goes along
+ * (picked-sources.js); as long as a file of it is being read, the message waits.
  */
 
 import { find, setText } from "./dom.js";
+import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
+import { PickedSources } from "./picked-sources.js";
 import { preference } from "./preferences.js";
 
 const SAVE_AFTER_MS = 300;
+const HELD = {
+  waiting: gettext("The message is sent as soon as its files are read."),
+  failed: gettext("A file could not be read. Remove it, then the message can be sent."),
+};
 
 export class ChatComposer extends HTMLElement {
   /** @type {HTMLTextAreaElement} */
@@ -19,25 +27,41 @@ export class ChatComposer extends HTMLElement {
   /** @type {HTMLButtonElement} */
   button = find(this, ".composer__send");
   /** @type {HTMLElement} */
-  hint = find(this, ".composer__hint");
+  hint = find(this, "#composer-hint");
+  /** @type {HTMLButtonElement} */
+  queueButton = find(this, ".composer__queue");
 
   /** @type {import("./drafts.js").Drafts | null} set before the first chat is opened */
   drafts = null;
 
+  /** @type {() => import("./chat-setup.js").NewChat} */
+  setupOfNew = () => ({});
+
+  picked = new PickedSources();
+
   #isRunning = false;
+  /** @type {(() => void) | null} what Enter meant, before the files were read */
+  #waiting = null;
+  /** Why Enter did nothing. @type {keyof typeof HELD | null} */
+  #held = null;
   /** @type {string | null | undefined} the chat that is written to; undefined: none is open yet */
   #conversation;
   #saving = 0;
   #usualHint = this.hint.textContent ?? "";
 
   connectedCallback() {
-    this.input.addEventListener("input", () => this.#changed());
+    this.input.addEventListener("input", () => {
+      this.#waiting = this.#held = null;
+      this.#changed();
+    });
+    this.picked.on("changed", () => this.#sendWhenReady());
     this.input.addEventListener("keydown", (event) => this.#keyPressed(event));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.#isRunning) this.dispatchEvent(new CustomEvent("stop"));
       else this.#send();
     });
+    this.queueButton.addEventListener("click", () => this.#queue());
     addEventListener("pagehide", () => this.#save());
   }
 
@@ -48,6 +72,7 @@ export class ChatComposer extends HTMLElement {
   open(conversation) {
     this.#save();
     this.#conversation = conversation;
+    this.#waiting = this.#held = null;
     this.input.value = this.drafts?.of(conversation).typed ?? "";
     this.#changed();
   }
@@ -69,17 +94,19 @@ export class ChatComposer extends HTMLElement {
     if (!isHere) return;
     this.drafts?.type(null, "");
     this.#conversation = conversation;
+    this.picked.move(conversation);
     this.#save();
   }
 
   /**
    * The server did not take it: the text comes back, in front of what was typed since.
-   * @param {{text: string, clientId: string, conversation: string | null}} rejected
+   * @param {{text: string, clientId: string, conversation: string | null,
+   *   sources?: import("./sources.js").Sources | null}} rejected
    */
-  rejected({ text, clientId, conversation }) {
+  rejected({ text, sources, clientId, conversation }) {
     const wasKept = this.drafts?.dropSent(conversation, clientId);
     const typed = this.drafts?.of(conversation).typed ?? "";
-    if (conversation === this.#conversation) this.fill(join(text, this.input.value));
+    if (conversation === this.#conversation) this.takeBack({ text, sources });
     else if (wasKept) this.drafts?.type(conversation, join(text, typed));
   }
 
@@ -90,6 +117,7 @@ export class ChatComposer extends HTMLElement {
   forget(conversation) {
     if (conversation === this.#conversation) this.input.value = "";
     this.drafts?.forget(conversation);
+    this.picked.forget(conversation);
   }
 
   /**
@@ -109,8 +137,8 @@ export class ChatComposer extends HTMLElement {
 
   #send() {
     const text = this.input.value.trim();
-    if (!text) return;
-    const sent = { text, clientId: newId() };
+    if (!text || this.#isHeld(() => this.#send())) return;
+    const sent = { text, clientId: newId(), ...this.#setupOfNew(), ...this.#sources() };
     this.drafts?.addSent(this.#conversation ?? null, sent);
     this.input.value = "";
     this.#changed();
@@ -118,19 +146,73 @@ export class ChatComposer extends HTMLElement {
     this.dispatchEvent(new CustomEvent("send", { detail: sent }));
   }
 
+  /**
+   * Whether a file is not ready. What could not be done is done once it is.
+   * @param {() => void} act
+   */
+  #isHeld(act) {
+    this.#held = this.picked.holds;
+    this.#waiting = this.#held === "waiting" ? act : null;
+    if (this.#held) {
+      this.#showState();
+      this.dispatchEvent(new CustomEvent("held", { detail: HELD[this.#held] }));
+    }
+    return this.#held !== null;
+  }
+
+  #sendWhenReady() {
+    const act = this.#waiting;
+    if (this.picked.holds === "waiting" && act) return;
+    this.#held = this.#held && this.picked.holds;
+    this.#waiting = null;
+    if (act && !this.picked.holds) act();
+    this.#showState();
+  }
+
+  #sources() {
+    const sources = this.picked.take();
+    return sources ? { sources } : {};
+  }
+
+  /** The first message of a chat takes along how it is set up; sent again, it has to be the same. */
+  #setupOfNew() {
+    const setup = this.#conversation === null ? this.setupOfNew() : {};
+    return Object.keys(setup).length ? { setup } : {};
+  }
+
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
+    if (event.key === "ArrowUp" && !this.input.value && !event.shiftKey && !event.altKey) {
+      event.preventDefault();
+      this.dispatchEvent(new CustomEvent("edit-last"));
+    }
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
     if (event.isComposing || event.keyCode === 229) return; // 229: Safari ends composing first
     const needsModifier = preference("send-key") === "mod-enter" || hasVirtualKeyboard();
     if (needsModifier && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    if (this.#isRunning) this.#explainWait();
+    if (this.#isRunning) this.#queue();
     else this.#send();
   }
 
-  #explainWait() {
-    setText(this.hint, "Stop the answer first, or wait for its end. Your text stays here.");
+  #queue() {
+    const text = this.input.value.trim();
+    if (!text || this.#isHeld(() => (this.#isRunning ? this.#queue() : this.#send()))) return;
+    const sent = { text, clientId: newId(), ...this.#sources() };
+    this.input.value = "";
+    this.#changed();
+    this.#save();
+    this.dispatchEvent(new CustomEvent("queue", { detail: sent }));
+    this.focusInput();
+  }
+
+  /**
+   * A message comes back to be changed, in front of what is typed.
+   * @param {{text: string, sources?: import("./sources.js").Sources | null}} message
+   */
+  takeBack({ text, sources }) {
+    this.picked.takeBack(sources);
+    this.fill(join(text, this.input.value));
   }
 
   #changed() {
@@ -148,10 +230,13 @@ export class ChatComposer extends HTMLElement {
   #showState() {
     const isEmpty = !this.input.value.trim();
     this.button.setAttribute("aria-disabled", String(!this.#isRunning && isEmpty));
-    this.button.setAttribute("aria-label", this.#isRunning ? "Stop" : "Send");
-    this.button.title = this.#isRunning ? "Stop (Esc)" : "Send";
+    this.button.setAttribute("aria-label", this.#isRunning ? gettext("Stop") : gettext("Send"));
+    this.button.title = this.#isRunning ? gettext("Stop (Esc)") : gettext("Send");
+    this.queueButton.hidden = !this.#isRunning || isEmpty;
     const canEscape = this.#isRunning && !hasVirtualKeyboard();
-    setText(this.hint, canEscape ? "Esc stops the answer." : this.#usualHint);
+    const keys = isEmpty ? gettext("Esc stops the answer.") : gettext("Enter sends it after this answer. Esc stops the answer.");
+    setText(this.hint, this.#held ? HELD[this.#held] : canEscape ? keys : this.#usualHint);
+    this.hint.toggleAttribute("data-held", this.#held !== null);
   }
 
   /** Browsers without field-sizing need help to grow. */

@@ -1,41 +1,63 @@
 // @ts-check
 /**
- * One conversation in this tab: its tree of messages, the path that is shown, what was sent and not
+ * One conversation in this tab: its tree of messages, the branch that is shown, what was sent and not
  * yet accepted, and the runs that write answers. Pure state: no socket, no DOM.
  *
  * @typedef {import("./parts.js").Part} Part
  * @typedef {import("./run-state.js").RunState} RunState
  * @typedef {{id: string, url: string, title: string, model: string, version: number,
- *   created_at: string, updated_at: string, running: string[]}} Conversation
+ *   created_at: string, updated_at: string, running: string[], folder: string | null,
+ *   tags: string[], pinned: boolean, archived: boolean}} Conversation
  * @typedef {object} Message
  * @property {string} id
  * @property {string | null} parent
  * @property {"user" | "assistant"} role
- * @property {"sending" | "running" | "complete" | "stopped" | "refused" | "failed"} status
+ * @property {"sending" | "running" | "complete" | "stopped" | "refused" | "failed" | "deleted"} status
  * @property {string} text
  * @property {Part[]} parts
  * @property {string} model
  * @property {string | null} run
+ * @property {number} chosen the conversation's version when this branch was last chosen
  * @property {string} created_at
  * @property {string} [finish_reason]
  * @property {import("./run-state.js").RunError | null} [error]
  * @property {import("./run-state.js").Usage | null} [usage]
  * @property {import("./run-state.js").Timings | null} [timings]
- * @property {boolean} [resumed]
+ * @property {boolean} [resumed] its process died, and another went on
+ * @property {boolean} [edited] a person wrote it over another answer
+ * @property {import("./left-out.js").LeftOut | null} [left_out] what the model was not shown
+ * @property {import("./sources.js").Sources | null} [sources] what a question is answered from
+ * @property {import("./run-state.js").FromCache | null} [from_cache] when it was given first
+ * @property {import("./sources.js").Found | null} [found] what an answer was written from
+ * @property {boolean} [is_pinned] the model is shown it however long the chat gets
  * @property {string} [key] names the message on the screen while its id is not known yet
  *
  * @typedef {{type: "message.send", client_id: string, conversation: string | null,
- *   parent: string | null, text: string, model: string | null}} SendFrame
+ *   parent: string | null, text: string, model: string | null, beside?: string[],
+ *   sources?: import("./sources.js").SourceIds}} SendFrame
+ * @typedef {{type: "answer.regenerate" | "answer.continue", client_id: string, answer: string,
+ *   model?: string | null, wish?: string | null, without?: number[]}} RetakeFrame
+ * @typedef {SendFrame | RetakeFrame} AskFrame what begins an answer
+ * @typedef {object} Accepted
+ * @property {string} client_id
+ * @property {Conversation | null} conversation
+ * @property {Message} [message] the question, if it was sent too
+ * @property {Message} answer
+ * @property {Message[]} [answers] all of them, if there are several
  */
 
+import { pathTo } from "./branches.js";
+import { TEMPORARY } from "./drafts.js";
+import { MessageTree } from "./message-tree.js";
 import { clampText, countText } from "./parts.js";
 import { applyEvent, hasEnded, newRun } from "./run-state.js";
+import { citedBy, idsOf } from "./sources.js";
 
-export class ConversationStore {
+export class ConversationStore extends MessageTree {
   /** @type {Conversation | null} null until the first message of a new chat is accepted */
   conversation;
-  /** @type {Map<string, Message>} */
-  messages = new Map();
+  /** It is held by this page alone (temporary.js), and never gets a conversation. */
+  isTemporary = false;
   /** @type {Map<string, RunState>} */
   runs = new Map();
   /** @type {Map<string, any>} run → its latest phase */
@@ -43,56 +65,64 @@ export class ConversationStore {
   /** @type {Map<string, number>} run → code points on the screen when stop was pressed */
   stopping = new Map();
 
-  /** @type {Map<string, SendFrame>} client id → what was sent and not yet accepted */
+  /** @type {Map<string, AskFrame>} client id → what was sent and not yet accepted */
   #sent = new Map();
-  /** @type {string | null} the message at the end of the path */
-  #leaf = null;
 
   /**
    * @param {Conversation | null} conversation
    * @param {Message[]} messages of all branches, oldest first
    */
   constructor(conversation, messages = []) {
+    super();
     this.conversation = conversation;
     this.merge(messages);
   }
 
-  /**
-   * Take in all messages that the server has, oldest first; the newest ends the path. What is still
-   * being sent stays in its place, and so does what was accepted while the reading was under way.
-   * @param {Message[]} messages
-   */
-  merge(messages) {
-    for (const message of messages) this.mergeOne(message);
-    const newest = messages.at(-1);
-    const isOld = this.#leaf !== null && !messages.some(({ id }) => id === this.#leaf);
-    if (newest && !this.#sent.size && !isOld) this.#leaf = newest.id;
+  /** Under which name what is written for it is kept (drafts.js). */
+  get draftName() {
+    return this.isTemporary ? TEMPORARY : (this.conversation?.id ?? null);
+  }
+
+  get version() {
+    return this.conversation?.version ?? 0;
   }
 
   /**
-   * A read that was under way when the run ended must not bring the unfinished answer back.
-   * @param {Message} message
+   * Take in all messages that the server has, oldest first. What it has no more goes, but for what
+   * was sent or accepted while the reading was under way: that is newer than `version`.
+   * @param {Message[]} messages
+   * @param {number} [version] of the conversation when they were read
    */
-  mergeOne(message) {
+  merge(messages, version = this.version) {
+    const read = new Set(messages.map(({ id }) => id));
+    for (const { id, chosen, status } of [...this.messages.values()]) {
+      const isNewer = chosen > version || status === "sending";
+      if (!read.has(id) && !isNewer) this.#forget(id);
+    }
+    for (const message of messages) this.mergeOne(message, version);
+    this.order([...read]);
+  }
+
+  /**
+   * A read that was under way when the run ended must not bring the unfinished answer back, nor one
+   * that was under way when a branch was chosen the other branch.
+   * @param {Message} message
+   * @param {number} [version]
+   */
+  mergeOne(message, version = Infinity) {
     const known = this.messages.get(message.id);
     if (message.status === "running" && known && known.status !== "running") return;
-    this.messages.set(message.id, { ...message, key: known?.key });
+    const chosen = known && known.chosen > version ? known.chosen : message.chosen;
+    this.put({ ...message, chosen, key: known?.key });
     if (message.status !== "running") this.#forgetRunOf(message.id);
     else if (message.run && !this.runs.has(message.run)) {
       this.runs.set(message.run, newRun(message.run, message.id));
     }
   }
 
-  /** The messages from the first to the leaf, as they are shown. @returns {Message[]} */
+  /** The shown branch, from the first message to its end. @returns {Message[]} */
   path() {
-    /** @type {Message[]} */
-    const path = [];
-    let message = this.shown(this.#leaf);
-    while (message) {
-      path.push(message);
-      message = this.shown(message.parent);
-    }
-    return path.reverse();
+    return this.pathIds.map((id) => /** @type {Message} */ (this.shown(id)));
   }
 
   /**
@@ -105,11 +135,29 @@ export class ConversationStore {
     return message ? this.#asShown(message) : null;
   }
 
-  /** The run that writes the last answer of the path, if it still does. */
+  /**
+   * What the numbers in an answer name.
+   * @param {string} id
+   * @returns {import("./citations.js").Citing}
+   */
+  citing(id) {
+    const path = pathTo(this.messages, id).map((message) => this.#asShown(message));
+    return { numbers: citedBy(path), isChecked: Boolean(path.at(-1)?.found) };
+  }
+
+  /** Runs that write what is shown at the end: one, or several side by side. */
+  get shownRuns() {
+    const leaf = this.leaf;
+    if (leaf === null) return [];
+    const beside = this.beside(leaf);
+    const shown = beside.length ? beside : [/** @type {Message} */ (this.messages.get(leaf))];
+    const runs = shown.map(({ run }) => (run ? this.runs.get(run) : undefined));
+    return runs.filter((state) => state !== undefined).filter((state) => !hasEnded(state));
+  }
+
+  /** The first of them, null when nothing is being written. */
   get liveRun() {
-    const run = this.shown(this.#leaf)?.run;
-    const state = run ? this.runs.get(run) : undefined;
-    return state && !hasEnded(state) ? state : null;
+    return this.shownRuns[0] ?? null;
   }
 
   get isBusy() {
@@ -122,25 +170,23 @@ export class ConversationStore {
   }
 
   /**
-   * Show a user message and an empty answer at once. Returns the frame to send, now and again
+   * Show a user message and its empty answers at once. Returns the frame to send, now and again
    * after every reconnect, until it is accepted or rejected.
-   * @param {{clientId: string, text: string, model: string | null, parent?: string | null,
-   *   at?: string}} sent
+   * @param {{clientId: string, text: string, model: string | null, beside?: string[],
+   *   parent?: string | null, at?: string, setup?: import("./chat-setup.js").NewChat,
+   *   sources?: import("./sources.js").Sources | null}} sent
    * @returns {SendFrame}
    */
-  addSent({ clientId, text, model, parent = this.#leaf, at = new Date().toISOString() }) {
-    const user = `sent:${clientId}`;
-    const answer = `answer:${clientId}`;
-    const common = { status: /** @type {const} */ ("sending"), run: null, created_at: at };
-    this.messages.set(user, {
-      ...common, id: user, key: user, parent, role: "user", text, model: "",
-      parts: [{ type: "text", text }],
+  addSent({ clientId, text, model, beside = [], parent = this.leaf, at, setup = {}, sources = null }) {
+    if (parent !== null) this.choose(parent);
+    const question = `sent:${clientId}`;
+    const chosen = this.nextChoice();
+    this.#place({
+      id: question, parent, role: "user", text, chosen, parts: [{ type: "text", text }], sources,
+    }, at);
+    [model, ...beside].forEach((name, index) => {
+      this.#place({ id: answerKey(clientId, index), parent: question, chosen, model: name ?? "" }, at);
     });
-    this.messages.set(answer, {
-      ...common, id: answer, key: answer, parent: user, role: "assistant", text: "", parts: [],
-      model: model ?? "",
-    });
-    this.#leaf = answer;
     /** @type {SendFrame} */
     const frame = {
       type: "message.send",
@@ -149,9 +195,46 @@ export class ConversationStore {
       parent,
       text,
       model,
+      ...setup,
+      ...(beside.length ? { beside } : {}),
+      ...(sources ? { sources: idsOf(sources) } : {}),
     };
     this.#sent.set(clientId, frame);
     return frame;
+  }
+
+  /**
+   * Show an empty answer beside one that is there, or one that goes on behind its text.
+   * @param {{clientId: string, answer: string, model?: string | null, wish?: string | null,
+   *   goesOn?: boolean, without?: number[]}} retake `without`: passages that it is not to be shown
+   * @returns {RetakeFrame}
+   */
+  addRetake({ clientId, answer, model = null, wish = null, goesOn = false, without = [] }) {
+    const before = /** @type {Message} */ (this.messages.get(answer));
+    if (before.parent !== null) this.choose(before.parent);
+    this.#place({
+      id: answerKey(clientId), parent: before.parent, chosen: this.nextChoice(),
+      model: model ?? before.model, parts: goesOn ? before.parts : [],
+      found: goesOn ? before.found : null,
+    });
+    const ids = { client_id: clientId, answer };
+    /** @type {RetakeFrame} */
+    const frame = goesOn
+      ? { type: "answer.continue", ...ids }
+      : { type: "answer.regenerate", ...ids, model, wish, ...(without.length ? { without } : {}) };
+    this.#sent.set(clientId, frame);
+    return frame;
+  }
+
+  /**
+   * @param {Partial<Message> & {id: string, chosen: number}} message
+   * @param {string} [at]
+   */
+  #place(message, at = new Date().toISOString()) {
+    this.put({
+      parent: null, role: "assistant", text: "", parts: [], model: "", run: null, created_at: at,
+      ...message, status: "sending", key: message.id,
+    });
   }
 
   /** Frames to send again after a reconnect; the same client id makes the same message. */
@@ -161,14 +244,13 @@ export class ConversationStore {
 
   /**
    * The server has saved what was sent. Returns false for a client id that is not waited for.
-   * @param {{client_id: string, conversation: Conversation, message: Message, answer: Message}}
-   *   accepted
+   * @param {Accepted} accepted
    */
-  accept({ client_id, conversation, message, answer }) {
+  accept({ client_id, conversation, message, answer, answers = [answer] }) {
     if (!this.#sent.delete(client_id)) return false;
     this.conversation = conversation;
-    this.#replace(`sent:${client_id}`, message);
-    this.#replace(`answer:${client_id}`, answer);
+    if (message) this.#replace(`sent:${client_id}`, message);
+    answers.forEach((each, index) => this.#replace(answerKey(client_id, index), each));
     return true;
   }
 
@@ -181,10 +263,9 @@ export class ConversationStore {
     const frame = this.#sent.get(clientId);
     if (!frame) return null;
     this.#sent.delete(clientId);
-    this.messages.delete(`sent:${clientId}`);
-    this.messages.delete(`answer:${clientId}`);
-    this.#leaf = frame.parent;
-    return frame.text;
+    const isPart = new RegExp(`^(sent|answer):${clientId}(:|$)`);
+    for (const id of [...this.messages.keys()]) if (isPart.test(id)) this.#forget(id);
+    return frame.type === "message.send" ? frame.text : null;
   }
 
   /**
@@ -213,7 +294,7 @@ export class ConversationStore {
     if (!state) return null;
     this.runs.set(run, newRun(run, state.message));
     const message = this.messages.get(state.message);
-    if (message) this.messages.set(message.id, { ...message, parts: [], text: "" });
+    if (message) this.put({ ...message, parts: [], text: "" });
     return state.message;
   }
 
@@ -257,6 +338,9 @@ export class ConversationStore {
       parts: limit === undefined ? parts : clampText(parts, limit),
       model: state.model || message.model,
       resumed: state.resumed,
+      left_out: state.leftOut,
+      found: state.found ?? message.found,
+      from_cache: state.fromCache ?? message.from_cache,
     };
   }
 
@@ -277,9 +361,11 @@ export class ConversationStore {
     const message = this.messages.get(state.message);
     if (!message) return;
     const parts = state.parts.length ? state.parts : this.#partsOf(state);
-    const { status, finishReason: finish_reason, error, usage, timings, resumed } = state;
-    this.messages.set(message.id, {
-      ...message, parts, status, finish_reason, error, usage, timings, resumed,
+    const { status, finishReason: finish_reason, error, usage, timings, resumed, leftOut: left_out } = state;
+    this.put({
+      ...message, parts, status, finish_reason, error, usage, timings, resumed, left_out,
+      found: state.found ?? message.found,
+      from_cache: state.fromCache ?? message.from_cache,
       model: state.model || message.model,
     });
     this.phases.delete(state.run);
@@ -292,11 +378,16 @@ export class ConversationStore {
    * @param {Message} message
    */
   #replace(placeholder, message) {
-    this.messages.delete(placeholder);
+    this.drop(placeholder);
     this.mergeOne(message);
     const saved = /** @type {Message} */ (this.messages.get(message.id));
-    this.messages.set(message.id, { ...saved, key: placeholder });
-    if (this.#leaf === placeholder) this.#leaf = message.id;
+    this.put({ ...saved, key: placeholder });
+  }
+
+  /** @param {string} id */
+  #forget(id) {
+    this.drop(id);
+    this.#forgetRunOf(id);
   }
 
   /** @param {string} message */
@@ -308,4 +399,13 @@ export class ConversationStore {
       this.stopping.delete(state.run);
     }
   }
+}
+
+/**
+ * The name of an answer on the screen until it has an id.
+ * @param {string} clientId
+ * @param {number} [index] among those side by side
+ */
+function answerKey(clientId, index = 0) {
+  return index ? `answer:${clientId}:${index}` : `answer:${clientId}`;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The one confirmation dialog. Native <dialog>: it traps the focus and gives it back. */
+/** Questions that have to be answered. Native <dialog>: it traps the focus and gives it back. */
 
 import { find, setText } from "./dom.js";
 
@@ -13,9 +13,18 @@ export function confirmed({ title, text, action }) {
   setText(find(dialog, "h2"), title);
   setText(find(dialog, "p"), text);
   setText(find(dialog, "[data-confirm]"), action);
+  return choiceOf(dialog).then((choice) => choice === "yes");
+}
+
+/**
+ * Show a dialog; what the button says that closes it.
+ * @param {HTMLDialogElement} dialog
+ * @returns {Promise<string>} empty when it was left
+ */
+export function choiceOf(dialog) {
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+    dialog.addEventListener("close", () => resolve(dialog.returnValue), { once: true });
   });
 }

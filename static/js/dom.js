@@ -53,6 +53,27 @@ export function setText(node, text) {
 }
 
 /**
+ * Who draws the inside of an element: morphing lets it `take` over what another one would draw,
+ * and leaves the inside alone.
+ * @typedef {{take: (other: any) => boolean, draw: (isFinal: boolean) => void}} Drawer
+ * @type {WeakMap<Node, Drawer>}
+ */
+const drawers = new WeakMap();
+
+/**
+ * @param {Element} root
+ * @param {Drawer} drawer
+ */
+export function setDrawer(root, drawer) {
+  drawers.set(root, drawer);
+}
+
+/** @param {Node | null} node */
+export function drawerOf(node) {
+  return node ? drawers.get(node) : undefined;
+}
+
+/**
  * Make the children of `target`, from number `first` on, equal to those of `source`. Nodes that stay
  * the same are left alone and growing text is appended to, so that selections and focus survive.
  * @param {Node} target
@@ -77,6 +98,8 @@ export function morphChildren(target, source, first = 0) {
  */
 function morph(old, wanted) {
   if (old.nodeName !== wanted.nodeName) return false;
+  const [drawer, other] = [drawers.get(old), drawers.get(wanted)];
+  if (drawer || other) return drawer?.constructor === other?.constructor && Boolean(drawer?.take(other));
   if (old instanceof Text && wanted instanceof Text) {
     if (wanted.data.startsWith(old.data)) old.appendData(wanted.data.slice(old.length));
     else old.data = wanted.data;
@@ -114,4 +137,15 @@ export async function copyText(text) {
   document.execCommand("copy");
   field.remove();
   focused?.focus();
+}
+
+/**
+ * Have the browser save what an address sends, without leaving the page.
+ * @param {string} href
+ */
+export function download(href) {
+  const link = element("a", { href, download: "" });
+  document.body.append(link);
+  link.click();
+  link.remove();
 }

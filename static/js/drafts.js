@@ -1,17 +1,23 @@
 // @ts-check
 /**
  * What one account has written in this browser and the server does not have yet, chat by chat: what
- * is typed and, apart from it, what was sent and neither accepted nor refused. Sent again under its
- * client id, after a reload say, it is still one message.
+ * is typed and, apart from it, what waits for an answer to end, and what was sent and neither accepted
+ * nor refused. Sent again under its client id, after a reload say, it is still one message.
  *
- * @typedef {{text: string, clientId: string}} Sent
- * @typedef {{typed: string, sent: Sent[]}} Draft
+ * @typedef {{text: string, clientId: string, setup?: import("./chat-setup.js").NewChat,
+ *   sources?: import("./sources.js").Sources}} Sent
+ * @typedef {{typed: string, queued: Sent[], sent: Sent[]}} Draft
  */
 
 import { forgetAll, preference, remember } from "./preferences.js";
 
+/** The name under which a temporary chat is written; it is kept in this page's memory alone. */
+export const TEMPORARY = "temporary";
+
 export class Drafts {
   #isClosed = false;
+  /** @type {Draft | null} */
+  #temporary = null;
 
   /** @param {string} user id of the account */
   constructor(user) {
@@ -23,7 +29,9 @@ export class Drafts {
    * @returns {Draft}
    */
   of(conversation) {
-    return { typed: "", sent: [], ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
+    const empty = { typed: "", queued: [], sent: [] };
+    if (conversation === TEMPORARY) return this.#temporary ?? empty;
+    return { ...empty, ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
   }
 
   /**
@@ -55,8 +63,58 @@ export class Drafts {
     return sent.length < draft.sent.length;
   }
 
+  /**
+   * It is sent when the answer that is being written has ended.
+   * @param {string | null} conversation
+   * @param {Sent} message
+   */
+  addQueued(conversation, message) {
+    const draft = this.of(conversation);
+    this.#write(conversation, { ...draft, queued: [...draft.queued, message] });
+  }
+
+  /**
+   * The first message that waits counts as sent from now on. Null if none waits, or another tab was
+   * faster.
+   * @param {string | null} conversation
+   * @returns {Sent | null}
+   */
+  takeQueued(conversation) {
+    const draft = this.of(conversation);
+    const [next, ...queued] = draft.queued;
+    if (!next) return null;
+    this.#write(conversation, { ...draft, queued, sent: [...draft.sent, next] });
+    return next;
+  }
+
+  /**
+   * @param {string | null} conversation
+   * @param {string} clientId
+   * @returns {Sent | null}
+   */
+  dropQueued(conversation, clientId) {
+    const draft = this.of(conversation);
+    const queued = draft.queued.filter((other) => other.clientId !== clientId);
+    this.#write(conversation, { ...draft, queued });
+    return draft.queued.find((other) => other.clientId === clientId) ?? null;
+  }
+
+  /**
+   * A new chat has got its address: what waits in it goes there.
+   * @param {string | null} from
+   * @param {string} conversation
+   */
+  moveQueued(from, conversation) {
+    const { queued } = this.of(from);
+    if (!queued.length) return;
+    this.#write(from, { ...this.of(from), queued: [] });
+    const draft = this.of(conversation);
+    this.#write(conversation, { ...draft, queued: [...draft.queued, ...queued] });
+  }
+
   /** The chat is gone. @param {string} conversation */
   forget(conversation) {
+    if (conversation === TEMPORARY) this.#temporary = null;
     remember(this.#nameOf(conversation), null);
   }
 
@@ -80,7 +138,11 @@ export class Drafts {
    */
   #write(conversation, draft) {
     if (this.#isClosed) return;
-    const isEmpty = !draft.typed.trim() && !draft.sent.length;
+    if (conversation === TEMPORARY) {
+      this.#temporary = draft;
+      return;
+    }
+    const isEmpty = !draft.typed.trim() && !draft.sent.length && !draft.queued.length;
     remember(this.#nameOf(conversation), isEmpty ? null : JSON.stringify(draft));
   }
 }

@@ -1,93 +1,83 @@
 // @ts-check
 /**
- * The only place that makes HTML. markdown-it escapes all raw HTML, DOMPurify has the last word on
- * its result, and what we add afterwards (copy buttons, hosts of links) is built as DOM.
- * Nothing here loads anything: an image is shown as a link to it.
+ * Markdown as nodes. markdown-it escapes all raw HTML, sanitise.js has the last word on its result,
+ * and what we add afterwards (the bars of code blocks, hosts of links) is built as DOM.
+ * Nothing here loads anything: an image is a button that names its host.
  */
 
 import markdownIt from "#vendor/markdown-it.js";
-import DOMPurify from "#vendor/purify.js";
 
-import { element, icon } from "./dom.js";
-import { BIDI_IN_CODE, BIDI_IN_PROSE, codePointName, hostOf, withoutTags } from "./text-safety.js";
+import { showBidi } from "./bidi.js";
+import { frameCode } from "./code-view.js";
+import { frameDiagram, isDiagram } from "./diagram-view.js";
+import { holdImage, nameHost } from "./foreign.js";
+import { gettext } from "./i18n.js";
+import { mathSyntax } from "./math-syntax.js";
+import { frameMath } from "./math-view.js";
+import { sanitised } from "./sanitise.js";
+import { frameTable } from "./table-view.js";
+import { hostOf, withoutTags } from "./text-safety.js";
 
 /** @typedef {Record<string, any>} References link definitions, as markdown-it keeps them */
 
-const MAX_HIGHLIGHTED_CHARS = 50_000;
-const SANITISED = {
-  RETURN_DOM_FRAGMENT: true,
-  ALLOW_DATA_ATTR: false,
-  ALLOW_ARIA_ATTR: false,
-  ALLOWED_TAGS: (
-    "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th" +
-    " thead tr ul #text"
-  ).split(" "),
-  ALLOWED_ATTR: ["href", "title", "class", "start"],
-};
+/** Each says by itself whether it reads from the right. */
+const BLOCKS = "p, h1, h2, h3, h4, h5, h6, ul, ol, blockquote, table";
 
-const markdown = markdownIt({ html: false, linkify: true, highlight: highlighted });
+const markdown = markdownIt({ html: false, linkify: true });
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+markdown.use(mathSyntax);
 markdown.renderer.rules.image = imageAsLink;
 markdown.core.ruler.push("align_by_class", alignByClass);
 
-/** @type {any} highlight.js, once a code block has asked for it */
-let highlighter = null;
-
-export function highlighterIsReady() {
-  return highlighter !== null;
-}
-
-export async function loadHighlighter() {
-  highlighter = (await import("#vendor/highlight.js")).default;
-}
-
 /**
- * The lines on which the top-level blocks of `text` begin.
+ * The lines on which the top-level blocks of a growing `text` begin, and the last block.
  * @param {string} text
- * @returns {number[]}
+ * @returns {{starts: number[], last: {type: string, markup: string, info: string} | undefined}}
  */
-export function blockStarts(text) {
+export function outline(text) {
   /** @type {any[]} */
-  const tokens = markdown.parse(text, {});
-  return tokens
-    .filter((token) => token.level === 0 && token.nesting >= 0 && token.map)
-    .map((token) => token.map[0]);
+  const tokens = markdown.parse(text, { isOpen: true });
+  const blocks = tokens.filter((token) => token.level === 0 && token.nesting >= 0 && token.map);
+  if (blocks.at(-1)?.meta?.isOpen) blocks.pop(); // it may turn out to go on what stands before it
+  return { starts: blocks.map((token) => token.map[0]), last: blocks.at(-1) };
 }
 
 /**
  * HTML that is not sanitised yet: for `toFragment` and for comparing renderings.
  * @param {string} text
  * @param {References} [references] known ones; those that the text defines are added
+ * @param {boolean} [isOpen] more of the text will come: a formula without end is one already
  */
-export function toHtml(text, references = {}) {
-  return markdown.render(withoutTags(text), { references });
+export function toHtml(text, references = {}, isOpen = false) {
+  return markdown.render(withoutTags(text), { references, isOpen });
 }
 
 /**
- * HTML of `toHtml` as safe DOM, with the furniture of code blocks, tables and links.
+ * HTML of `toHtml` as safe DOM, with the furniture of code blocks, tables, formulas and links.
  * @param {string} html
  * @returns {DocumentFragment}
  */
 export function toFragment(html) {
-  if (!html) return document.createDocumentFragment();
-  const fragment = /** @type {any} */ (DOMPurify).sanitize(html, SANITISED);
-  for (const code of fragment.querySelectorAll("pre > code")) frameCode(code);
+  const fragment = sanitised(html);
+  for (const node of [...fragment.childNodes]) {
+    if (node instanceof Text && !node.data.trim()) node.remove(); // the ends of lines between blocks
+  }
+  for (const block of fragment.querySelectorAll(BLOCKS)) block.setAttribute("dir", "auto");
+  for (const math of fragment.querySelectorAll(".math")) frameMath(/** @type {any} */ (math));
+  for (const code of fragment.querySelectorAll("pre > code")) {
+    if (isDiagram(code)) frameDiagram(/** @type {HTMLElement} */ (code));
+    else frameCode(/** @type {HTMLElement} */ (code));
+  }
   for (const table of fragment.querySelectorAll("table")) frameTable(table);
-  for (const link of fragment.querySelectorAll("a")) nameHost(link);
+  for (const link of fragment.querySelectorAll("a")) {
+    if (link.matches(".image-link")) holdImage(link);
+    else nameHost(link);
+  }
   showBidi(fragment);
   return fragment;
 }
 
 // --- rules of markdown-it --------------------------------------------------------------------
-
-/**
- * @param {string} code
- * @param {string} language
- */
-function highlighted(code, language) {
-  if (!highlighter?.getLanguage(language) || code.length > MAX_HIGHLIGHTED_CHARS) return "";
-  return highlighter.highlight(code, { language, ignoreIllegals: true }).value;
-}
 
 /**
  * A remote image would tell its host that, and what, somebody reads.
@@ -97,9 +87,9 @@ function highlighted(code, language) {
 function imageAsLink(tokens, index) {
   const { escapeHtml } = markdown.utils;
   const token = tokens[index];
-  const words = `Image: ${token.content || "no description"}`;
+  const words = token.content || gettext("no description");
   const source = token.attrGet("src") ?? "";
-  if (isInLink(tokens, index) || !hostOf(source)) return `<span>${escapeHtml(words)}</span>`;
+  if (isInLink(tokens, index) || !hostOf(source)) return `<span>${escapeHtml(gettext("Image: %(about)s", { about: words }))}</span>`;
   return `<a class="image-link" href="${escapeHtml(source)}">${escapeHtml(words)}</a>`;
 }
 
@@ -122,74 +112,4 @@ function alignByClass(state) {
     if (align) token.attrs = [["class", `align-${align}`]];
     else if (token.attrGet?.("style")) token.attrs = null;
   }
-}
-
-// --- furniture -------------------------------------------------------------------------------
-
-/** @param {HTMLElement} code */
-function frameCode(code) {
-  const pre = /** @type {HTMLElement} */ (code.parentElement);
-  const language = code.className.match(/language-(\S+)/)?.[1] ?? "";
-  const button = element("button", { type: "button", class: "code__copy", "data-copy-code": "" }, [
-    icon("copy"), element("span", {}, ["Copy"]),
-  ]);
-  const bar = element("div", { class: "code__bar" }, [
-    element("span", { class: "code__language" }, [language || "text"]), button,
-  ]);
-  const frame = element("div", { class: "code" }, [bar]);
-  pre.replaceWith(frame);
-  for (const [name, value] of Object.entries(scrollable(`Code, ${language || "text"}`))) {
-    pre.setAttribute(name, value);
-  }
-  frame.append(pre);
-}
-
-/** @param {HTMLElement} table */
-function frameTable(table) {
-  const frame = element("div", { class: "table", ...scrollable("Table") });
-  table.replaceWith(frame);
-  frame.append(table);
-}
-
-/**
- * What scrolls sideways has to be reachable by keyboard.
- * @param {string} label
- */
-function scrollable(label) {
-  return { tabindex: "0", role: "group", "aria-label": label };
-}
-
-/** @param {HTMLAnchorElement} link */
-function nameHost(link) {
-  const href = link.getAttribute("href") ?? "";
-  const host = hostOf(href);
-  if (href.startsWith("mailto:")) return;
-  if (!host) {
-    link.removeAttribute("href");
-    return;
-  }
-  link.setAttribute("target", "_blank");
-  link.setAttribute("rel", "noopener noreferrer nofollow");
-  link.setAttribute("title", link.href);
-  if (!link.textContent?.includes(host)) link.dataset.host = host;
-}
-
-/** @param {DocumentFragment} fragment */
-function showBidi(fragment) {
-  if (!fragment.textContent?.match(BIDI_IN_CODE)) return;
-  const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
-  /** @type {Text[]} */
-  const texts = [];
-  while (walker.nextNode()) texts.push(/** @type {Text} */ (walker.currentNode));
-  for (const text of texts) {
-    const pattern = text.parentElement?.closest("code, a") ? BIDI_IN_CODE : BIDI_IN_PROSE;
-    const pieces = text.data.split(new RegExp(`(${pattern.source})`));
-    if (pieces.length > 1) text.replaceWith(...pieces.map((piece, i) => (i % 2 ? mark(piece) : piece)));
-  }
-}
-
-/** @param {string} character */
-function mark(character) {
-  const name = codePointName(character);
-  return element("span", { class: "bidi-mark", title: "Hidden direction mark", "data-name": name });
 }

@@ -1,12 +1,14 @@
 // @ts-check
 /**
- * <message-list>: the visible path of a conversation, grouped in turns (a question and its answers).
+ * <message-list>: the shown branch of a conversation, grouped in turns (a question and its answers).
  * What changes is drawn once per animation frame. Far messages of a long conversation stay the plain
  * text that the server sent until the reader comes near.
+ * Events: "drawn" ids, "copied", "act" {act, id, button}: a button of a message was pressed.
  */
 
-import { copyText, element, find, setText } from "./dom.js";
-import { MessageView } from "./message.js";
+import { actOnBlock } from "./block-actions.js";
+import { copyText, element, find } from "./dom.js";
+import { MessageView, sketchRoot } from "./message.js";
 import { textOf } from "./parts.js";
 
 /** @typedef {import("./conversation-store.js").Message} Message */
@@ -21,11 +23,20 @@ export class MessageList extends HTMLElement {
    * @type {(id: string) => import("./message.js").Shown | null}
    */
   source = () => null;
+  /**
+   * Answers that stand side by side with a message, itself among them; none if it stands alone.
+   * @type {(id: string) => Message[]}
+   */
+  besideOf = () => [];
 
   /** @type {Map<string, MessageView>} by the key of the message */
   #views = new Map();
+  /** @type {Map<string, HTMLElement>} what the server has drawn, by message id, until it is taken over */
+  #painted = new Map();
   /** @type {Map<string, string>} message id → key */
   #keys = new Map();
+  /** @type {Map<string, HTMLElement>} the columns of answers side by side, by the key of the first */
+  #besides = new Map();
   /** @type {Set<string>} message ids */
   #dirty = new Set();
   #frame = 0;
@@ -33,6 +44,9 @@ export class MessageList extends HTMLElement {
 
   connectedCallback() {
     this.addEventListener("click", (event) => this.#clicked(event));
+    for (const root of /** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll(".message"))) {
+      this.#painted.set(root.dataset.message ?? "", root);
+    }
   }
 
   disconnectedCallback() {
@@ -45,19 +59,47 @@ export class MessageList extends HTMLElement {
    * @param {Message[]} path
    */
   show(path) {
-    this.#keys = new Map(path.map((message) => [message.id, message.key ?? message.id]));
+    const rows = path.map((message) => {
+      const beside = this.besideOf(message.id);
+      return beside.length ? beside : [message];
+    });
+    const all = rows.flat();
+    this.#keys = new Map(all.map((message) => [message.id, message.key ?? message.id]));
     /** @type {HTMLElement[][]} */
     const turns = [];
-    path.forEach((message, index) => {
-      const view = this.#viewOf(message);
-      if (message.role === "user" || !turns.length) turns.push([]);
-      /** @type {HTMLElement[]} */ (turns.at(-1)).push(view.root);
-      const isFar = index < path.length - NUM_DRAWN_AT_ONCE && !view.isDrawn;
-      if (isFar) this.#sketch(view, message);
-      else this.#draw(message.id);
+    rows.forEach((row, index) => {
+      if (row[0].role === "user" || !turns.length) turns.push([]);
+      const isFar = index < rows.length - NUM_DRAWN_AT_ONCE;
+      const roots = row.map((message) => this.#place(message, isFar));
+      const turn = /** @type {HTMLElement[]} */ (turns.at(-1));
+      if (row.length > 1) turn.push(this.#columns(/** @type {string} */ (row[0].key ?? row[0].id), roots));
+      else turn.push(...roots);
     });
     this.#arrange(turns);
     this.#forgetGone();
+  }
+
+  /**
+   * @param {Message} message
+   * @param {boolean} isFar
+   */
+  #place(message, isFar) {
+    const view = this.#viewOf(message);
+    if (isFar && !view.isDrawn) this.#sketch(view, message);
+    else this.#draw(message.id);
+    return view.root;
+  }
+
+  /**
+   * The element in which answers stand side by side.
+   * @param {string} key of the first
+   * @param {HTMLElement[]} roots
+   */
+  #columns(key, roots) {
+    const columns = this.#besides.get(key) ?? element("div", { class: "beside" });
+    this.#besides.set(key, columns);
+    if (!sameNodes(columns.children, roots)) columns.replaceChildren(...roots);
+    return columns;
   }
 
   /**
@@ -83,6 +125,30 @@ export class MessageList extends HTMLElement {
    */
   numShown(id) {
     return this.#views.get(this.#keys.get(id) ?? "")?.numShown ?? 0;
+  }
+
+  /**
+   * The element of a message, drawn together with those around it, marked as what was looked for.
+   * @param {string} id
+   * @returns {HTMLElement | null}
+   */
+  reveal(id) {
+    for (const found of this.querySelectorAll("[data-found]")) found.removeAttribute("data-found");
+    const ids = [...this.#keys.keys()];
+    const at = ids.indexOf(id);
+    for (const near of ids.slice(Math.max(0, at - 2), at + NUM_DRAWN_AT_ONCE)) this.#draw(near);
+    const root = this.rootOf(id);
+    root?.setAttribute("data-found", "");
+    return root;
+  }
+
+  /**
+   * The element of a message that is shown.
+   * @param {string} id
+   * @returns {HTMLElement | null}
+   */
+  rootOf(id) {
+    return this.#views.get(this.#keys.get(id) ?? "")?.root ?? null;
   }
 
   /** Mark the last turn as just sent: it takes the whole height, so that it can stand at the top. */
@@ -121,9 +187,8 @@ export class MessageList extends HTMLElement {
     const key = message.key ?? message.id;
     let view = this.#views.get(key);
     if (!view) {
-      const root =
-        this.querySelector(`[data-message="${CSS.escape(message.id)}"]`) ??
-        find(document, "#message-template").content.firstElementChild.cloneNode(true);
+      const root = this.#painted.get(message.id) ?? sketchRoot();
+      this.#painted.delete(message.id);
       this.#views.set(key, (view = new MessageView(root)));
     }
     return view;
@@ -137,7 +202,7 @@ export class MessageList extends HTMLElement {
     turns.forEach((roots, index) => {
       const turn = turnOf(roots[0]);
       if (this.children[index] !== turn) this.insertBefore(turn, this.children[index] ?? null);
-      if (!sameNodes(turn.children, roots)) turn.replaceChildren(...roots);
+      if (!sameNodes([...turn.children].filter(isMessage), roots)) turn.replaceChildren(...roots);
     });
     while (this.children.length > turns.length) this.lastElementChild?.remove();
   }
@@ -149,6 +214,7 @@ export class MessageList extends HTMLElement {
       this.#nearby.unobserve(view.root);
       this.#views.delete(key);
     }
+    for (const [key, columns] of this.#besides) if (!columns.isConnected) this.#besides.delete(key);
   }
 
   /** @param {MouseEvent} event */
@@ -156,25 +222,14 @@ export class MessageList extends HTMLElement {
     const target = /** @type {Element} */ (event.target);
     const message = /** @type {HTMLElement | null} */ (target.closest("[data-message]"));
     const id = message?.dataset.message ?? "";
-    const code = target.closest("[data-copy-code]");
-    if (code) this.#copyCode(code);
+    actOnBlock(target);
     const copy = target.closest("[data-copy]");
     if (copy) this.#copyMessage(id, copy);
-    if (target.closest("[data-retry]")) {
-      this.dispatchEvent(new CustomEvent("retry", { detail: id }));
-    }
-  }
-
-  /**
-   * Copies the code that is seen, without hidden direction marks.
-   * @param {Element} button
-   */
-  async #copyCode(button) {
-    const frame = /** @type {Element} */ (button.closest(".code"));
-    await copyText(find(frame, "code").textContent);
-    const words = find(button, "span");
-    setText(words, "Copied");
-    setTimeout(() => setText(words, "Copy"), COPIED_MS);
+    const trace = target.closest("[data-trace]");
+    if (trace) this.dispatchEvent(new CustomEvent("trace", { detail: { id, opener: trace } }));
+    const button = /** @type {HTMLElement | null} */ (target.closest("[data-act]"));
+    if (!button || button.getAttribute("aria-disabled") === "true") return;
+    this.dispatchEvent(new CustomEvent("act", { detail: { act: button.dataset.act, id, button } }));
   }
 
   /**
@@ -203,11 +258,16 @@ function turnOf(question) {
 }
 
 /**
- * @param {HTMLCollection} present
+ * @param {Element[]} present
  * @param {HTMLElement[]} wanted
  */
 function sameNodes(present, wanted) {
   return present.length === wanted.length && wanted.every((node, index) => present[index] === node);
+}
+
+/** @param {Element} child of a turn; the line of what is left out is none */
+function isMessage(child) {
+  return child.matches(".message");
 }
 
 customElements.define("message-list", MessageList);

@@ -1,19 +1,48 @@
 // @ts-check
 /** One message on the screen: its parts, how it stands, and what it took. */
 
-import { element, find, icon, setText } from "./dom.js";
+import { aside } from "./aside.js";
+import { element, find, setText } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { isCut, showBar } from "./message-bar.js";
+import { showFound, showPicked } from "./message-sources.js";
 import { countText, textOf } from "./parts.js";
 import { Prose } from "./prose.js";
-import { endLine, footerLine, fullDate, phaseLine, seconds, toolLine } from "./words.js";
+import { reasoningPart } from "./reasoning-view.js";
+import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
 
 /**
  * @typedef {import("./conversation-store.js").Message} Message
  * @typedef {import("./parts.js").Part} Part
- * @typedef {{message: Message, phase: any, isStopping: boolean, modelTitle: string}} Shown
- * @typedef {{type: string, root: HTMLElement, update: (part: any, context: PartContext) => void}} PartView
- * @typedef {{isLive: boolean, isWitnessed: boolean, parts: Part[]}} PartContext
- *   `isLive`: more of this part may follow; `isWitnessed`: this tab saw the answer from its start
+ * @typedef {{message: Message, phase: any, isStopping: boolean, modelTitle: string,
+ *   place: import("./message-bar.js").Place, citing: import("./citations.js").Citing}} Shown
+ * @typedef {{type: string, root: HTMLElement, update: (part: any, context: PartContext) => void,
+ *   close?: () => void}} PartView
+ * @typedef {{isLive: boolean, isWitnessed: boolean, thinkingMs: number | null, parts: Part[],
+ *   citing: import("./citations.js").Citing}} PartContext
+ *   `isLive`: more of this part may follow; `isWitnessed`: this tab saw the answer from its start;
+ *   `thinkingMs`: what all reasoning took, where one part is all
  */
+
+const DELETED = gettext("This message was deleted.");
+
+/** An element for a message that is far away: of a thousand, a hundredth is ever looked at closely. */
+export function sketchRoot() {
+  const root = template().cloneNode(false);
+  root.append(...copies("h2, .message__parts"));
+  return root;
+}
+
+/** What an undrawn message is made of: an article with its parts. */
+function template() {
+  return find(document, "#message-template").content.firstElementChild;
+}
+
+/** Of the template's own children those that match. @param {string} selector */
+function copies(selector) {
+  const wanted = [...template().children].filter((child) => child.matches(selector));
+  return wanted.map((child) => child.cloneNode(true));
+}
 
 export class MessageView {
   /** How many code points of answer text are on the screen. */
@@ -23,7 +52,7 @@ export class MessageView {
   #parts = [];
 
   /**
-   * @param {HTMLElement} root rendered by the server, or a clone of #message-template
+   * @param {HTMLElement} root rendered by the server, or what sketchRoot() makes
    */
   constructor(root) {
     this.root = root;
@@ -38,14 +67,22 @@ export class MessageView {
     setText(find(this.root, ".message__text"), textOf(message.parts));
   }
 
+  /** Add what a message has that is looked at closely: buttons, and how it stands. */
+  #complete() {
+    if (!this.root.querySelector(".message__foot")) this.root.append(...copies(".message__end, .message__foot"));
+  }
+
   /** @param {Shown} shown */
-  update({ message, phase, isStopping, modelTitle }) {
+  update({ message, phase, isStopping, modelTitle, place, citing }) {
     const isRunning = message.status === "running" || message.status === "sending";
     this.isDrawn = true;
+    this.#complete();
     this.#label(message);
     this.root.setAttribute("aria-busy", String(isRunning && message.role === "assistant"));
     if (message.role === "user") this.#showQuestion(message);
-    else this.#showAnswer(message, isRunning, phase, isStopping, modelTitle);
+    else this.#showAnswer(message, isRunning, phase, isStopping, modelTitle, citing);
+    find(this.root, ".message__took").disabled = place.isTemporary || message.edited; // no trace is kept
+    showBar(this.root, message, place);
     this.numShown = countText(message.parts);
   }
 
@@ -54,13 +91,15 @@ export class MessageView {
     this.root.className = `message message--${message.role}`;
     this.root.dataset.message = message.id;
     this.root.dataset.status = message.status;
-    setText(find(this.root, "h2"), message.role === "user" ? "You said" : "Vitrine said");
+    this.root.toggleAttribute("data-pinned", Boolean(message.is_pinned));
+    setText(find(this.root, "h2"), message.role === "user" ? gettext("You said") : gettext("Vitrine said"));
   }
 
   /** @param {Message} message */
   #showQuestion(message) {
-    setText(find(this.root, ".message__text"), textOf(message.parts));
-    this.root.toggleAttribute("data-wide", message.text.length > 60 || message.text.includes("\n"));
+    const isDeleted = message.status === "deleted";
+    setText(find(this.root, ".message__text"), isDeleted ? DELETED : textOf(message.parts));
+    showPicked(this.root, message);
   }
 
   /**
@@ -69,32 +108,37 @@ export class MessageView {
    * @param {any} phase
    * @param {boolean} isStopping
    * @param {string} modelTitle
+   * @param {import("./citations.js").Citing} citing
    */
-  #showAnswer(message, isRunning, phase, isStopping, modelTitle) {
-    this.#showParts(message, isRunning && !isStopping);
-    this.#showPhase(isRunning, isStopping ? null : phase, isStopping ? "Stopping" : null);
+  #showAnswer(message, isRunning, phase, isStopping, modelTitle, citing) {
+    this.#showParts(message, isRunning && !isStopping, citing);
+    showFound(this.root, message, citing);
+    this.#showPhase(isRunning, isStopping ? null : phase, isStopping ? gettext("Stopping") : null);
     this.#showEnd(message, isRunning);
     const took = find(this.root, ".message__took");
     setText(took, isRunning ? "" : footerLine({ ...message, model: modelTitle }));
-    took.title = fullDate(message.created_at);
-    find(this.root, ".message__actions").hidden = isRunning || !textOf(message.parts);
+    took.hidden = !took.textContent;
+    took.title = `${fullDate(message.created_at)}. ${gettext("Opens how this answer came about.")}`;
   }
 
   /**
    * @param {Message} message
    * @param {boolean} isLive
+   * @param {import("./citations.js").Citing} citing
    */
-  #showParts({ parts, key }, isLive) {
+  #showParts({ parts, key, timings }, isLive, citing) {
     const holder = find(this.root, ".message__parts");
     holder.querySelector(":scope > .message__text")?.remove(); // plain text from the server
+    const numThoughts = parts.filter((part) => part.type === "reasoning").length;
+    const thinkingMs = (numThoughts === 1 && timings?.thinking_ms) || null;
     const visible = parts.filter((part) => part.type !== "tool_result");
     visible.forEach((part, index) => {
       if (this.#parts[index]?.type !== part.type) this.#replacePart(holder, index, part.type);
       const isLast = index === visible.length - 1;
-      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, parts };
+      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, thinkingMs, parts, citing };
       this.#parts[index].update(part, context);
     });
-    for (const left of this.#parts.splice(visible.length)) left.root.remove();
+    for (const left of this.#parts.splice(visible.length)) removePart(left);
   }
 
   /**
@@ -103,7 +147,7 @@ export class MessageView {
    * @param {string} type
    */
   #replacePart(holder, index, type) {
-    for (const old of this.#parts.splice(index)) old.root.remove();
+    for (const old of this.#parts.splice(index)) removePart(old);
     const view = makePart(type);
     this.#parts.push(view);
     holder.append(view.root);
@@ -137,8 +181,15 @@ export class MessageView {
     const root = find(this.root, ".message__end");
     root.hidden = words === null;
     setText(find(root, "[data-end]"), words ?? "");
-    find(root, "[data-retry]").hidden = message.status !== "failed";
+    find(root, "[data-act=again]").hidden = message.status !== "failed";
+    find(root, "[data-act=continue]").hidden = !isCut(message);
   }
+}
+
+/** @param {PartView} part */
+function removePart(part) {
+  part.close?.();
+  part.root.remove();
 }
 
 /**
@@ -150,28 +201,7 @@ function makePart(type) {
   if (type === "tool_call") return toolPart();
   const root = element("div", { class: "prose" });
   const prose = new Prose(root);
-  return { type, root, update: (part, { isLive }) => prose.update(part.text, !isLive) };
-}
-
-/** @returns {PartView} */
-function reasoningPart() {
-  const { root, summary, body } = aside("brain", "aside");
-  const prose = new Prose(body.appendChild(element("div", { class: "prose" })));
-  let startedAt = 0;
-  let time = "";
-  let isOver = false;
-  return {
-    type: "reasoning",
-    root,
-    update(part, { isLive, isWitnessed }) {
-      if (isLive && isWitnessed && !startedAt) startedAt = performance.now();
-      if (startedAt && !isOver) time = seconds(Math.round((performance.now() - startedAt) / 1000));
-      isOver = !isLive;
-      const words = isLive ? ["Thinking", time].filter(Boolean).join(" · ") : "Thought";
-      setText(summary, isLive || !time ? words : `Thought for ${time}`);
-      prose.update(part.text, !isLive);
-    },
-  };
+  return { type, root, update: (part, { isLive, citing }) => prose.update(part.text, !isLive, citing) };
 }
 
 /** @returns {PartView} */
@@ -179,7 +209,7 @@ function toolPart() {
   const { root, summary, body } = aside("wrench", "aside aside--tool");
   const given = element("dd");
   const returned = element("dd");
-  const list = [element("dt", {}, ["Given"]), given, element("dt", {}, ["Returned"]), returned];
+  const list = [element("dt", {}, [gettext("Given")]), given, element("dt", {}, [gettext("Returned")]), returned];
   body.append(element("dl", {}, list));
   return {
     type: "tool_call",
@@ -189,20 +219,8 @@ function toolPart() {
       const outcome = result?.type === "tool_result" ? result : null;
       setText(summary, toolLine(part, outcome));
       setText(given, part.arguments);
-      setText(returned, outcome?.content ?? "Nothing yet");
+      setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
     },
   };
-}
-
-/**
- * A quiet line that opens.
- * @param {string} iconName
- * @param {string} className
- */
-function aside(iconName, className) {
-  const summary = element("span");
-  const body = element("div", { class: "aside__body" });
-  const head = element("summary", {}, [icon(iconName), summary, icon("chevron-down")]);
-  return { root: element("details", { class: className }, [head, body]), summary, body };
 }

@@ -2,6 +2,7 @@
 /** Addresses: one per chat, without reloading; back and forward work. */
 
 import { find, setText } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 const CHAT = /^\/c\/([0-9a-f-]{36})$/;
 
@@ -13,19 +14,24 @@ function conversationAt(path) {
   return path.match(CHAT)?.[1] ?? null;
 }
 
-/** @param {{url: string} | null} conversation */
+/** The message that the address leads to, if any. */
+export function wantedMessage() {
+  return new URLSearchParams(location.search).get("m");
+}
+
+/** @param {{url: string} | null} conversation its address may lead to a message of it */
 export function goTo(conversation) {
   const url = conversation?.url ?? "/";
-  if (location.pathname !== url) history.pushState(null, "", url);
+  if (location.pathname + location.search !== url) history.pushState(null, "", url);
 }
 
 /** @param {{title: string} | null} conversation */
 export function setTitle(conversation) {
-  setText(find(document, "#title"), conversation?.title || "New chat");
+  setText(find(document, "#title"), conversation?.title || gettext("New chat"));
   document.title = conversation?.title ? `${conversation.title} · Vitrine` : "Vitrine";
 }
 
-/** @param {(conversation: string | null) => void} show */
+/** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
-  addEventListener("popstate", () => show(conversationAt(location.pathname)));
+  addEventListener("popstate", () => show(conversationAt(location.pathname), wantedMessage()));
 }

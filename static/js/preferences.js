@@ -2,8 +2,9 @@
 /** What this browser remembers. Storage may be full or forbidden: then it remembers nothing. */
 
 /**
- * @typedef {"theme" | "sidebar" | "send-key" | "model" | "signed-out"} Preference
- * @param {Preference | `draft.${string}`} name
+ * @typedef {"theme" | "sidebar" | "send-key" | "model" | "signed-out" | "shortcuts" |
+ *   "folders"} Preference
+ * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}
  */
 export function preference(name) {
@@ -15,7 +16,7 @@ export function preference(name) {
 }
 
 /**
- * @param {Preference | `draft.${string}`} name
+ * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @param {string | null} value null forgets
  */
 export function remember(name, value) {

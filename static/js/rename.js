@@ -2,6 +2,7 @@
 /** Renaming in place: an input where the title was. */
 
 import { element } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 /**
  * Let the reader change a title. Enter and leaving the field save, Escape does not.
@@ -10,7 +11,7 @@ import { element } from "./dom.js";
  * @returns {Promise<string | null>} the new title, or null if it stays
  */
 export function renameIn(row, title) {
-  const attributes = { "aria-label": "Title", maxlength: "200", value: title };
+  const attributes = { "aria-label": gettext("Title"), maxlength: "200", value: title };
   const input = /** @type {HTMLInputElement} */ (element("input", attributes));
   row.replaceChildren(input);
   input.select();

@@ -10,6 +10,7 @@
  *   tools_ms: number, total_ms: number, stop_ms: number}} Timings
  * @typedef {{code: string, message: string, retry_after_s?: number | null}} RunError
  * @typedef {"running" | "complete" | "stopped" | "refused" | "failed"} Status
+ * @typedef {{asked_at: string, question: string, similarity: number}} FromCache
  * @typedef {object} RunState
  * @property {string} run
  * @property {string} message id of the answer
@@ -18,6 +19,9 @@
  * @property {Part[]} parts
  * @property {{text: number, reasoning: number}} counted code points so far, per kind of part
  * @property {string} model
+ * @property {import("./left-out.js").LeftOut | null} leftOut what the model is not shown
+ * @property {import("./sources.js").Found | null} found in documents, before it was begun
+ * @property {FromCache | null} fromCache it was given before
  * @property {boolean} resumed whether another process had to go on with it
  * @property {string} finishReason
  * @property {RunError | null} error
@@ -46,6 +50,9 @@ export function newRun(run, message) {
     counted: { text: 0, reasoning: 0 },
     model: "",
     resumed: false,
+    leftOut: null,
+    found: null,
+    fromCache: null,
     finishReason: "",
     error: null,
     usage: null,
@@ -75,6 +82,18 @@ function changeBy(state, event) {
   switch (event.kind) {
     case "started":
       return { model: event.model };
+    case "found": {
+      const { query, excerpts, is_whole } = event;
+      return { found: { query, excerpts, is_whole } };
+    }
+    case "from_cache": {
+      const { asked_at, question, similarity } = event;
+      return { fromCache: { asked_at, question, similarity } };
+    }
+    case "left_out": {
+      const { before, num_messages, summary } = event;
+      return { leftOut: { before, num_messages, summary } };
+    }
     case "delta":
       return addDelta(state, event);
     case "tool_call": {

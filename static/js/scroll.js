@@ -8,6 +8,7 @@
 const UNPIN_PX = 3;
 const REPIN_PX = 60;
 const SHOW_JUMP_PX = 200;
+const TARGET_PX = 24;
 
 /**
  * What a scroll event means. Pure.
@@ -66,6 +67,33 @@ export class ScrollKeeper {
     const isStill = document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
     const behavior = isGentle && !isStill ? "smooth" : "instant";
     this.scroller.scrollTo({ top: this.scroller.scrollHeight, behavior });
+    this.#showJump();
+  }
+
+  /**
+   * Go to something of what is shown and stay there.
+   * @param {HTMLElement} target
+   */
+  toTarget(target) {
+    this.isPinned = false;
+    const { top } = target.getBoundingClientRect();
+    this.scroller.scrollTop += top - this.scroller.getBoundingClientRect().top - TARGET_PX;
+    this.#before = this.#position();
+    this.#showJump();
+  }
+
+  /**
+   * Change what is shown and keep one thing of it at its place on the screen.
+   * @param {() => Element | null} anchor what to look at, before and after
+   * @param {() => void} change
+   */
+  around(anchor, change) {
+    const before = anchor()?.getBoundingClientRect().top;
+    this.isPinned = false;
+    change();
+    const after = anchor()?.getBoundingClientRect().top;
+    if (before !== undefined && after !== undefined) this.scroller.scrollTop += after - before;
+    this.#before = this.#position();
     this.#showJump();
   }
 

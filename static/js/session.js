@@ -4,10 +4,11 @@
  * up with other tabs. It has no DOM: it emits
  *   "path"          messages came, went or were replaced
  *   "message" id    the text or state of one message changed
- *   "opened"        another conversation is shown
+ *   "opened" wanted another conversation is shown, perhaps for a message of it
  *   "accepted"      {clientId, conversation, isNew: the shown chat has just got its address}
- *   "rejected"      {text, error, clientId, conversation: its id, null for a new chat}
+ *   "rejected"      {text, sources, error, clientId, conversation: its id, null for a new chat}
  *   "conversations" a summary changed; "deleted" id
+ *   "library"       folders or many conversations changed
  *   "models"        model states
  *   "subscribed"    news come from now on; those before may have been missed
  *   "error" {message}
@@ -18,15 +19,19 @@
 
 import { ConversationStore } from "./conversation-store.js";
 import { Emitter } from "./emitter.js";
+import { gettext } from "./i18n.js";
 import { hasEnded } from "./run-state.js";
+import { acceptedHere, temporaryFrame } from "./temporary.js";
 
-const TOO_LARGE = { code: "too_large", message: "The message is too long to be sent." };
+const TOO_LARGE = { code: "too_large", message: gettext("The message is too long to be sent.") };
 
 export class ChatSession extends Emitter {
   /** @type {ConversationStore} */
   store = new ConversationStore(null);
   /** @type {any[]} */
   models = [];
+  /** @type {() => import("./chat-setup.js").NewChat} how the shown temporary chat is set up */
+  setupOfTemporary = () => ({});
 
   /** @type {Map<string, ConversationStore>} client id → where it was sent */
   #sentFrom = new Map();
@@ -50,12 +55,15 @@ export class ChatSession extends Emitter {
     socket.on("hello", ({ models }) => this.#subscribed(models));
     socket.on("models.changed", ({ models }) => this.#setModels(models));
     socket.on("message.accepted", (frame) => this.#accepted(frame));
+    socket.on("answer.accepted", (frame) => this.#accepted(frame));
+    socket.on("temporary.accepted", (frame) => this.#acceptedHere(frame));
     socket.on("run.event", (frame) => this.#event(frame));
     socket.on("run.phase", (frame) => this.#phase(frame));
     socket.on("run.reset", ({ run }) => this.#reset(run));
     socket.on("run.ended", (frame) => this.#endedLongAgo(frame));
     socket.on("conversation.changed", (frame) => this.#changed(frame));
     socket.on("conversation.deleted", ({ id }) => this.emit("deleted", id));
+    socket.on("library.changed", () => this.emit("library"));
     socket.on("error", (frame) => this.#error(frame));
     socket.on("too-large", () => this.#notUnderstood(TOO_LARGE));
   }
@@ -66,15 +74,25 @@ export class ChatSession extends Emitter {
    * Show a conversation, or a new chat, instead of the one before.
    * @param {Conversation | null} conversation
    * @param {Message[]} [messages]
+   * @param {string | null} [wanted] a message whose branch is shown
    */
-  open(conversation, messages = []) {
+  open(conversation, messages = [], wanted = null) {
     for (const { run } of this.store.liveRuns) this.#leave(run);
     const waiting = [...this.#sentFrom.values()].find(
       (store) => conversation !== null && store.conversation?.id === conversation.id,
     );
     this.store = waiting ?? new ConversationStore(conversation);
     this.store.merge(messages);
+    if (wanted) this.store.choose(wanted);
     this.#followLiveRuns();
+    this.emit("opened", wanted);
+  }
+
+  /** Show an empty chat that this page holds alone. */
+  openTemporary() {
+    for (const { run } of this.store.liveRuns) this.#leave(run);
+    this.store = new ConversationStore(null);
+    this.store.isTemporary = true;
     this.emit("opened");
   }
 
@@ -85,22 +103,47 @@ export class ChatSession extends Emitter {
   compare(newest) {
     const shown = this.store.conversation;
     const now = newest.find(({ id }) => id === shown?.id);
-    if (!now || !shown) return;
+    if (!shown || !newest.length) return;
+    if (!now) return void this.refresh(); // in a folder, in the archive, or far down the list
     this.store.conversation = now;
     this.emit("conversations", now);
     const isSame = String(now.running) === String(shown.running ?? []);
-    if (now.updated_at !== shown.updated_at || !isSame) this.#refresh();
+    if (now.version !== shown.version || now.updated_at !== shown.updated_at || !isSame) this.refresh();
   }
 
   /**
    * Send a message: it is on the screen when this returns.
-   * @param {{text: string, model: string | null, clientId: string, parent?: string | null}} message
+   * @param {{text: string, model: string | null, clientId: string, beside?: string[],
+   *   parent?: string | null, setup?: import("./chat-setup.js").NewChat,
+   *   sources?: import("./sources.js").Sources | null}} message
    */
   send(message) {
-    const frame = this.store.addSent(message);
+    this.#ask(this.store.addSent(message));
+  }
+
+  /**
+   * Have an answer written anew beside the one that is there, or a cut one gone on with.
+   * @param {{answer: string, clientId: string, model?: string | null, wish?: string | null,
+   *   goesOn?: boolean, without?: number[]}} retake
+   */
+  retake(retake) {
+    this.#ask(this.store.addRetake(retake));
+  }
+
+  /** @param {import("./conversation-store.js").AskFrame} frame */
+  #ask(frame) {
     this.#sentFrom.set(frame.client_id, this.store);
-    this.socket.send(frame);
+    this.#send(this.store, frame);
     this.emit("path");
+  }
+
+  /**
+   * @param {ConversationStore} store
+   * @param {import("./conversation-store.js").AskFrame} frame
+   */
+  #send(store, frame) {
+    const setup = this.setupOfTemporary();
+    this.socket.send(store.isTemporary ? { ...temporaryFrame(store, frame), ...setup } : frame);
   }
 
   /**
@@ -112,21 +155,36 @@ export class ChatSession extends Emitter {
   }
 
   /**
-   * Ask again what an answer was asked.
-   * @param {{answer: string, model: string | null, clientId: string}} retry
+   * Show the branch that leads to a message, before the server knows.
+   * @param {string} message
    */
-  retry({ answer, model, clientId }) {
-    const asked = this.store.shown(this.store.shown(answer)?.parent ?? null);
-    if (asked) this.send({ text: asked.text, model, clientId, parent: asked.parent });
+  choose(message) {
+    this.store.choose(message);
+    this.emit("path");
   }
 
   /**
-   * Stop the answer that is being written.
-   * @param {number} [shown] how many characters of its text are on the screen
+   * Take in what /api says a conversation is after a change.
+   * @param {{conversation: Conversation | null, messages?: Message[], message?: Message}} changed
+   *   no conversation: a temporary one
    */
-  stop(shown) {
-    const live = this.store.liveRun;
-    if (live) this.#stopRun(this.store, live.run, shown);
+  take({ conversation, messages, message }) {
+    if (conversation) this.emit("conversations", conversation);
+    if (conversation?.id !== this.store.conversation?.id) return;
+    this.store.conversation = conversation;
+    if (messages) this.store.merge(messages);
+    if (message) this.store.mergeOne(message);
+    this.emit("path");
+  }
+
+  /**
+   * Stop the answers that are being written.
+   * @param {(message: string) => number} [numShown] how many characters of an answer are on the screen
+   */
+  stop(numShown) {
+    for (const { run, message } of this.store.shownRuns) {
+      this.#stopRun(this.store, run, numShown?.(message));
+    }
     for (const { client_id } of this.store.unaccepted) this.#stopEarly.add(client_id);
   }
 
@@ -135,7 +193,7 @@ export class ChatSession extends Emitter {
   /** The socket follows known runs again by itself; the rest is ours. */
   #connected() {
     for (const store of this.#sentFrom.values()) {
-      for (const frame of store.unaccepted) this.socket.send(frame);
+      for (const frame of store.unaccepted) this.#send(store, frame);
     }
     for (const [run, chars] of this.store.stopping) {
       this.socket.send({ type: "run.stop", run, chars });
@@ -148,7 +206,7 @@ export class ChatSession extends Emitter {
    */
   #subscribed(models) {
     this.#setModels(models);
-    if (this.#wasSubscribed) this.#refresh();
+    if (this.#wasSubscribed) this.refresh();
     this.#wasSubscribed = true;
     this.emit("subscribed");
   }
@@ -161,19 +219,28 @@ export class ChatSession extends Emitter {
 
   /** @param {any} frame */
   #accepted(frame) {
-    const { conversation, client_id: clientId, run } = frame;
+    const { conversation, client_id: clientId, answers = [frame.answer] } = frame;
     const store = this.#sentFrom.get(clientId);
     this.#sentFrom.delete(clientId);
-    const isNew = store !== undefined && store.conversation === null;
+    const isNew = store !== undefined && store.conversation === null && !store.isTemporary;
     const wasSent = store?.accept(frame) ?? false;
-    this.socket.keep(run, () => this.#seqOf(run)); // the server lets every sender follow
+    const runs = answers.map((/** @type {Message} */ answer) => answer.run ?? frame.run);
+    // The server lets every sender follow.
+    for (const run of runs) this.socket.keep(run, () => this.#seqOf(run));
     this.#followLiveRuns();
     if (!store || !wasSent) return;
     const isShown = store === this.store;
-    if (this.#stopEarly.delete(clientId)) this.#stopRun(store, run, 0);
+    if (this.#stopEarly.delete(clientId)) for (const run of runs) this.#stopRun(store, run, 0);
     this.emit("accepted", { clientId, conversation, isNew: isNew && isShown });
-    this.emit("conversations", conversation);
+    if (conversation) this.emit("conversations", conversation);
     if (isShown) this.emit("path");
+  }
+
+  /** @param {{client_id: string, run: string}} frame */
+  #acceptedHere(frame) {
+    const store = this.#sentFrom.get(frame.client_id);
+    if (store) this.#accepted(acceptedHere(store, frame));
+    else this.#leave(frame.run);
   }
 
   /** @param {{run: string, message: string, seq: number, event: any}} frame */
@@ -221,7 +288,7 @@ export class ChatSession extends Emitter {
     this.emit("conversations", { ...conversation, running });
     if (conversation.id !== this.store.conversation?.id) return;
     this.store.conversation = conversation;
-    this.#refresh();
+    this.refresh();
   }
 
   /** @param {{code: string, message: string, client_id?: string, run?: string}} error */
@@ -251,9 +318,9 @@ export class ChatSession extends Emitter {
   #rejected(store, clientId, error) {
     this.#sentFrom.delete(clientId);
     this.#stopEarly.delete(clientId);
+    const { sources } = store.messages.get(`sent:${clientId}`) ?? {};
     const text = store.reject(clientId);
-    const conversation = store.conversation?.id ?? null;
-    this.emit("rejected", { text, error, clientId, conversation });
+    this.emit("rejected", { text, sources, error, clientId, conversation: store.draftName });
     this.emit("path");
   }
 
@@ -268,7 +335,7 @@ export class ChatSession extends Emitter {
     const message = this.store.fail(run, error);
     if (!message) return;
     this.emit("message", message);
-    this.#refresh();
+    this.refresh();
   }
 
   // --- keeping up --------------------------------------------------------------------------
@@ -277,7 +344,7 @@ export class ChatSession extends Emitter {
    * Read the shown conversation again, and follow runs that are new to this tab. News that come
    * while one reading is under way are covered by one more.
    */
-  async #refresh() {
+  async refresh() {
     this.#isStale = true;
     if (this.#isReading) return;
     this.#isReading = true;
@@ -294,8 +361,8 @@ export class ChatSession extends Emitter {
     if (!id) return;
     try {
       const { conversation, messages } = await this.api.conversation(id);
-      store.conversation = conversation;
-      store.merge(messages);
+      store.merge(messages, conversation.version);
+      if (conversation.version >= store.version) store.conversation = conversation;
     } catch (error) {
       this.emit("error", error);
       return;

@@ -1,6 +1,9 @@
 // @ts-check
 /** The settings page: what this browser remembers, saved at once. */
 
+import { copyText, find } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { KeyboardSettings } from "./keyboard-settings.js";
 import { preference, remember } from "./preferences.js";
 import "./sign-out.js";
 import { followTheme, setTheme, theme } from "./theme.js";
@@ -21,4 +24,19 @@ function bindChoice(name, value, choose) {
 
 bindChoice("theme", theme(), setTheme);
 bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
+const keys = /** @type {HTMLElement | null} */ (document.querySelector("[data-shortcuts]"));
+if (keys) {
+  new KeyboardSettings(keys, find(document, "[data-shortcuts-status]"), find(document, "[data-shortcuts-reset]"));
+}
 followTheme();
+
+const secret = /** @type {HTMLInputElement | null} */ (document.querySelector("#secret"));
+if (secret) {
+  const button = /** @type {HTMLButtonElement} */ (find(document, "[data-copy-secret]"));
+  button.hidden = false;
+  secret.addEventListener("focus", () => secret.select());
+  button.addEventListener("click", async () => {
+    await copyText(secret.value);
+    button.textContent = gettext("Copied");
+  });
+}

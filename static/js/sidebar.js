@@ -1,87 +1,125 @@
 // @ts-check
 /**
- * <chat-sidebar>: the list of conversations by day, and what can be done with one.
- * Events: "open" conversation, "new", "deleted" id, "problem" message, "done" message.
+ * <chat-sidebar>: the chats, pinned, in folders and by day; one is opened, many are chosen.
+ * Events: "open" conversation, "new", "search", "deleted" id, "answered" conversation,
+ * "problem" message, "done" {text, undo}.
  */
 
+import { Arranging } from "./arranging.js";
+import { ChatMenu } from "./chat-menu.js";
 import { confirmed } from "./dialog.js";
-import { element, find, icon } from "./dom.js";
-import { placePopover } from "./popover.js";
+import { find, setText } from "./dom.js";
+import { gettext, listed, ngettext } from "./i18n.js";
+import { Library } from "./library.js";
+import { preference, remember } from "./preferences.js";
 import { renameIn } from "./rename.js";
+import { Selection } from "./selection.js";
 import { closeSheet, listenForSidebar } from "./sidebar-panel.js";
-import { dayGroup } from "./words.js";
+import { Rows } from "./sidebar-rows.js";
+import { warmthOf } from "./warmth.js";
 
-/** @typedef {import("./conversation-store.js").Conversation} Conversation */
+/** @typedef {import("./library.js").Conversation} Conversation */
+
+const NEAR_END_PX = 400;
 
 export class ChatSidebar extends HTMLElement {
   /** @type {HTMLElement} */
   list = find(this, ".chat-links");
-  /** @type {HTMLElement} */
-  menu = find(document, "#chat-menu");
-  /** @type {import("./api.js").Api | null} */
-  api = null;
-  /** @type {Map<string, Conversation>} */
-  #conversations = new Map();
+  library = new Library(preference("folders")?.split(" ").filter(Boolean));
+  selection = new Selection();
+
+  #rows = new Rows();
+  #bar = find(this, ".bulk");
+  #api = /** @type {import("./api.js").Api} */ (/** @type {unknown} */ (null));
+  #menu = /** @type {ChatMenu} */ (/** @type {unknown} */ (null));
+  #arranging = /** @type {Arranging} */ (/** @type {unknown} */ (null));
   #current = "";
-  /** The conversation whose menu is open. */
-  #menuFor = "";
-  /** @type {string | null} the cursor of the page behind; null: there is none */
-  #next = null;
+  /** @type {Record<string, {tokens: number, cached: number}>} */
+  #warmth = {};
   #isLoading = false;
+  #isRenaming = false;
   /** @type {Map<string, Conversation | null>} what was heard since `refresh`; null: it is deleted */
   #heard = new Map();
-  #isRenaming = false;
 
   connectedCallback() {
     this.list.addEventListener("click", (event) => this.#clicked(event));
     this.list.addEventListener("dblclick", (event) => this.#doubleClicked(event));
     find(this, ".sidebar__list").addEventListener("scroll", () => this.#loadMoreNearEnd());
-    find(this.menu, "[data-rename]").addEventListener("click", () => this.#menuRename());
-    find(this.menu, "[data-delete]").addEventListener("click", () => this.#menuDelete());
+    this.#bar.addEventListener("click", (/** @type {Event} */ event) => this.#barClicked(event));
+    this.addEventListener("keydown", (event) => this.#keyPressed(event));
     document.addEventListener("click", (event) => this.#clickedAnywhere(event));
     listenForSidebar();
   }
 
-  /**
-   * @param {Conversation[]} newest the first page
-   * @param {string | null} next the cursor of the page behind it
-   */
-  show(newest, next) {
-    this.#conversations = new Map(newest.map((item) => [item.id, item]));
-    this.#next = next;
+  /** @param {import("./api.js").Api} api before anything else */
+  set api(api) {
+    this.#api = api;
+    this.#arranging = new Arranging(api);
+    this.#arranging.on("changed", (chats) => this.#take(chats));
+    this.#arranging.on("deleted", (ids) => {
+      for (const id of ids) this.forget(id);
+      for (const id of ids) this.#tell("deleted", id);
+    });
+    this.#arranging.on("done", (done) => this.#tell("done", done));
+    this.#arranging.on("problem", (words) => this.#tell("problem", words));
+    this.#menu = new ChatMenu(this.library, this.#arranging, api, {
+      rename: (id) => this.#rename(id),
+      choose: (id) => this.#choose(() => this.selection.toggle(id)),
+      changed: () => this.refresh(),
+      problem: (words) => this.#tell("problem", words),
+    });
+  }
+
+  /** @param {Parameters<Library["load"]>[0]} sidebar what GET /api/sidebar says */
+  show(sidebar) {
+    this.library.load(sidebar);
     this.#render();
+    this.#readFolders();
   }
 
   /**
-   * Read the first page again. Returns its conversations, none if another reading has begun since.
+   * Read the lists again. Returns the chats that were read, none if another reading has begun since.
    * @returns {Promise<Conversation[]>}
    */
   async refresh() {
     const heard = (this.#heard = new Map());
     /** @type {Conversation[]} */
-    let newest = [];
+    let read = [];
     await this.#attempt(async () => {
-      const { items, next } = await this.api?.conversations();
+      const sidebar = await this.#api.sidebar();
       if (heard !== this.#heard) return;
+      this.show(sidebar);
+      read = [...sidebar.pinned, ...sidebar.items].filter(({ id }) => !heard.has(id));
       // What came over the socket meanwhile is newer than what was read.
-      const news = [...heard].flatMap(([, conversation]) => conversation ?? []);
-      newest = items.filter((/** @type {Conversation} */ { id }) => !heard.has(id));
-      this.show([...newest, ...news], next);
+      for (const [id, chat] of heard) {
+        if (chat) this.library.conversations.set(id, chat);
+        else this.library.conversations.delete(id);
+      }
+      this.#render();
     });
-    return newest;
+    return read;
   }
 
-  /** @param {Conversation} conversation new or changed */
-  update(conversation) {
-    this.#heard.set(conversation.id, conversation);
-    this.#conversations.set(conversation.id, conversation);
-    this.#render();
+  /** @param {Conversation} chat new or changed */
+  update(chat) {
+    const before = this.library.conversations.get(chat.id);
+    this.#take([chat]);
+    const hasEnded = before?.running?.length && !chat.running?.length;
+    if (hasEnded && chat.id !== this.#current) this.#tell("answered", chat);
   }
 
   /** @param {string} id */
   forget(id) {
     this.#heard.set(id, null);
-    if (this.#conversations.delete(id)) this.#render();
+    this.selection.drop(id);
+    if (this.library.conversations.delete(id)) this.#render();
+  }
+
+  /** @param {Record<string, {tokens: number, cached: number}>} warmth by conversation */
+  setWarmth(warmth) {
+    if (JSON.stringify(warmth) === JSON.stringify(this.#warmth)) return;
+    this.#warmth = warmth;
+    this.#render();
   }
 
   /** @param {string | null} id the conversation that is shown */
@@ -92,74 +130,136 @@ export class ChatSidebar extends HTMLElement {
 
   /** @param {string} id */
   async askToDelete(id) {
-    const title = this.#conversations.get(id)?.title || "New chat";
+    const chat = this.library.conversations.get(id) ?? (await this.#api.conversation(id)).conversation;
+    const title = chat.title || gettext("New chat");
     const question = {
-      title: "Delete this chat?",
-      text: `“${title}” and all its messages will be gone for good.`,
-      action: "Delete",
+      title: gettext("Delete this chat?"),
+      text: gettext("“%(title)s” and all its messages will be deleted. You can undo it for some seconds.", { title }),
+      action: gettext("Delete"),
     };
-    if (!(await confirmed(question))) return;
-    await this.#attempt(async () => {
-      await this.api?.remove(id);
-      this.forget(id);
-      this.#tell("deleted", id);
-      this.#tell("done", "The chat is deleted.");
-    });
+    if (await confirmed(question)) await this.#arranging.remove([chat]);
+  }
+
+  // --- what is seen ------------------------------------------------------------------------
+
+  /** @param {Conversation[]} chats */
+  #take(chats) {
+    for (const chat of chats) {
+      this.#heard.set(chat.id, chat);
+      this.library.conversations.set(chat.id, chat);
+    }
+    this.#render();
   }
 
   #render() {
     if (this.#isRenaming) return; // not under somebody's hands
-    const all = [...this.#conversations.values()];
-    all.sort((a, b) => b.updated_at.localeCompare(a.updated_at));
-    /** @type {HTMLElement[]} */
-    const rows = [];
-    let group = "";
-    for (const conversation of all) {
-      const of = dayGroup(conversation.updated_at);
-      if (of !== group) rows.push(element("li", { class: "sidebar__group" }, [of]));
-      group = of;
-      rows.push(this.#row(conversation));
+    const sections = this.library.sections();
+    const hasFolders = this.library.folders.length > 0;
+    for (const { kind, title, folder, isOpen, chats, hasMore } of sections) {
+      if (kind !== "folder") this.#rows.heading(title);
+      else if (folder === this.library.folders[0]) this.#rows.heading(gettext("Folders"));
+      if (folder) this.#rows.folder({ kind, title, folder, isOpen, chats, hasMore });
+      if (!isOpen) continue;
+      for (const chat of chats) this.#rows.chat(chat, this.#lookOf(chat.id), kind === "folder");
+      if (folder && hasMore) this.#rows.more(folder.id);
     }
-    if (!rows.length) {
-      rows.push(element("li", { class: "sidebar__empty" }, ["Your chats will be listed here."]));
+    if (!sections.length || (hasFolders && !this.library.conversations.size)) {
+      this.#rows.empty(gettext("Your chats will be listed here."));
     }
     const focused = focusedRow();
-    this.list.replaceChildren(...rows);
-    if (focused) /** @type {any} */ (this.list.querySelector(focused))?.focus();
+    this.#rows.show(this.list);
+    if (focused && !this.list.contains(document.activeElement)) {
+      /** @type {any} */ (this.list.querySelector(focused))?.focus();
+    }
+    this.#showBar();
   }
 
-  /** @param {Conversation} conversation */
-  #row({ id, url, title, running }) {
-    const link = element("a", { href: url, dir: "auto", title }, [title || "New chat"]);
-    const row = element("li", { class: "chat-link", "data-conversation": id }, [link]);
-    if (id === this.#current) link.setAttribute("aria-current", "page");
-    if (running?.length) {
-      row.dataset.running = "";
-      link.append(element("span", { class: "visually-hidden" }, [" (answering now)"]));
-    }
-    const label = `More for ${title || "New chat"}`;
-    const menu = { type: "button", class: "icon-button chat-link__menu", "aria-label": label };
-    row.append(element("button", { ...menu, "data-menu": "", title: "More" }, [icon("ellipsis")]));
-    return row;
+  /** @param {string} id */
+  #lookOf(id) {
+    return {
+      isCurrent: id === this.#current,
+      isChoosing: this.selection.isOn,
+      isChosen: this.selection.chosen.has(id),
+      warmth: warmthOf(this.#warmth[id]),
+    };
+  }
+
+  #showBar() {
+    this.#bar.hidden = !this.selection.isOn;
+    const { size } = this.selection;
+    setText(find(this.#bar, "[data-count]"), ngettext("1 chat chosen", "%(n)s chats chosen", size));
+    for (const button of this.#bar.querySelectorAll("[data-arrange]")) button.disabled = !size;
+  }
+
+  // --- choosing ----------------------------------------------------------------------------
+
+  /** @param {() => void} change */
+  #choose(change) {
+    change();
+    this.#render();
   }
 
   /** @param {Event} event */
+  async #barClicked(event) {
+    const button = /** @type {Element} */ (event.target).closest("button");
+    if (!button) return;
+    if ("cancel" in button.dataset) this.#choose(() => this.selection.clear());
+    if (!button.dataset.arrange) return;
+    const chosen = this.library.visible.filter((id) => this.selection.chosen.has(id));
+    const chats = chosen.flatMap((id) => this.library.conversations.get(id) ?? []);
+    await this.#menu.arrange(button.dataset.arrange, chats);
+    this.#choose(() => this.selection.clear());
+  }
+
+  /** @param {KeyboardEvent} event */
+  #keyPressed(event) {
+    if (event.key !== "Escape" || !this.selection.isOn) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#choose(() => this.selection.clear());
+  }
+
+  // --- clicks ------------------------------------------------------------------------------
+
+  /** @param {MouseEvent} event */
   #clicked(event) {
-    const target = /** @type {Element} */ (event.target);
+    const target = /** @type {HTMLElement} */ (event.target);
     const id = idAt(target);
-    const button = target.closest("[data-menu]");
-    if (button) this.#openMenu(id, button);
-    else if (target.closest("a") && isPlain(event)) {
+    const folder = /** @type {HTMLElement | null} */ (target.closest("[data-folder]"));
+    const menu = target.closest("[data-menu], [data-folder-menu]");
+    if (menu && id) this.#menu.open(id, menu);
+    else if (menu && folder) this.#menu.openFolder(folder.dataset.folder ?? "", menu);
+    else if (target.closest("[data-toggle-folder]")) this.#toggleFolder(folder?.dataset.folder ?? "");
+    else if (target.closest("[data-more]")) this.#loadMoreOf(target.dataset.more ?? "");
+    else if (id) this.#chatClicked(event, id, target);
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @param {string} id
+   * @param {Element} target
+   */
+  #chatClicked(event, id, target) {
+    const isRange = event.shiftKey && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (isRange) {
       event.preventDefault();
+      getSelection()?.removeAllRanges();
+      const order = this.library.visible;
+      this.#choose(() => this.selection.extend(id, order, this.#current || id));
+    } else if (target.closest("[data-choose]")) {
+      this.#choose(() => this.selection.toggle(id));
+    } else if (target.closest("a") && isPlain(event)) {
+      event.preventDefault();
+      if (this.selection.isOn) return this.#choose(() => this.selection.toggle(id));
       closeSheet();
-      if (id !== this.#current) this.#tell("open", this.#conversations.get(id));
+      if (id !== this.#current) this.#tell("open", this.library.conversations.get(id));
     }
   }
 
   /** @param {Event} event */
   #doubleClicked(event) {
     const target = /** @type {Element} */ (event.target);
-    if (!target.closest("a")) return;
+    if (!target.closest("a") || this.selection.isOn) return;
     event.preventDefault();
     this.#rename(idAt(target));
   }
@@ -167,70 +267,84 @@ export class ChatSidebar extends HTMLElement {
   /** @param {MouseEvent} event */
   #clickedAnywhere(event) {
     const target = /** @type {Element} */ (event.target);
+    if (target.closest("[data-search]")) {
+      closeSheet();
+      this.#tell("search");
+    }
     if (!target.closest("[data-new-chat]") || !isPlain(event)) return;
     event.preventDefault();
     closeSheet();
     this.#tell("new");
   }
 
-  /**
-   * @param {string} id
-   * @param {Element} button
-   */
-  #openMenu(id, button) {
-    this.#menuFor = id;
-    this.menu.showPopover();
-    placePopover(this.menu, button);
-    find(this.menu, "button").focus();
-  }
-
-  #menuRename() {
-    this.menu.hidePopover();
-    this.#rename(this.#menuFor);
-  }
-
-  #menuDelete() {
-    this.menu.hidePopover();
-    this.askToDelete(this.#menuFor);
-  }
+  // --- titles ------------------------------------------------------------------------------
 
   /** @param {string} id */
   async #rename(id) {
-    const conversation = this.#conversations.get(id);
+    const chat = this.library.conversations.get(id);
     const row = this.#rowOf(id);
-    if (!conversation || !row) return;
+    if (!chat || !row) return;
     this.#isRenaming = true;
-    const title = await renameIn(row, conversation.title);
+    const title = await renameIn(row, chat.title);
     this.#isRenaming = false;
-    if (title) this.#saveTitle(conversation, title);
+    this.#rows.forget();
+    if (title) this.#saveTitle(chat, title);
     else this.#render();
     /** @type {any} */ (this.#rowOf(id)?.querySelector("a"))?.focus();
   }
 
   /**
-   * @param {Conversation} conversation
+   * @param {Conversation} chat
    * @param {string} title
    */
-  async #saveTitle(conversation, title) {
-    this.update({ ...conversation, title });
+  async #saveTitle(chat, title) {
+    this.#take([{ ...chat, title }]);
     await this.#attempt(
       async () => {
-        const saved = await this.api?.rename(conversation.id, title, conversation.version);
-        this.update(saved.conversation);
+        const saved = await this.#api.rename(chat.id, title, chat.version);
+        this.#take([saved.conversation]);
       },
-      () => this.update(conversation),
+      () => this.#take([chat]),
     );
+  }
+
+  // --- pages -------------------------------------------------------------------------------
+
+  /** @param {string} id */
+  #toggleFolder(id) {
+    this.library.toggleFolder(id);
+    remember("folders", [...this.library.openFolders].join(" "));
+    this.#render();
+    this.#readFolders();
+  }
+
+  async #readFolders() {
+    for (const { id } of this.library.unreadFolders) {
+      this.library.folderNext.set(id, null); // once
+      await this.#loadMoreOf(id);
+    }
+  }
+
+  /** @param {string} folder */
+  async #loadMoreOf(folder) {
+    const cursor = this.library.folderNext.get(folder) ?? null;
+    await this.#attempt(async () => {
+      const { items, next } = await this.#api.conversations({ cursor, folder, pinned: false, archived: false });
+      this.library.addPage(items, next, folder);
+      this.#render();
+    });
   }
 
   async #loadMoreNearEnd() {
     const box = find(this, ".sidebar__list");
-    const isFar = box.scrollHeight - box.scrollTop - box.clientHeight > 400;
-    if (isFar || this.#next === null || this.#isLoading) return;
+    const isFar = box.scrollHeight - box.scrollTop - box.clientHeight > NEAR_END_PX;
+    const cursor = this.library.next;
+    if (isFar || cursor === null || this.#isLoading) return;
     this.#isLoading = true;
     await this.#attempt(async () => {
-      const { items, next } = await this.api?.conversations(this.#next);
-      for (const item of items) this.#conversations.set(item.id, item);
-      this.#next = next;
+      const loose = { cursor, folder: "none", pinned: false, archived: false };
+      const { items, next } = await this.#api.conversations(loose);
+      this.library.addPage(items, next);
       this.#render();
     });
     this.#isLoading = false;
@@ -272,10 +386,12 @@ function idAt(target) {
 
 /** A selector for what has the focus in the list, to give it back after rendering. */
 function focusedRow() {
-  const focused = document.activeElement;
+  const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+  const folder = focused?.closest(".folder")?.getAttribute("data-folder");
+  if (folder) return `[data-folder="${CSS.escape(folder)}"] .folder__name`;
   const id = focused ? idAt(focused) : "";
   if (!id) return null;
-  const inner = focused?.matches("[data-menu]") ? "[data-menu]" : "a";
+  const inner = ["[data-menu]", "[data-choose]"].find((selector) => focused?.matches(selector)) ?? "a";
   return `[data-conversation="${CSS.escape(id)}"] ${inner}`;
 }
 

@@ -16,6 +16,7 @@
  */
 
 import { Emitter } from "./emitter.js";
+import { newTraceparent } from "./ids.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
@@ -75,7 +76,9 @@ export class ChatSocket extends Emitter {
    */
   send(frame) {
     if (this.state !== "open") return false;
-    this.#socket?.send(JSON.stringify(frame));
+    const isAsking = "client_id" in frame; // one id leads from here to the server's log
+    const sent = isAsking ? { ...frame, traceparent: newTraceparent() } : frame;
+    this.#socket?.send(JSON.stringify(sent));
     return true;
   }
 
@@ -164,10 +167,14 @@ export class ChatSocket extends Emitter {
   /** A laptop that slept holds a dead line that looks open: ask, and hang up without an answer. */
   #expectWord() {
     this.#clear("ping");
-    this.#timers.ping = this.setTimeout(() => {
-      this.send({ type: "ping" });
-      this.#timers.ping = this.setTimeout(() => this.#hangUp(), PONG_WITHIN_MS);
-    }, PING_AFTER_MS);
+    this.#timers.ping = this.setTimeout(() => this.verify(), PING_AFTER_MS);
+  }
+
+  /** Ask whether somebody is still there. */
+  verify() {
+    if (!this.send({ type: "ping" })) return;
+    this.#clear("ping");
+    this.#timers.ping = this.setTimeout(() => this.#hangUp(), PONG_WITHIN_MS);
   }
 
   #hangUp() {

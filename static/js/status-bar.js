@@ -5,6 +5,7 @@
  */
 
 import { element, icon, morphChildren } from "./dom.js";
+import { gettext } from "./i18n.js";
 import { percent } from "./words.js";
 
 /**
@@ -55,15 +56,15 @@ export class StatusBar extends HTMLElement {
   #ofConnection() {
     const { state, retryAt, wasOpen } = this.#connection;
     if (state === "signed-out") {
-      const action = { words: "Sign in", href: `/accounts/login/?next=${location.pathname}` };
-      const text = "You are signed out. What you wrote is kept.";
+      const action = { words: gettext("Sign in"), href: `/accounts/login/?next=${location.pathname}` };
+      const text = gettext("You are signed out. What you wrote is kept.");
       return { iconName: "circle-alert", tone: "danger", text, action };
     }
     if (state === "open" || (state === "connecting" && !wasOpen && !retryAt)) return null;
     const wait = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
-    const next = state === "connecting" ? "Trying now." : `Trying again in ${wait} s.`;
-    const text = `No connection. Nothing is lost. ${next}`;
-    return { iconName: "wifi-off", tone: "warm", text, action: { words: "Try now", event: "retry" } };
+    const next = state === "connecting" ? gettext("Trying now.") : gettext("Trying again in %(n)s s.", { n: wait });
+    const text = `${gettext("No connection. Nothing is lost.")} ${next}`;
+    return { iconName: "wifi-off", tone: "warm", text, action: { words: gettext("Try now"), event: "retry" } };
   }
 
   /** @returns {Notice | null} */
@@ -71,12 +72,12 @@ export class StatusBar extends HTMLElement {
     if (this.#model?.state === "loading") {
       const { title, detail, progress } = this.#model;
       const about = detail ? ` · ${detail}` : "";
-      const text = `${title} is loading · ${percent(progress)}${about}. You can write already.`;
+      const text = gettext("%(model)s is loading · %(about)s. You can write already.", { model: title, about: `${percent(progress)}${about}` });
       return { iconName: "box", tone: "", text, progress };
     }
     if (this.#model?.state === "failed") {
-      const text = `${this.#model.title} cannot answer: ${this.#model.detail || "it did not load"}`;
-      const action = { words: "Load again", event: "load" };
+      const text = gettext("%(model)s cannot answer: %(reason)s", { model: this.#model.title, reason: this.#model.detail || gettext("it did not load") });
+      const action = { words: gettext("Load again"), event: "load" };
       return { iconName: "circle-alert", tone: "danger", text, action };
     }
     return null;
@@ -93,7 +94,7 @@ function render({ iconName, tone, text, progress, action }) {
   }
   if (progress !== undefined) {
     const attributes = { class: "progress", max: "1", value: String(progress) };
-    bar.append(element("progress", { ...attributes, "aria-label": "Loading" }));
+    bar.append(element("progress", { ...attributes, "aria-label": gettext("Loading") }));
   }
   return bar;
 }

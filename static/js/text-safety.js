@@ -42,3 +42,14 @@ export function hostOf(href) {
     return null; // a relative or broken address: it leads nowhere outside
   }
 }
+
+/**
+ * Whether words look like the address of another host than the one that they lead to.
+ * @param {string} words
+ * @param {string} host where the link leads
+ */
+export function namesAnotherHost(words, host) {
+  const bare = (/** @type {string} */ name) => name.toLowerCase().replace(/^www\./, "").replace(/:\d+$/, "");
+  const named = words.match(/(?:[\p{L}\p{N}-]+\.)+\p{L}{2,}/gu) ?? [];
+  return named.some((name) => bare(hostOf(`https://${name}`) ?? name) !== bare(host));
+}

@@ -1,10 +1,15 @@
 // @ts-check
-/** Every line that is made of numbers: phases, footers, tools, dates. Pure functions, English. */
+/** Every line that is made of numbers: phases, footers, tools, dates. Pure functions. */
 
-const LOCALE = "en";
+import { LOCALE, filled, gettext, isolated, ngettext } from "./i18n.js";
+
 const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
-const ordinals = new Intl.PluralRules(LOCALE, { type: "ordinal" });
-const SUFFIXES = { zero: "th", one: "st", two: "nd", few: "rd", many: "th", other: "th" };
+const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+const oneTenth = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const twoDigits = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 2 });
+const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
+/** @type {Record<string, string>} position in a queue, by the plural category of English ordinals */
+const SUFFIXES = { one: "%(n)sst", two: "%(n)snd", few: "%(n)srd", other: "%(n)sth" };
 const MAX_TOOL_CHARS = 64;
 const DAY_MS = 86_400_000;
 
@@ -17,29 +22,31 @@ export function phaseLine(phase) {
   switch (phase?.phase) {
     case "loading": {
       const detail = phase.detail ? ` · ${phase.detail}` : "";
-      return line("loading", `Loading the model · ${percent(phase.progress)}${detail}`, phase.progress);
+      return line("loading", `${gettext("Loading the model")} · ${percent(phase.progress)}${detail}`, phase.progress);
     }
     case "queued": {
-      const wait = phase.wait_s == null ? "" : ` · about ${seconds(Math.max(1, Math.round(phase.wait_s)))}`;
-      return line("queued", `Queued ${ordinal(phase.position)}${wait}`);
+      const wait = phase.wait_s == null ? "" : ` · ${gettext("about %(time)s", { time: seconds(Math.max(1, Math.round(phase.wait_s))) })}`;
+      return line("queued", gettext("Queued %(position)s", { position: ordinal(phase.position) }) + wait);
     }
+    case "searching":
+      return line("searching", gettext("Searching the documents"));
     case "asking":
-      return line("asking", `Waiting for ${phase.detail}`);
+      return line("asking", gettext("Waiting for %(name)s", { name: phase.detail }));
     case "prefill": {
-      const cached = phase.cached ? ` · ${whole.format(phase.cached)} from cache` : "";
-      const text = `Reading ${whole.format(phase.done)} of ${whole.format(phase.total)} tokens`;
+      const cached = phase.cached ? ` · ${gettext("%(n)s from cache", { n: whole.format(phase.cached) })}` : "";
+      const text = gettext("Reading %(done)s of %(total)s tokens", { done: whole.format(phase.done), total: whole.format(phase.total) });
       return line("prefill", text + cached, phase.total ? phase.done / phase.total : null);
     }
     case "decode":
-      return line("decode", phase.tokens_per_s ? `Writing · ${rate(phase.tokens_per_s)}` : "Writing");
+      return line("decode", phase.tokens_per_s ? `${gettext("Writing")} · ${rate(phase.tokens_per_s)}` : gettext("Writing"));
     case "tool":
-      return line("tool", `Using the ${phase.detail}`);
+      return line("tool", gettext("Using the %(tool)s", { tool: phase.detail }));
     case "offline":
-      return line("queued", "No connection · the answer goes on as soon as it is back");
+      return line("queued", gettext("No connection · the answer goes on as soon as it is back"));
     case "starting":
-      return line("queued", "Starting");
+      return line("queued", gettext("Starting"));
     default:
-      return line("queued", "Sending");
+      return line("queued", gettext("Sending"));
   }
 }
 
@@ -54,19 +61,23 @@ function line(name, text, progress = null) {
 
 /**
  * What an answer took, in its footer.
- * @param {{model: string, usage?: any, timings?: any, resumed?: boolean}} answer
+ * @param {{model: string, usage?: any, timings?: any, resumed?: boolean, edited?: boolean,
+ *   from_cache?: import("./run-state.js").FromCache | null}} answer
  */
-export function footerLine({ model, usage, timings, resumed }) {
+export function footerLine({ model, usage, timings, resumed, edited, from_cache: fromCache }) {
   const words = [model];
+  if (fromCache) words.push(gettext("from the cache, first given %(time)s", { time: fullDate(fromCache.asked_at) }));
+  if (edited) words.push(gettext("edited by you"));
   if (usage?.completion_tokens) words.push(count(usage.completion_tokens, "token"));
-  if (timings?.ttft_ms) words.push(`${seconds(timings.ttft_ms / 1000)} to first`);
+  if (timings?.ttft_ms) words.push(gettext("%(time)s to first", { time: seconds(timings.ttft_ms / 1000) }));
   // After an interruption the time is that of the last process only, and the tokens are all.
   if (usage?.completion_tokens && timings?.decode_ms && !resumed) {
     words.push(`${rate(usage.completion_tokens / (timings.decode_ms / 1000))}`);
   }
-  if (timings?.stop_ms) words.push(`stopped in ${Math.ceil(timings.stop_ms)} ms`);
-  if (resumed) words.push("resumed after an interruption");
-  return words.filter(Boolean).map(unbroken).join(" · ");
+  if (timings?.engine_ms && !resumed) words.push(gettext("%(time)s of the engine", { time: engineTime(timings.engine_ms) }));
+  if (timings?.stop_ms) words.push(gettext("stopped in %(ms)s ms", { ms: Math.ceil(timings.stop_ms) }));
+  if (resumed) words.push(gettext("resumed"));
+  return words.filter(Boolean).map((part) => isolated(unbroken(part))).join(" · ");
 }
 
 /**
@@ -82,13 +93,25 @@ function unbroken(words) {
  * @param {{status: string, finish_reason?: string, error?: any}} answer
  */
 export function endLine({ status, finish_reason, error }) {
-  if (status === "stopped") return "You stopped this answer.";
-  if (status === "refused") return error?.message ?? "This answer was refused.";
+  if (status === "deleted") return gettext("This answer was deleted.");
+  if (status === "stopped") return gettext("You stopped this answer.");
+  if (status === "refused") return error?.message ?? gettext("This answer was refused.");
   if (status === "failed") {
-    return `${error?.message ?? "The answer could not be finished."} What was written is kept.`;
+    return `${error?.message ?? gettext("The answer could not be finished.")} ${gettext("What was written is kept.")}`;
   }
-  if (finish_reason === "length") return "The answer ends here because it reached its length limit.";
+  if (finish_reason === "length") return gettext("The answer ends here because it reached its length limit.");
   return null;
+}
+
+/**
+ * What is said of a model's reasoning. `ms` null: nobody knows how long it took.
+ * @param {{isLive: boolean, ms: number | null}} thought
+ */
+export function thoughtLine({ isLive, ms }) {
+  const time = ms === null ? "" : seconds(Math.round(ms / 1000));
+  if (isLive) return time ? `${gettext("Thinking")} · ${time}` : gettext("Thinking");
+  if (ms === null) return gettext("Thought");
+  return ms < 1000 ? gettext("Thought briefly") : gettext("Thought for %(time)s", { time });
 }
 
 /**
@@ -121,13 +144,27 @@ function short(text) {
 
 /** @param {number} value */
 export function seconds(value) {
-  if (value < 10) return `${Number(value.toFixed(1))} s`;
-  return value < 90 ? `${Math.round(value)} s` : `${Math.round(value / 60)} min`;
+  if (value < 90) return gettext("%(n)s s", { n: value < 10 ? tenths.format(value) : Math.round(value) });
+  return gettext("%(n)s min", { n: Math.round(value / 60) });
+}
+
+/**
+ * A request's share of the engine's time, with as many digits as say something.
+ * @param {number} ms
+ */
+export function engineTime(ms) {
+  const figure = ms >= 10_000 ? Math.round(ms / 1000) : twoDigits.format(ms / 1000);
+  return gettext("%(n)s s", { n: figure });
+}
+
+/** @param {number} number */
+export function thousands(number) {
+  return whole.format(number);
 }
 
 /** @param {number} perSecond */
-function rate(perSecond) {
-  return `${perSecond < 10 ? perSecond.toFixed(1) : whole.format(perSecond)} tokens/s`;
+export function rate(perSecond) {
+  return gettext("%(n)s tokens/s", { n: perSecond < 10 ? oneTenth.format(perSecond) : whole.format(perSecond) });
 }
 
 /** @param {number} fraction */
@@ -137,15 +174,26 @@ export function percent(fraction) {
 
 /** @param {number} position */
 function ordinal(position) {
-  return `${whole.format(position)}${SUFFIXES[ordinals.select(position)]}`;
+  const text = gettext("%(n)sth"); // languages with one way to say it translate this
+  const n = whole.format(position);
+  return filled(text === "%(n)sth" ? SUFFIXES[ordinals.select(position)] : text, { n });
 }
+
+/** @type {Record<string, (number: number) => string>} */
+const COUNTS = {
+  token: (number) => ngettext("%(n)s token", "%(n)s tokens", number),
+  message: (number) => ngettext("%(n)s message", "%(n)s messages", number),
+  chat: (number) => ngettext("%(n)s chat", "%(n)s chats", number),
+  entry: (number) => ngettext("%(n)s entry", "%(n)s entries", number),
+  time: (number) => ngettext("once", "%(n)s times", number),
+};
 
 /**
  * @param {number} number
- * @param {string} noun
+ * @param {"token" | "message" | "chat" | "entry" | "time"} noun
  */
-function count(number, noun) {
-  return `${whole.format(number)} ${noun}${number === 1 ? "" : "s"}`;
+export function count(number, noun) {
+  return COUNTS[noun](number);
 }
 
 /**
@@ -156,11 +204,22 @@ function count(number, noun) {
 export function dayGroup(iso, now = new Date()) {
   const date = new Date(iso);
   const midnight = new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime();
-  if (date.getTime() >= midnight) return "Today";
-  if (date.getTime() >= midnight - DAY_MS) return "Yesterday";
-  if (date.getTime() >= midnight - 7 * DAY_MS) return "Previous 7 days";
+  if (date.getTime() >= midnight) return gettext("Today");
+  if (date.getTime() >= midnight - DAY_MS) return gettext("Yesterday");
+  if (date.getTime() >= midnight - 7 * DAY_MS) return gettext("Previous 7 days");
   const month = date.toLocaleString(LOCALE, { month: "long" });
   return date.getFullYear() === now.getFullYear() ? month : `${month} ${date.getFullYear()}`;
+}
+
+/**
+ * A day in few letters, with its year where it is another one.
+ * @param {string} iso
+ * @param {Date} [now]
+ */
+export function shortDate(iso, now = new Date()) {
+  const date = new Date(iso);
+  const year = date.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return date.toLocaleDateString(LOCALE, { day: "numeric", month: "short", year });
 }
 
 /** @param {string} iso */

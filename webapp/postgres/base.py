@@ -8,9 +8,12 @@ savepoint which is rolled back, so a rollback makes us forget what was set.
 from collections.abc import Sequence
 from typing import Any
 
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base as stock
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
+from psycopg_pool import ConnectionPool
 
+from webapp.postgres.liveness import check
 from webapp.tenancy import current_scope
 
 _SET_SCOPE = "SELECT set_config('vitrine.scope', %s, false)"
@@ -21,6 +24,24 @@ class DatabaseWrapper(stock.DatabaseWrapper):
 
     _told_scope: str | None = None
     _rolling_back = False
+
+    @property
+    def pool(self) -> Any:
+        """Django's, but for how a connection is looked at before it is used again.
+
+        After a restart of Postgres the pool is full of the dead.
+        """
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if options and self.alias != NO_DB_ALIAS and self.alias not in self._connection_pools:  # type: ignore[attr-defined]
+            pool = ConnectionPool(
+                kwargs=self.get_connection_params() | {"autocommit": True},
+                open=False,
+                configure=self._configure_connection,  # type: ignore[attr-defined]
+                check=check,
+                **options,
+            )
+            self._connection_pools.setdefault(self.alias, pool)  # type: ignore[attr-defined]
+        return super().pool  # type: ignore[misc]
 
     def tell_scope(self) -> None:
         if self._rolling_back:

@@ -4,19 +4,19 @@ Importing this module installs twisted's reactor on a new event loop.
 """
 
 import asyncio
-import json
 import logging
 import socket
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote
 
 from daphne.http_protocol import WebRequest
 from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import defer, reactor
 
-from webapp.api_errors import error_body
+from webapp.api_errors import error_at, is_api_path
 
 logger = logging.getLogger(__name__)
 
@@ -26,16 +26,25 @@ STALLED_AFTER_S = 60.0
 _POLL_S = 0.02
 _SHORTEST_PAUSE_S = 0.0005
 
-_TOO_LARGE = json.dumps(
-    error_body(413, "content_too_large", f"The body may hold at most {MAX_BODY_BYTES} bytes.")
-).encode()
+_ERRORS = {
+    400: ("bad_request", "The request was not understood."),
+    500: ("internal_error", "Something went wrong on our side."),
+}
 
 
 class LimitedRequest(WebRequest):  # type: ignore[misc]
-    """Ends a connection whose body is too long while it arrives; daphne would store any length."""
+    """Ends a connection whose body is too long while it arrives; daphne would store any length.
+
+    What daphne itself refuses, and an application that fails, are told as JSON where programs ask.
+    """
 
     num_received = 0
     refused = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # Twisted would read forms as well, and end connections on those that it does not understand.
+        self._parsePOSTFormSubmission = False
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802
         super().gotLength(length)
@@ -56,11 +65,34 @@ class LimitedRequest(WebRequest):  # type: ignore[misc]
         if self.refused:
             return
         self.refused = True
+        # The request gets its own path only once all of it has come.
+        path = _decoded(getattr(self.channel, "_path", b"").partition(b"?")[0])
+        text = f"The body may hold at most {MAX_BODY_BYTES} bytes."
+        body = error_at(path, 413, "content_too_large", text).content
         self.channel.transport.write(
             b"HTTP/1.1 413 Content Too Large\r\ncontent-type: application/json\r\n"
-            b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_TOO_LARGE), _TOO_LARGE)
+            b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
         )
         self.channel.loseConnection()
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """A response that has begun can only be cut off: a reader must not wait for the rest."""
+        if self._response_started:
+            if (transport := _transport(self)) is not None:
+                transport.abortConnection()
+            return
+        path = _decoded(self.path)
+        if status not in _ERRORS or not is_api_path(path):
+            super().basic_error(status, status_text, body)
+            return
+        error = error_at(path, status, *_ERRORS[status])
+        headers = [(b"content-type", b"application/json")]
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": error.content})
+
+
+def _decoded(path: bytes) -> str:
+    return unquote(path.decode("latin1"))
 
 
 class DaphneServer(Server):  # type: ignore[misc]

@@ -11,7 +11,9 @@ _NEED_THE_DATABASE = {
     "createsuperuser",
     "dbshell",
     "dumpdata",
+    "evalretrieval",
     "flush",
+    "ingest",
     "loaddata",
     "migrate",
     "shell",
@@ -20,7 +22,7 @@ _NEED_THE_DATABASE = {
 
 
 # An operator at the command line means every row, and half a dump is worse than none.
-_SEE_EVERY_ROW = {"dumpdata", "flush", "loaddata", "migrate", "shell"}
+_SEE_EVERY_ROW = {"dumpdata", "evalretrieval", "flush", "loaddata", "migrate", "shell"}
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """`{% importmap %}`: unbuilt ES modules find their hashed files.
 
 Maps each /static/js/**/*.js to its hashed URL, so that plain relative imports work as they stand
-in the source, and `#vendor/NAME.js` to the vendored file. It has to stand before the first module.
+in the source, and `#vendor/NAME.js` to the vendored file; style sheets there too, for those that are
+fetched when they are needed (`import.meta.resolve`). It has to stand before the first module.
 """
 
 import json
@@ -15,11 +16,11 @@ from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.templatetags.static import static
 from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
+
+from webapp.templatetags.page_data import inside_script
 
 register = template.Library()
-
-_ESCAPES = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
 
 
 @register.simple_tag(takes_context=True)
@@ -28,7 +29,7 @@ def importmap(context: template.Context) -> SafeString:
     return format_html(
         '<script type="importmap" nonce="{}">{}</script>',
         context.get("csp_nonce", ""),
-        mark_safe(imports),  # noqa: S308 - JSON with every < > & escaped
+        inside_script(imports),
     )
 
 
@@ -39,7 +40,7 @@ def _import_map() -> str:
             imports[settings.STATIC_URL + name] = static(name)
         elif name.startswith("vendor/"):
             imports["#" + name] = static(name)
-    return json.dumps({"imports": imports}, sort_keys=True).translate(_ESCAPES)
+    return json.dumps({"imports": imports}, sort_keys=True)
 
 
 _cached_import_map = cache(_import_map)
@@ -48,4 +49,4 @@ _cached_import_map = cache(_import_map)
 def _script_names() -> list[str]:
     hashed: dict[str, Any] = getattr(staticfiles_storage, "hashed_files", {})
     names = hashed or [name for finder in finders.get_finders() for name, _ in finder.list([])]
-    return sorted(name for name in names if Path(name).suffix in (".js", ".mjs"))
+    return sorted(name for name in names if Path(name).suffix in (".js", ".mjs", ".css"))

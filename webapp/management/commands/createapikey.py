@@ -1,11 +1,12 @@
-"""`manage.py createapikey EMAIL [--name NAME] [--scopes v1,api]` prints a new key once."""
+"""`manage.py createapikey EMAIL [--name NAME] [--scopes chat,embeddings]` prints a new key once."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from webapp.api_keys import SCOPES, UnknownScope, create_api_key
+from webapp.api_keys import UnknownScope, create_api_key
 from webapp.models import User
+from webapp.scopes import SCOPES, USUAL
 
 
 class Command(BaseCommand):
@@ -16,8 +17,8 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="", help="what the key is for")
         parser.add_argument(
             "--scopes",
-            default=",".join(SCOPES),
-            help=f"what it opens, between commas, of: {', '.join(SCOPES)} (default: all)",
+            default=",".join(USUAL),
+            help=f"what it opens, between commas, of: {', '.join(SCOPES)} (default: {', '.join(USUAL)})",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

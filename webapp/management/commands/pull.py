@@ -21,9 +21,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, model: str, **options: Any) -> None:
         token = os.environ.get("HF_TOKEN") or None
-        models_dir = settings.ENGINE.models_dir
+        models_dir, memory_bytes = settings.ENGINE.models_dir, settings.ENGINE.memory_bytes
         try:
-            plan = plan_pull(model, models_dir, token)
+            plan = plan_pull(model, models_dir, token, memory_bytes=memory_bytes)
             self.stdout.write(f"{model}: {plan.size_bytes / 2**30:.2f} GiB to {models_dir / model}")
             path = pull(plan, models_dir, token, _Line())
         except ModelError as error:

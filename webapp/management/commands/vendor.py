@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 SOURCE_MAP = re.compile(rb"\n?//# sourceMappingURL=\S+\s*\Z")
+OLD_FONT = re.compile(rb",url\([^)]+\.(?:woff|ttf)\) format\(\"\w+\"\)")
 SVG = "http://www.w3.org/2000/svg"
 
 
@@ -68,18 +69,28 @@ class Packages:
 
 
 def copy_file(package: Path, entry: dict[str, str], vendor: Path) -> None:
-    """Check and write one file; raises CommandError if its hash is not the pinned one."""
-    data = (package / entry["from"]).read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
-    if digest != entry["sha256"]:
+    """Check and write one file, or those of a pattern; raises CommandError if the hash (of all of
+    them, in the order of their names) is not the pinned one.
+    """
+    sources = sorted(package.glob(entry["from"]))
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    if not sources or digest != entry["sha256"]:
         raise CommandError(f"{entry['package']}: {entry['from']} has sha256 {digest}")
     target = vendor / entry["to"]
-    target.parent.mkdir(exist_ok=True)
     if "unicodes" in entry:
-        keep_glyphs(package / entry["from"], entry["unicodes"], target)
-    else:
-        # collectstatic fails on a source map that is named but absent.
-        target.write_bytes(SOURCE_MAP.sub(b"\n", data) if target.suffix == ".js" else data)
+        keep_glyphs(sources[0], entry["unicodes"], target)
+        return
+    for source in sources:
+        file = target / source.name if entry["to"].endswith("/") else target
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(without_absent(source.read_bytes(), file.suffix))
+
+
+def without_absent(data: bytes, suffix: str) -> bytes:
+    """Without naming files that we do not copy: collectstatic fails on them."""
+    if suffix == ".js":
+        return SOURCE_MAP.sub(b"\n", data)
+    return OLD_FONT.sub(b"", data) if suffix == ".css" else data
 
 
 def keep_glyphs(font: Path, unicodes: str, target: Path) -> None:

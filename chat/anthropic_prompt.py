@@ -1,0 +1,109 @@
+"""A request of /v1/messages as the chat that it asks about."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from chat.anthropic_schemas import (
+    AskedIn,
+    MessageIn,
+    MessagesIn,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from chat.openai_asking import Asked, asked, chat_of
+from chat.openai_schemas import ChatCompletionIn
+from chat.rights import Rights
+
+Message = dict[str, Any]
+
+
+async def asked_as_chat(rights: Rights, data: MessagesIn, run_id: str) -> Asked:
+    """Raises what asked() does."""
+    chat = as_chat(
+        data,
+        max_completion_tokens=data.max_tokens,
+        temperature=data.temperature,
+        top_p=data.top_p,
+        top_k=data.top_k,
+        seed=data.seed,
+    )
+    found = await asked(rights, chat, run_id)
+    # Of stop strings there may be more here than in OpenAI's bodies.
+    sampling = replace(found.request.sampling, stop=tuple(data.stop_sequences or ()))
+    return replace(found, request=replace(found.request, sampling=sampling))
+
+
+def as_chat(data: AskedIn, **sampling: Any) -> ChatCompletionIn:
+    choice = data.tool_choice
+    is_single = choice is not None and choice.disable_parallel_tool_use
+    return chat_of(
+        {},
+        model=data.model,
+        messages=_messages(data),
+        tools=[{"type": "function", "function": _function(tool)} for tool in data.tools or []]
+        or None,
+        tool_choice=_choice(data),
+        parallel_tool_calls=False if is_single else None,
+        **sampling,
+    )
+
+
+def _function(tool: Any) -> dict[str, Any]:
+    function: dict[str, Any] = tool.function.model_dump(exclude_none=True)
+    return function
+
+
+def _choice(data: AskedIn) -> Any:
+    choice = data.tool_choice
+    if choice is None:
+        return None
+    if choice.name is not None:
+        return {"type": "function", "function": {"name": choice.name}}
+    return {"any": "required"}.get(choice.type, choice.type)
+
+
+def _messages(data: AskedIn) -> list[Message]:
+    messages: list[Message] = []
+    if system := data.system_text:
+        messages.append({"role": "system", "content": system})
+    for message in data.messages:
+        messages += _of_user(message) if message.role == "user" else [_of_assistant(message)]
+    return messages
+
+
+def _of_user(message: MessageIn) -> list[Message]:
+    """Results of tools are messages of their own, in front of what the user says to them."""
+    results = [
+        {"role": "tool", "tool_call_id": block.tool_use_id, "content": _result(block)}
+        for block in message.blocks
+        if isinstance(block, ToolResultBlock)
+    ]
+    texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
+    if not texts and results:
+        return results
+    return [*results, {"role": "user", "content": "\n\n".join(texts)}]
+
+
+def _of_assistant(message: MessageIn) -> Message:
+    said: Message = {
+        "role": "assistant",
+        "content": "".join(block.text for block in message.blocks if isinstance(block, TextBlock)),
+    }
+    calls = [
+        {
+            "id": block.id,
+            "type": "function",
+            "function": {"name": block.name, "arguments": json.dumps(block.input)},
+        }
+        for block in message.blocks
+        if isinstance(block, ToolUseBlock)
+    ]
+    return said | {"tool_calls": calls} if calls else said
+
+
+def _result(block: ToolResultBlock) -> str:
+    if isinstance(block.content, str):
+        return block.content
+    return "".join(part.text for part in block.content)

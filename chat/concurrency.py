@@ -1,0 +1,85 @@
+"""How many answers of one user are written at the same time: Tier.concurrent_runs.
+
+Those of chats are runs with a status. All others, of /v1 and of temporary chats, are known by what they
+hold of the budget (Reservation), which is let go when they are settled; one whose process died counts
+until its lease ends. All is counted in Postgres, while the user's row is locked: so of any number that
+begin at once, in whatever processes, no more than the tier has go through, and there is nothing that
+would have to be counted otherwise while Redis is away.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import Error, connection
+from django.utils import timezone
+
+from chat.db import in_db
+from chat.errors import TooManyRuns
+from chat.models import ACTIVE_STATUSES, Reservation
+
+logger = logging.getLogger(__name__)
+
+LEASE_S = 30.0  # how long an answer of a process that died keeps its place
+RENEW_S = 10.0  # most answers take less, and are never renewed
+
+_NUM_RUNNING = """
+SELECT (
+    SELECT count(*) FROM chat_generation AS run
+    JOIN chat_conversation AS conversation ON conversation.id = run.conversation_id
+    WHERE conversation.owner_id = %s AND run.status = ANY(%s)
+) + (
+    SELECT count(*) FROM chat_reservation WHERE owner_id = %s AND alive_until > %s
+)
+"""
+
+
+def check_concurrent_runs(user: Any, num_more: int = 1) -> None:
+    """Raises TooManyRuns when the tier has no room for so many more answers. One query.
+
+    The caller holds the user's row.
+    """
+    if num_free(user) < num_more:
+        raise TooManyRuns(user.tier.concurrent_runs)
+
+
+def num_free(user: Any) -> int:
+    """For how many more answers the tier has room; below zero, where it has been given less since.
+
+    One query, and none of Django's making: each answer begins with it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NUM_RUNNING, [user.pk, list(ACTIVE_STATUSES), user.pk, timezone.now()])
+        (num_running,) = cursor.fetchone()
+    return int(user.tier.concurrent_runs - num_running)
+
+
+def lease_end() -> datetime:
+    return timezone.now() + timedelta(seconds=LEASE_S)
+
+
+def renew(run_id: UUID) -> None:
+    Reservation.objects.filter(pk=run_id).update(alive_until=lease_end())
+
+
+@asynccontextmanager
+async def kept_alive(run_id: UUID) -> AsyncIterator[None]:
+    """Within, an answer keeps its place."""
+    renewing = asyncio.create_task(_renew_on(run_id))
+    try:
+        yield
+    finally:
+        renewing.cancel()
+
+
+async def _renew_on(run_id: UUID) -> None:
+    while True:
+        await asyncio.sleep(RENEW_S)
+        try:
+            await in_db(renew)(run_id)
+        except Error:
+            logger.warning("a running answer could not be renewed, trying again", exc_info=True)

@@ -1,0 +1,33 @@
+"""Deleting every chat of a user, a portion at a time, so that each request is short."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from chat import library
+from chat.errors import BadRequest
+from chat.models import Conversation, Generation
+
+PORTION = 100
+WORDS = "delete all chats"
+
+
+def check_words(words: str) -> None:
+    """Raises BadRequest unless they say what is about to happen."""
+    if words != WORDS:
+        raise BadRequest(f"To delete all chats, send the words “{WORDS}”.")
+
+
+def delete_portion(user: Any) -> tuple[list[UUID], int]:
+    """The chats that are gone now, also those that could have come back; and how many are left."""
+    with transaction.atomic():
+        library.show_deleted(True)
+        rows = Conversation.objects.filter(owner_id=user.pk)
+        ids = list(rows.order_by("pk").values_list("pk", flat=True)[:PORTION])
+        # Their writers wait, and find nothing to write to (see library.purge).
+        list(Generation.objects.select_for_update().filter(conversation__in=ids).values_list("pk"))
+        rows.filter(pk__in=ids).delete()
+        remaining = rows.count()
+        library.show_deleted(False)
+    return ids, remaining

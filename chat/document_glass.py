@@ -1,0 +1,60 @@
+"""What an answer was written from, as values: its excerpts, and the search that found them.
+
+Texts are read as of now and for the reader: what is gone, or no longer shared, has none.
+"""
+
+from typing import Any
+
+from chat import access
+from chat.document_prompt import documents_text
+from chat.models import Generation, Message
+from chat.values import Value
+from retrieval.excerpts import Excerpt, texts_of
+from retrieval.models import Chunk
+
+
+def excerpts_for(user: Any, message_id: object) -> Value:
+    """Raises NotFound."""
+    excerpts, texts = _read(access.message_for(user, message_id))
+    return {
+        "excerpts": [
+            {**one.to_json(), "text": text} for one, text in zip(excerpts, texts, strict=True)
+        ]
+    }
+
+
+def retrieval_of(user: Any, message_id: object) -> Value:
+    """`candidates` are the best first; one whose `text` is null is gone, or may not be read any more.
+    `dropped` says why one was not shown. Raises NotFound."""
+    generation = access.answer_for(user, message_id)
+    message = generation.message
+    excerpts, texts = _read(message)
+    found = message.found or {}
+    return {
+        "message": str(message.pk),
+        "query": found.get("query", ""),
+        "is_whole": bool(found.get("is_whole")),
+        "excerpts": [
+            {**one.to_json(), "text": text} for one, text in zip(excerpts, texts, strict=True)
+        ],
+        "candidates": _candidates(generation),
+        "without": generation.params.get("without", []),
+        "prompt": documents_text(excerpts, texts) if found else "",
+    }
+
+
+def _read(message: Message) -> tuple[list[Excerpt], list[str | None]]:
+    values = (message.found or {}).get("excerpts", [])
+    excerpts = [Excerpt.from_json(value) for value in values]
+    return excerpts, texts_of(excerpts)
+
+
+def _candidates(generation: Generation) -> list[Value]:
+    told = generation.trace.get("candidates", [])
+    rows = Chunk.objects.select_related("document").in_bulk([one["chunk"] for one in told])
+    shown = []
+    for one in told:
+        row = rows.get(one["chunk"])
+        name, text = (row.document.name, row.text) if row else (None, None)
+        shown.append({**one, "name": name, "text": text})
+    return shown

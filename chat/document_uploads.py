@@ -1,0 +1,131 @@
+"""Files of documents as they come in: the body of a request straight to its place on disk."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection
+from django.http import HttpRequest
+from django.utils.translation import gettext
+
+from chat.api_errors import ApiError
+from chat.errors import BadRequest, TooLarge
+from chat.ids import uuid7
+from chat.rights import Rights
+from retrieval import collections, document_files, documents
+from retrieval.documents import Brought
+from retrieval.egress import fetch
+from retrieval.egress_network import Unfetchable
+from retrieval.errors import NoRoom
+from retrieval.models import Collection, Document
+
+_PIECE_BYTES = 2**18
+LINK_TIMEOUT_S = 60.0
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file goes: into a collection, or as the next version of a document."""
+
+    collection_id: object = None
+    document_id: object = None
+    is_new: bool = False  # always a document of its own
+    is_for_chats: bool = False  # the collection for files that are attached to messages
+
+
+def upload(rights: Rights, request: HttpRequest, place: Place, name: str) -> Document:
+    """All in one thread: a caller who goes leaves a file with its row, or neither.
+
+    Raises RetrievalError, BadRequest, TooLarge, or ApiError where the tier has no files.
+    """
+    rights.require_files()
+    collection = _collection(rights.user, place)
+    documents.checked_name(name)  # before a gigabyte is on its way
+    version_id = uuid7()
+    try:
+        size_bytes, sha256 = _store(request, version_id, _most_bytes(rights, collection))
+        brought = Brought(version_id, name, size_bytes, sha256)
+        return keep(rights.user, place, brought)
+    except BaseException:
+        document_files.remove(version_id)
+        raise
+
+
+def fetch_link(rights: Rights, place: Place, url: str) -> Document:
+    """What an address serves becomes a document. All in one thread, for up to a minute.
+
+    Raises as `upload` does, and ApiError for what cannot be had.
+    """
+    rights.require_files()
+    most_bytes = _most_bytes(rights, _collection(rights.user, place))
+    version_id = uuid7()
+    path = document_files.path_of(version_id)
+    connection.close()  # back to the pool: a slow server holds none
+    try:
+        found = fetch(url, path, max_bytes=most_bytes, timeout_s=LINK_TIMEOUT_S)
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        brought = Brought(
+            version_id, found.name, found.size_bytes, sha256, found.final_url, found.media_type
+        )
+        return keep(rights.user, place, brought)
+    except Unfetchable as error:
+        document_files.remove(version_id)
+        status = 413 if error.code == "too_large" else 400
+        raise ApiError(status, error.code, error.message, "url") from None
+    except BaseException:
+        document_files.remove(version_id)
+        raise
+
+
+def keep(user: Any, place: Place, brought: Brought) -> Document:
+    """The file lies in its place; its rows."""
+    if place.document_id is not None:
+        row, _ = documents.replace(user, place.document_id, brought)
+    else:
+        collection_id = _collection(user, place).pk
+        row, _ = documents.bring(user, collection_id, brought, is_new=place.is_new)
+    return documents.document_for(user, row.pk)
+
+
+def _collection(user: Any, place: Place) -> Collection:
+    if place.is_for_chats:
+        return collections.for_chats(user)
+    if place.document_id is not None:
+        return documents.document_for(user, place.document_id, to_write=True).collection
+    return collections.collection_for(user, place.collection_id, to_write=True)
+
+
+def _most_bytes(rights: Rights, collection: Collection) -> int:
+    """Raises NoRoom where nothing is left."""
+    room = documents.room_for(rights.user, collection)
+    if room <= 0:
+        raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
+    return min(room, most_bytes_of(rights))
+
+
+def most_bytes_of(rights: Rights) -> int:
+    """What the tier takes as one file, and what is read of one at all."""
+    most = documents.max_file_bytes()
+    mib = rights.user.tier.upload_mib
+    return most if mib is None else min(most, mib * MIB)
+
+
+def _store(request: HttpRequest, version_id: UUID, most_bytes: int) -> tuple[int, str]:
+    """Its size and SHA-256. Raises TooLarge, BadRequest."""
+    size_bytes, digest = 0, hashlib.sha256()
+    with document_files.path_of(version_id).open("xb") as file:
+        while piece := request.read(_PIECE_BYTES):
+            size_bytes += len(piece)
+            if size_bytes > most_bytes:
+                text = gettext("The file is larger than %(n)s MiB.")
+                raise TooLarge(text % {"n": f"{most_bytes // MIB:,}"})
+            digest.update(piece)
+            file.write(piece)
+        document_files.make_safe(file)
+    if not size_bytes:
+        raise BadRequest(gettext("The file is empty."))
+    return size_bytes, digest.hexdigest()

@@ -1,0 +1,149 @@
+"""What runs hold of a budget while they are under way: the most that each may take.
+
+Synchronous; the caller's transaction holds the user's row, so that of many at once each sees what the
+others hold.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db.models import F, Q, Sum
+from django.utils import timezone
+
+from chat.budgets import Spent, at_most, check, most_tokens, spent_by, today
+from chat.concurrency import num_free
+from chat.errors import BudgetSpent, ChatError, TooManyRuns
+from chat.prices import Price
+from chat.pricing import prices_of
+from chat.rights import Rights
+from chat.usage_models import Reservation, Usage
+
+HOLD_S = 1800.0  # how long something that never settles keeps what it held
+_ROOM = (
+    4  # times as long as usual an answer may take our engine, beside the most tokens that it can
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What one run may take at most. `beyond_one` of its tokens are those of all but the largest of its
+    answers, where it is several. With `alive_until` it counts among the answers that are written until
+    then (concurrency.py), and is let go then, where that is not set anew: its process has died."""
+
+    run_id: UUID
+    model: str
+    tokens: int
+    beyond_one: int = 0
+    alive_until: datetime | None = None
+
+
+def reserve(
+    rights: Rights,
+    run_ids: Sequence[UUID],
+    models: Sequence[str],
+    *,
+    alive_until: datetime | None = None,
+) -> None:
+    """Hold for each run the most that it can take. Raises BudgetSpent; then nothing is held."""
+    budget = rights.budget()
+    if budget.is_endless and alive_until is None:
+        return
+    holds = [
+        Hold(run_id, model, most_tokens(rights, model), alive_until=alive_until)
+        for run_id, model in zip(run_ids, models, strict=True)
+    ]
+    prices = prices_of(models)
+    if budget.is_endless:
+        return _insert(rights, [(hold, Decimal(0)) for hold in holds])
+    spent, mosts = spent_by(rights), [hold.tokens for hold in holds]
+    check(budget, spent, prices, models, sum(mosts) - max(mosts))
+    held = []
+    for hold in holds:
+        cost = _most_cost(rights, spent, prices, hold)
+        held.append((hold, cost))
+        spent = spent.with_held(hold.tokens, cost)
+    _insert(rights, held)
+
+
+def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
+    """Hold what of these there is room for, in the budget and among the answers at the same time, each
+    beside those before it; what there is none for is told. Four queries at most."""
+    budget, prices = rights.budget(), prices_of(hold.model for hold in holds)
+    spent = None if budget.is_endless else spent_by(rights)
+    free = num_free(rights.user)
+    refusals: list[ChatError | None] = []
+    held = []
+    for hold in holds:
+        is_run, cost = hold.alive_until is not None, Decimal(0)
+        try:
+            if is_run and free < 1:
+                raise TooManyRuns(rights.user.tier.concurrent_runs)
+            if spent is not None:
+                check(budget, spent, prices, [hold.model], hold.beyond_one)
+                cost = _most_cost(rights, spent, prices, hold)
+                spent = spent.with_held(hold.tokens, cost)
+        except (TooManyRuns, BudgetSpent) as refusal:
+            refusals.append(refusal)
+            continue
+        free -= is_run
+        refusals.append(None)
+        if is_run or spent is not None:
+            held.append((hold, cost))
+    _insert(rights, held)
+    return refusals
+
+
+def _most_cost(rights: Rights, spent: Spent, prices: Mapping[str, Price], hold: Hold) -> Decimal:
+    """What a run can cost. Tokens have a most; the time of our engine has none, and is taken for as long
+    as the user's answers by this model were this month, with room. Before the first one nobody knows:
+    then all that is left is held, and a second answer waits for what the first one tells."""
+    limit, price = rights.budget().cost_per_month, prices.get(hold.model)
+    cost = at_most(prices, hold.model, hold.tokens)
+    if price is None or not price.engine_s or limit is None:
+        return cost
+    left = max(cost, limit - spent.month_cost - spent.held_cost)
+    pace_s = _engine_s_per_token(rights.user, hold.model)
+    return left if pace_s is None else cost + price.engine_s * hold.tokens * pace_s * _ROOM
+
+
+def _engine_s_per_token(user: Any, model: str) -> Decimal | None:
+    """Of this month; None: the user had no answer yet."""
+    rows = Usage.objects.filter(owner_id=user.pk, model=model, day__gte=today().replace(day=1))
+    sums = rows.aggregate(
+        ms=Sum("engine_ms"), tokens=Sum(F("prompt_tokens") + F("completion_tokens"))
+    )
+    if not sums["tokens"] or not sums["ms"]:
+        return None
+    pace_s: Decimal = Decimal(sums["ms"]) / 1000 / sums["tokens"]
+    return pace_s
+
+
+def _insert(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> None:
+    expires_at = timezone.now() + timedelta(seconds=HOLD_S)
+    Reservation.objects.bulk_create(
+        Reservation(
+            id=hold.run_id,
+            owner=rights.user,
+            api_key_id=rights.api_key_id,
+            tokens=hold.tokens,
+            cost=cost,
+            expires_at=expires_at,
+            alive_until=hold.alive_until,
+        )
+        for hold, cost in held
+    )
+
+
+def let_go(run_id: UUID) -> None:
+    """Of what was held for a run that never began."""
+    Reservation.objects.filter(pk=run_id).delete()
+
+
+def let_go_of_expired() -> None:
+    """Of what was held for answers that died without a word."""
+    now = timezone.now()
+    Reservation.objects.filter(Q(expires_at__lt=now) | Q(alive_until__lt=now)).delete()

@@ -1,0 +1,106 @@
+"""Idempotency-Key: a request that is sent again gets the answer that it got, and is not run twice.
+
+A key is its user's, for one route, for a day. A row is put down before the work begins, and only one
+can be: whoever comes second is told to wait (409, which OpenAI's clients try again by themselves).
+Only what succeeded is given again; what failed leaves the key free. Streams are not kept.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, TypeVar
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from chat.api_errors import ApiError, api_error
+from chat.db import in_db
+from chat.models import KeptAnswer
+from chat.shielded import done_or_undone, to_its_end
+
+KEEP = timedelta(hours=24)
+ABANDONED = timedelta(minutes=15)
+"""Longer than any answer takes: the process that wrote it has died."""
+MAX_KEY_CHARS = 255
+REPLAYED = "Idempotent-Replayed"
+
+Body = TypeVar("Body")
+View = Callable[[HttpRequest, Any], Awaitable[HttpResponseBase]]
+
+
+def idempotent(view: View) -> Any:
+    """For a view of a POST that answers JSON, or a stream where the body's `stream` is true."""
+
+    @wraps(view)
+    async def wrapped(request: HttpRequest, data: Any) -> HttpResponseBase:
+        key = request.headers.get("Idempotency-Key", "")
+        if not key or getattr(data, "stream", False):
+            return await view(request, data)
+        if len(key) > MAX_KEY_CHARS or not key.isprintable():
+            message = f"Idempotency-Key: at most {MAX_KEY_CHARS} printable characters."
+            raise ApiError(400, "invalid_value", message)
+        digest = hashlib.sha256(request.body).hexdigest()
+        claiming = in_db(_claim)(request.user, request.path, key, digest)
+        row, is_new = await done_or_undone(claiming, _disclaim)
+        if not is_new:
+            return _again(row, digest)
+        return await _run(view, request, data, row)
+
+    return wrapped
+
+
+def forget_old(rows: Any = None) -> None:
+    rows = KeptAnswer.objects.all() if rows is None else rows
+    rows.filter(created_at__lt=timezone.now() - KEEP).delete()
+
+
+async def _run(view: View, request: HttpRequest, data: Any, row: KeptAnswer) -> HttpResponseBase:
+    response: HttpResponseBase | None = None
+    try:
+        response = await view(request, data)
+    finally:
+        # A client that went away has cancelled this, and its key has to be free again.
+        await to_its_end(_settle(row, response))
+    return response
+
+
+async def _settle(row: KeptAnswer, response: HttpResponseBase | None) -> None:
+    if isinstance(response, HttpResponse) and response.status_code < 300:
+        keep = KeptAnswer.objects.filter(pk=row.pk).update
+        await in_db(keep)(status=response.status_code, body=response.content)
+    else:
+        await in_db(KeptAnswer.objects.filter(pk=row.pk).delete)()
+
+
+async def _disclaim(claimed: tuple[KeptAnswer, bool]) -> None:
+    """Its caller has gone before anything began."""
+    row, is_new = claimed
+    if is_new:
+        await _settle(row, None)
+
+
+def _claim(user: Any, route: str, key: str, digest: str) -> tuple[KeptAnswer, bool]:
+    """The row of a key, and whether it was put down now."""
+    mine = KeptAnswer.objects.filter(owner_id=user.pk)
+    forget_old(mine)
+    with transaction.atomic():
+        abandoned = mine.filter(status=None, created_at__lt=timezone.now() - ABANDONED)
+        abandoned.filter(route=route, key=key).delete()
+        return mine.get_or_create(
+            route=route, key=key, owner_id=user.pk, defaults={"request_hash": digest}
+        )
+
+
+def _again(row: KeptAnswer, digest: str) -> HttpResponse:
+    if row.request_hash != digest:
+        message = "This Idempotency-Key was used for another request; take a new one."
+        return api_error(422, "idempotency_key_reused", message)
+    if row.status is None:
+        message = "The same request is being answered; ask again for its answer."
+        return api_error(409, "idempotency_key_in_use", message, retry_after_s=1.0)
+    response = HttpResponse(bytes(row.body), status=row.status, content_type="application/json")
+    response[REPLAYED] = "true"
+    return response

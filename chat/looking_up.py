@@ -1,0 +1,164 @@
+"""Looking up a question in documents, before a model is asked."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+
+from chat.db import in_db
+from chat.document_prompt import documents_text
+from chat.document_search import Search, find
+from chat.embedder import relevance_of
+from chat.events import Found
+from chat.sources import Sources
+from inference import Caller
+from retrieval.excerpts import Excerpt, excerpts_of, texts_of
+from retrieval.expiry import note_use
+from retrieval.models import Chunk
+from retrieval.scopes import SearchScope
+from retrieval.searching import Candidate, passages
+from retrieval.selecting import Selection, fits, select
+from retrieval.vectors import similarity
+
+NUM_RERANKED = 30
+_MAX_QUERY_CHARS = 2_000
+
+CountTokens = Callable[[str], int]
+
+
+async def look_up(sources: Sources, caller: Caller, count: CountTokens, room_tokens: int) -> Found:
+    """In the scope of the user. `count` are the answering model's tokens, as is the room."""
+    whole = await in_db(_whole)(sources, count, room_tokens)
+    if whole is not None:
+        return whole
+    search = await _search(sources, caller)
+    relevance = await _relevance(search, caller)
+    return await in_db(_select)(sources, search, relevance, count, room_tokens)
+
+
+async def documents_of(found: Found) -> str:
+    """What the model reads of what was found: its text as it is now, and to this reader."""
+    return await in_db(text_of)(found.excerpts)
+
+
+def text_of(excerpts: Sequence[dict[str, Any]]) -> str:
+    given = [Excerpt.from_json(value) for value in excerpts]
+    return documents_text(given, texts_of(given))
+
+
+# --- all of it ------------------------------------------------------------------------------------
+
+
+def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> Found | None:
+    """Small documents that were picked are shown whole; None: they are too large, or not picked."""
+    picked = sources.picked
+    if picked.collections or sources.without:
+        return None
+    chunks = _live_chunks(sources)
+    if not chunks or sum(chunk.end - chunk.start for chunk in chunks) > 8 * room_tokens:
+        return None
+    excerpts = [replace(one, chunks=()) for one in _cut_overlaps(chunks, sources.first_number)]
+    if count(documents_text(excerpts, texts_of(excerpts))) > room_tokens:
+        return None
+    return Found(sources.question, tuple(one.to_json() for one in excerpts), is_whole=True)
+
+
+def _live_chunks(sources: Sources) -> list[Chunk]:
+    rows = Chunk.objects.filter(document__in=sources.picked.documents).select_related("document")
+    order = {id_: place for place, id_ in enumerate(sources.picked.documents)}
+    live = [row for row in rows if row.document.live_version == row.version_id]
+    return sorted(live, key=lambda row: (order[row.document_id], row.number))
+
+
+def _cut_overlaps(chunks: Sequence[Chunk], first_number: int) -> list[Excerpt]:
+    """A number for each passage, so that citations lead to the place; nothing is shown twice."""
+    found: list[Excerpt] = []
+    for chunk in chunks:
+        (one,) = excerpts_of([chunk], first_number + len(found))
+        last = found[-1] if found and found[-1].version == one.version else None
+        if last is not None and one.start < last.end:
+            one = replace(one, start=min(last.end, one.end))
+        if one.start < one.end:
+            found.append(one)
+    return found
+
+
+# --- what fits best -------------------------------------------------------------------------------
+
+
+async def _search(sources: Sources, caller: Caller) -> Search:
+    """A question that nothing fits may mean what was spoken of before: then the question before it is
+    put in front."""
+    scope = SearchScope(
+        collections=sources.picked.collections or None,
+        documents=sources.picked.documents or None,
+    )
+    search = await find(caller, sources.question[:_MAX_QUERY_CHARS], scope)
+    if not sources.earlier or any(fits(one) for one in search.candidates):
+        return search
+    joined = f"{sources.earlier[-1]} {sources.question}"[-_MAX_QUERY_CHARS:]
+    return await find(caller, joined, scope)
+
+
+async def _relevance(search: Search, caller: Caller) -> dict[int, float] | None:
+    """By the reranker, where the operator has named one."""
+    if not settings.RERANK_MODEL:
+        return None
+    best = [one.chunk_id for one in search.candidates[:NUM_RERANKED]]
+    rows = await in_db(passages)(best)
+    texts = [f"{row.context}\n{row.text}" if row.context else row.text for row in rows]
+    scores = await relevance_of(search.question, texts, caller)
+    return None if scores is None else {row.pk: s for row, s in zip(rows, scores, strict=True)}
+
+
+def _select(
+    sources: Sources,
+    search: Search,
+    relevance: dict[int, float] | None,
+    count: CountTokens,
+    room_tokens: int,
+) -> Found:
+    note_use(sources.picked.collections)
+    rows = {row.pk: row for row in passages([one.chunk_id for one in search.candidates])}
+    candidates = [one for one in search.candidates if one.chunk_id in rows]
+    near = [one.chunk_id for one in candidates[:NUM_RERANKED]]
+    selection = select(
+        candidates,
+        {id_: count(row.text) for id_, row in rows.items()},
+        room_tokens,
+        unwanted=sources.without,
+        relevance=relevance,
+        similarity=similarity(near, search.meanings[-1].model) if search.meanings else None,
+    )
+    chosen = excerpts_of([rows[id_] for id_ in selection.chosen], sources.first_number)
+    return Found(
+        query=search.question,
+        excerpts=tuple(one.to_json() for one in chosen),
+        candidates=tuple(_told(one, selection, rows, relevance) for one in candidates),
+    )
+
+
+def _told(
+    one: Candidate,
+    selection: Selection,
+    rows: dict[int, Chunk],
+    relevance: dict[int, float] | None,
+) -> dict[str, Any]:
+    row = rows[one.chunk_id]
+    return {
+        "chunk": one.chunk_id,
+        "document": str(row.document_id),
+        "version": str(row.version_id),
+        "start": row.start,
+        "end": row.end,
+        "page": row.first_page,
+        "score": round(one.score, 4),
+        "lexical_rank": one.lexical_rank,
+        "lexical_score": round(one.lexical_score, 3),
+        "coverage": round(one.coverage, 3),
+        "vector_rank": one.vector_rank,
+        "cosine": None if one.cosine is None else round(one.cosine, 4),
+        "relevance": None if relevance is None else relevance.get(one.chunk_id),
+        "dropped": selection.dropped.get(one.chunk_id),
+    }

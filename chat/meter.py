@@ -1,0 +1,144 @@
+"""How full a model's context would be if a draft were sent: counted, not estimated.
+
+What is counted is what would be asked: the same plan, cut in the same way, through the same chat
+template. Beginnings that stay the same from key to key are encoded once.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from threading import Lock
+from typing import Any
+
+from chat import access, history, personal
+from chat.actions import check_length
+from chat.db import in_db
+from chat.engine import engine
+from chat.models import Conversation
+from chat.off_loop import off_loop
+from chat.prompt_plan import Exchange, Limits, PromptPlan, fit, measure
+from chat.temporary import Said, exchanges_of
+from chat.tools import BUILT_IN
+from chat.values import Value
+from inference import ChatMessage, ChatTokenizer, ContextTooLong, prompt_room
+
+_MAX_KEPT_TOKENS = 500_000  # of beginnings that may be asked for again
+_DRAFT = "draft"
+
+Ids = tuple[int, ...]
+
+
+class _Kept:
+    """Ids of prompts by their content, the least recently used go first. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._ids: OrderedDict[bytes, Ids] = OrderedDict()
+        self._num_tokens = 0
+
+    def get(self, key: bytes, make: Callable[[], Ids]) -> Ids:
+        with self._lock:
+            if key in self._ids:
+                self._ids.move_to_end(key)
+                return self._ids[key]
+        ids = make()
+        with self._lock:
+            if key not in self._ids:
+                self._ids[key] = ids
+                self._num_tokens += len(ids)
+            while self._num_tokens > _MAX_KEPT_TOKENS:
+                self._num_tokens -= len(self._ids.popitem(last=False)[1])
+        return ids
+
+
+_kept = _Kept()
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A message that might be sent. Without a conversation it begins one, with these two.
+
+    `messages` are what is said already in a temporary chat.
+    """
+
+    text: str
+    model: str
+    conversation_id: str | None = None
+    parent_id: str | None = None
+    assistant_id: str | None = None
+    system_prompt: str = ""
+    messages: tuple[Said, ...] = ()
+
+
+async def meter(user: Any, sketch: Sketch) -> Value:
+    """Tokens by segment, what would be left out, and what is kept for the answer.
+
+    `context_tokens` is None for a model whose tokens another server counts.
+    Raises NotFound, BadFrame, UnknownModel, WrongKind.
+    """
+    text, model = sketch.text, sketch.model
+    check_length(text)
+    engine().require(model, "chat")
+    if engine().is_upstream(model):
+        return {"model": model, "context_tokens": None}
+    plan, parameters = await in_db(_plan)(user, sketch)
+    tokenizer = await engine().tokenizer(model)
+    most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
+    limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
+    return await off_loop(_measured, _asking(plan, text), tokenizer, model, limits)
+
+
+def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
+    """The prompt up to where the message would come, and the chat's parameters."""
+    if sketch.conversation_id is None:
+        assistant = sketch.assistant_id and access.as_uuid(sketch.assistant_id, "assistant")
+        setup = personal.setup_of(user, assistant or None, sketch.system_prompt)
+        new = Conversation(owner=user, **setup)
+        exchanges = exchanges_of(sketch.messages)
+        return PromptPlan(exchanges, system=history.system_text(new)), new.parameters
+    conversation = access.conversation_for(user, sketch.conversation_id)
+    parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
+    return history.plan_of(conversation, parent), conversation.parameters
+
+
+def _asking(plan: PromptPlan, text: str) -> PromptPlan:
+    """The plan with a question more, as it would be if it had been sent."""
+    text = text.strip()
+    if plan.exchanges and not plan.exchanges[-1].reply:
+        last = plan.exchanges[-1]
+        asked = replace(last, question=f"{last.question}\n\n{text}")
+        return replace(plan, exchanges=(*plan.exchanges[:-1], asked))
+    return replace(plan, exchanges=(*plan.exchanges, Exchange(_DRAFT, text)))
+
+
+def _measured(plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Limits) -> Value:
+    schemas = [tool.schema() for tool in BUILT_IN.values()]
+
+    def encode(messages: list[ChatMessage]) -> Ids:
+        content = json.dumps([model, schemas, messages]).encode("utf-8", "surrogatepass")
+        key = blake2b(content, digest_size=16).digest()
+        return _kept.get(key, lambda: tokenizer.encode_chat(messages, tools=schemas))
+
+    whole = {"model": model, "context_tokens": limits.context_tokens}
+    try:
+        shown, ids = fit(plan, encode, limits)
+    except ContextTooLong as error:
+        return whole | {
+            "prompt_tokens": error.num_prompt_tokens,
+            "reserve_tokens": limits.reserve_tokens,
+            "segments": [],
+            "left_out": None,
+            "is_too_long": True,
+        }
+    counts = measure(shown, encode, ids)
+    left_out = shown.left_out
+    return whole | {
+        "prompt_tokens": len(ids),
+        "reserve_tokens": limits.reserve_tokens,
+        "segments": [{"name": name, "tokens": num} for name, num in counts.items() if num],
+        "left_out": left_out
+        and {"num_messages": left_out.num_messages, "is_new": plan.start < shown.start},
+        "is_too_long": False,
+    }

@@ -1,0 +1,133 @@
+"""Which branch is chosen, and what is deleted and waits for its undo; no share link shows that,
+and no search finds it."""
+
+from importlib import import_module
+
+from django.db import migrations, models
+
+
+_READ_SHARE_BEFORE = import_module("chat.migrations.0003_shares").READ_SHARE
+READ_SHARE = """
+CREATE OR REPLACE FUNCTION chat_read_share(wanted text) RETURNS jsonb LANGUAGE plpgsql AS $function$
+DECLARE
+    scope_before text := coalesce(current_setting('vitrine.scope', true), '');
+    share chat_share%ROWTYPE;
+    chat_title text;
+    leaf uuid;
+    shown jsonb;
+BEGIN
+    PERFORM set_config('vitrine.scope', 'system', true);
+    SELECT s.* INTO share FROM chat_share s
+        WHERE s.token_hash = wanted AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());
+    IF FOUND THEN
+        -- As the owner from here on: a link to what is not the owner's shows nothing.
+        PERFORM set_config('vitrine.scope', 'user:' || share.owner_id, true);
+        SELECT c.title INTO chat_title FROM chat_conversation c WHERE c.id = share.conversation_id;
+        IF FOUND THEN
+            leaf := share.message_id;
+            IF share.kind = 'live' THEN
+                WITH RECURSIVE below AS (
+                    SELECT m.id, m.created_at, m.deleted_at FROM chat_message m
+                        WHERE m.id = share.message_id AND m.conversation_id = share.conversation_id
+                    UNION
+                    SELECT m.id, m.created_at, m.deleted_at FROM chat_message m
+                        JOIN below ON m.parent_id = below.id WHERE m.status <> 'running'
+                )
+                SELECT b.id INTO leaf FROM below b WHERE b.deleted_at IS NULL
+                    ORDER BY b.created_at DESC, b.id DESC LIMIT 1;
+            END IF;
+            WITH RECURSIVE branch AS (
+                SELECT m.*, 0 AS height FROM chat_message m
+                    WHERE m.id = leaf AND m.conversation_id = share.conversation_id
+                UNION ALL
+                SELECT m.*, branch.height + 1 FROM chat_message m
+                    JOIN branch ON m.id = branch.parent_id
+            )
+            SELECT jsonb_build_object(
+                'kind', share.kind,
+                'title', CASE share.kind WHEN 'live' THEN chat_title ELSE share.title END,
+                'shown_name', share.shown_name,
+                'created_at', share.created_at,
+                'messages', jsonb_agg(jsonb_build_object(
+                    'role', b.role,
+                    'status', b.status,
+                    'model', b.model,
+                    'parts', (
+                        SELECT coalesce(jsonb_agg(
+                            CASE WHEN share.with_steps THEN part
+                            ELSE jsonb_build_object('type', 'text', 'text', part->'text') END
+                            ORDER BY place), '[]')
+                        FROM jsonb_array_elements(b.parts) WITH ORDINALITY AS parts(part, place)
+                        WHERE part->>'type' = 'text' OR (share.with_steps AND part->>'type'
+                            IN ('reasoning', 'tool_call', 'tool_result'))
+                    )
+                ) ORDER BY b.height DESC)
+            ) INTO shown FROM branch b WHERE b.deleted_at IS NULL HAVING count(*) > 0;
+        END IF;
+    END IF;
+    PERFORM set_config('vitrine.scope', scope_before, true);
+    RETURN shown;
+END
+$function$;
+"""
+
+_TO_SEARCH = """
+CREATE OR REPLACE FUNCTION chat_message_to_search() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        DELETE FROM chat_searchentry WHERE message_id = NEW.id;
+    END IF;
+    PERFORM chat_write_search_entries(c.owner_id, c.id, NEW.id, NEW.created_at, {text})
+        FROM chat_conversation c WHERE c.id = NEW.conversation_id;
+    RETURN NULL;
+END
+$$;
+DROP TRIGGER to_search ON chat_message;
+CREATE TRIGGER to_search AFTER INSERT OR UPDATE OF {columns} ON chat_message
+    FOR EACH ROW EXECUTE FUNCTION chat_message_to_search();
+"""
+TO_SEARCH = _TO_SEARCH.format(
+    text="CASE WHEN NEW.deleted_at IS NULL THEN NEW.text ELSE '' END", columns="text, deleted_at"
+)
+_TO_SEARCH_BEFORE = _TO_SEARCH.format(text="NEW.text", columns="text")
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ("chat", "0009_personal"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='message',
+            name='chosen',
+            field=models.PositiveIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='message',
+            name='deleted_at',
+            field=models.DateTimeField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name='message',
+            name='deletion',
+            field=models.CharField(blank=True, max_length=64),
+        ),
+        migrations.AddField(
+            model_name='message',
+            name='edited',
+            field=models.BooleanField(default=False),
+        ),
+        migrations.AddField(
+            model_name='message',
+            name='resumed',
+            field=models.BooleanField(default=False),
+        ),
+        migrations.AddIndex(
+            model_name='message',
+            index=models.Index(condition=models.Q(('deleted_at__isnull', False)), fields=['deleted_at'], name='message_deleted'),
+        ),
+        migrations.RunSQL(sql=READ_SHARE, reverse_sql=_READ_SHARE_BEFORE),
+        migrations.RunSQL(sql=TO_SEARCH, reverse_sql=_TO_SEARCH_BEFORE),
+    ]

@@ -1,0 +1,115 @@
+"""What a caller under /v1 asks, as answer() wants it. Every shape of request comes through here."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from chat.answers import is_draining
+from chat.api_errors import ApiError, problem_of
+from chat.asking import AnswerRequest, Sampling
+from chat.engine import engine
+from chat.errors import ShuttingDown
+from chat.off_loop import off_loop
+from chat.openai_bodies import chat_message
+from chat.openai_grammar import grammar_of
+from chat.openai_schemas import ChatCompletionIn, SamplingIn
+from chat.rights import Rights
+from inference import ChatTokenizer, InvalidParameter
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The request of the first choice. `tokenizer` is None where another server runs the model."""
+
+    rights: Rights
+    request: AnswerRequest
+    tokenizer: ChatTokenizer | None
+
+
+def chat_of(names: Mapping[str, str], **fields: Any) -> ChatCompletionIn:
+    """The chat that another shape of request asks about. `names` tells what that calls a field of it.
+
+    Raises ApiError for what is wrong only now, such as too many messages.
+    """
+    try:
+        return ChatCompletionIn(**fields)
+    except ValidationError as error:
+        field, message = problem_of(error.errors()[0])
+        param = names.get(field.partition(".")[0], field) if field else None
+        raise ApiError(400, "invalid_value", message, param) from None
+
+
+async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
+    """Raises EngineError, and ShuttingDown where no new answer may begin."""
+    if is_draining():
+        raise ShuttingDown
+    rights.require_model(data.model)
+    if engine().is_upstream(data.model):
+        return _of_upstream(rights, data, run_id)
+    tokenizer = await engine().tokenizer(data.model)
+    # In a thread: schemas of the caller's are compiled.
+    grammar = await off_loop(grammar_of, data, tokenizer)
+    return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
+
+
+def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
+    """Another server is told what its answer has to follow, in OpenAI's own words."""
+    if data.logprobs:
+        raise InvalidParameter("logprobs", "not told by models that run on other servers")
+    request = _request(rights, data, run_id)
+    return Asked(rights, replace(request, upstream_options=data.format_options()), None)
+
+
+def _request(
+    rights: Rights, data: ChatCompletionIn, run_id: str, grammar: str = ""
+) -> AnswerRequest:
+    return AnswerRequest(
+        run_id=run_id,
+        model=data.model,
+        messages=[chat_message(message) for message in data.messages],
+        user=str(rights.user.pk),
+        weight=rights.user.tier.weight,
+        max_context_tokens=rights.user.tier.context_tokens,
+        sampling=sampling_of(
+            data,
+            max_tokens=data.max_completion_tokens or data.max_tokens,
+            num_logprobs=(data.top_logprobs or 0) if data.logprobs else None,
+            grammar=grammar,
+        ),
+        tool_schemas=data.tool_schemas(),
+        priority=rights.priority,
+    )
+
+
+def sampling_of(
+    data: SamplingIn, *, max_tokens: int | None, num_logprobs: int | None, grammar: str = ""
+) -> Sampling:
+    return Sampling(
+        max_tokens=max_tokens,
+        temperature=data.temperature,
+        top_p=data.top_p,
+        top_k=data.top_k,
+        min_p=data.min_p,
+        seed=None if data.seed is None else data.seed % 2**63,
+        stop=tuple(data.stop_strings),
+        stop_token_ids=tuple(data.stop_token_ids or ()),
+        ignore_eos=bool(data.ignore_eos),
+        min_tokens=data.min_tokens or 0,
+        presence_penalty=data.presence_penalty or 0.0,
+        frequency_penalty=data.frequency_penalty or 0.0,
+        repetition_penalty=data.repetition_penalty,
+        logit_bias=data.biases,
+        num_logprobs=num_logprobs,
+        grammar=grammar,
+    )
+
+
+def for_choice(sampling: Sampling, index: int) -> Sampling:
+    """Of choice `index`: it draws from a seed of its own, the first from the given one."""
+    if index == 0 or sampling.seed is None:
+        return sampling
+    digest = hashlib.blake2b(f"{sampling.seed} {index}".encode(), digest_size=8).digest()
+    return replace(sampling, seed=int.from_bytes(digest) % 2**63)

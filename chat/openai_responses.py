@@ -1,0 +1,131 @@
+"""One call of /v1/responses: an answer as a list of items, kept so that another can go on from it."""
+
+import logging
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+
+from chat import responses_store
+from chat.bills import charged
+from chat.db import in_db
+from chat.events import Failed, Finished, Refused
+from chat.models import StoredResponse
+from chat.openai_asking import Asked, asked
+from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.orchestrator import answer
+from chat.responses_prompt import FIELDS, as_chat
+from chat.responses_schemas import ResponseIn
+from chat.responses_writer import ResponseWriter
+from chat.rights import Rights
+from chat.streaming import server_sent_events
+from inference import InvalidParameter
+
+logger = logging.getLogger(__name__)
+
+
+async def response_to(rights: Rights, data: ResponseIn) -> "Response":
+    """Raises what asked() does, and ApiError."""
+    previous: StoredResponse | None = None
+    earlier: list[dict[str, Any]] = []
+    if data.previous_response_id is not None:
+        found = in_db(responses_store.earlier_items)
+        previous, earlier = await found(rights.user, data.previous_response_id)
+    id_ = responses_store.new_id()
+    try:
+        return Response(data, previous, await asked(rights, as_chat(data, earlier), id_))
+    except InvalidParameter as error:
+        error.param = FIELDS.get(error.param or "", error.param)
+        raise
+
+
+class Response:
+    def __init__(self, data: ResponseIn, previous: StoredResponse | None, asked: Asked) -> None:
+        self.rights = asked.rights
+        self.data = data
+        self.previous = previous
+        self.request = asked.request
+        self.writer = ResponseWriter(data, asked.request.run_id, asked.tokenizer)
+
+    async def whole(self) -> HttpResponse:
+        async with aclosing(self._events()) as events:
+            async for _, event in events:
+                if isinstance(event, Failed | Refused):
+                    return error_response(event, prompt="input")
+                _take(self.writer.hear(event))
+        await self._keep()
+        return JsonResponse(self.writer.body)
+
+    async def streamed(self) -> HttpResponseBase:
+        events = self._events()
+        first, error = await opened(events)
+        if error is not None:
+            return error_response(error, prompt="input")
+        return server_sent_events(self._frames(first, events))
+
+    async def _frames(
+        self, first: list[Numbered], rest: AsyncGenerator[Numbered, None]
+    ) -> AsyncGenerator[str, None]:
+        """The last frame tells that the response has ended; by then it can be gone on from."""
+        for frame in self.writer.begin():
+            yield frame
+        async with aclosing(chained(first, rest)) as events:
+            async for _, event in events:
+                frames = list(self.writer.hear(event))
+                if isinstance(event, Finished | Failed | Refused):
+                    frames = await self._kept(frames)
+                for frame in frames:
+                    yield frame
+
+    async def _kept(self, frames: list[str]) -> list[str]:
+        """The last frames, which tell of a failure where the response could not be kept."""
+        try:
+            await self._keep()
+        except Exception:
+            logger.exception("a response could not be kept")
+            return [*frames[:-1], self.writer.fail_to_keep()]
+        return frames
+
+    def _events(self) -> AsyncGenerator[Numbered, None]:
+        return charged(self.rights, self.request.model, [answer(self.request)])
+
+    async def _keep(self) -> None:
+        if self.data.is_kept:
+            save = in_db(responses_store.save)
+            await save(self.rights.user, self.writer.body, self.data.items, self.previous)
+
+
+def _take(frames: Iterable[str]) -> None:
+    """A body that is told whole is built up by the frames that nobody sees."""
+    for _ in frames:
+        pass
+
+
+async def stored(user: Any, id_: str) -> dict[str, Any]:
+    body: dict[str, Any] = (await in_db(responses_store.find)(user, id_)).body
+    return body
+
+
+async def delete(user: Any, id_: str) -> dict[str, Any]:
+    await in_db(responses_store.delete)(user, id_)
+    return {"id": id_, "object": "response", "deleted": True}
+
+
+async def input_items(
+    user: Any, id_: str, *, limit: int, is_newest_first: bool, after: str
+) -> dict[str, Any]:
+    """The items of a response's own input, a page of them."""
+    row = await in_db(responses_store.find)(user, id_)
+    items = list(reversed(row.input)) if is_newest_first else row.input
+    ids = [item["id"] for item in items]
+    start = ids.index(after) + 1 if after in ids else 0
+    page = items[start : start + limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else "",
+        "last_id": page[-1]["id"] if page else "",
+        "has_more": start + limit < len(items),
+    }

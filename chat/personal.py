@@ -1,0 +1,171 @@
+"""Reads and writes of custom instructions, assistants and saved prompts, each in one transaction.
+
+Like everything of a user: somebody else's is as missing as what never was.
+"""
+
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
+
+from chat.access import as_uuid
+from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
+from chat.models import Assistant, Personalisation, SavedPrompt
+
+MAX_KEPT = 500  # of each kind and user
+
+Row = TypeVar("Row", Assistant, SavedPrompt)
+Kept = TypeVar("Kept", Assistant, SavedPrompt, Personalisation)
+
+
+# --- custom instructions --------------------------------------------------------------------------
+
+
+def personalisation_of(user: Any) -> Personalisation:
+    """The user's row; one that is not saved while nothing was ever changed."""
+    row = Personalisation.objects.filter(pk=user.pk).first()
+    return row or Personalisation(owner_id=user.pk, version=0)
+
+
+def save_personalisation(user: Any, version: int | None, **changes: Any) -> Personalisation:
+    """Raises Conflict when `version` is given and is not that of the row (0: there is none)."""
+    with transaction.atomic():
+        Personalisation.objects.get_or_create(pk=user.pk, defaults={"version": 0})
+        row = Personalisation.objects.select_for_update().get(pk=user.pk)
+        return _change(row, version, changes)
+
+
+def instructions_text(row: Personalisation) -> str:
+    """What a chat that starts now tells its model about the user."""
+    if not row.is_on:
+        return ""
+    lines = (("About the user", row.about_you), ("How to answer", row.how_to_answer))
+    return "\n\n".join(f"{head}: {text.strip()}" for head, text in lines if text.strip())
+
+
+# --- assistants -----------------------------------------------------------------------------------
+
+
+def assistants_for(user: Any) -> QuerySet[Assistant]:
+    """The user's own and those that are shared with everybody, by name."""
+    return Assistant.objects.filter(Q(owner_id=user.pk) | Q(is_shared=True)).order_by("name", "id")
+
+
+def assistant_for(user: Any, assistant_id: object) -> Assistant:
+    """One that the user may start a chat with. Raises NotFound."""
+    return _found(assistants_for(user), assistant_id, "assistant")
+
+
+def own_assistant(user: Any, assistant_id: object, *, lock: bool = False) -> Assistant:
+    """One that the user may change. Raises NotFound."""
+    rows = Assistant.objects.filter(owner_id=user.pk)
+    return _found(rows.select_for_update() if lock else rows, assistant_id, "assistant")
+
+
+def create_assistant(user: Any, **fields: Any) -> Assistant:
+    """Raises NotAllowed, TooMany."""
+    _check_sharing(user, fields)
+    with transaction.atomic():
+        _check_room(Assistant.objects.filter(owner_id=user.pk))
+        return Assistant.objects.create(owner_id=user.pk, **fields)
+
+
+def change_assistant(
+    user: Any, assistant_id: object, version: int | None, **changes: Any
+) -> Assistant:
+    """Raises NotFound, NotAllowed, Conflict. Chats that were started with it stay as they are."""
+    _check_sharing(user, changes)
+    with transaction.atomic():
+        return _change(own_assistant(user, assistant_id, lock=True), version, changes)
+
+
+def delete_assistant(user: Any, assistant_id: object) -> None:
+    own_assistant(user, assistant_id).delete()
+
+
+def _check_sharing(user: Any, fields: dict[str, Any]) -> None:
+    if fields.get("is_shared") and not user.is_staff:
+        raise NotAllowed(gettext("Only operators share assistants with everybody."))
+
+
+# --- saved prompts --------------------------------------------------------------------------------
+
+
+def prompts_of(user: Any) -> QuerySet[SavedPrompt]:
+    return SavedPrompt.objects.filter(owner_id=user.pk).order_by("name")
+
+
+def prompt_for(user: Any, prompt_id: object, *, lock: bool = False) -> SavedPrompt:
+    rows = prompts_of(user)
+    return _found(rows.select_for_update() if lock else rows, prompt_id, "prompt")
+
+
+def create_prompt(user: Any, **fields: Any) -> SavedPrompt:
+    """Raises NameTaken, TooMany."""
+    _check_room(prompts_of(user))
+    try:
+        with transaction.atomic():
+            return SavedPrompt.objects.create(owner_id=user.pk, **fields)
+    except IntegrityError:
+        raise NameTaken(fields["name"]) from None
+
+
+def change_prompt(user: Any, prompt_id: object, version: int | None, **changes: Any) -> SavedPrompt:
+    """Raises NotFound, NameTaken, Conflict."""
+    try:
+        with transaction.atomic():
+            return _change(prompt_for(user, prompt_id, lock=True), version, changes)
+    except IntegrityError:
+        raise NameTaken(changes.get("name", "")) from None
+
+
+def delete_prompt(user: Any, prompt_id: object) -> None:
+    prompt_for(user, prompt_id).delete()
+
+
+# --- a chat that starts ---------------------------------------------------------------------------
+
+
+def setup_of(user: Any, assistant_id: object = None, system_prompt: str = "") -> dict[str, Any]:
+    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound."""
+    own = personalisation_of(user)
+    fields: dict[str, Any] = {
+        "instructions": instructions_text(own),
+        "system_prompt": system_prompt,
+        "history_strategy": own.history_strategy,
+    }
+    if assistant_id is None:
+        return fields
+    row = assistant_for(user, assistant_id)
+    return fields | {
+        "system_prompt": system_prompt or row.system_prompt,
+        "history_strategy": row.history_strategy or own.history_strategy,
+        "parameters": row.parameters,
+        "assistant": {"id": str(row.pk), "name": row.name, "version": row.version},
+    }
+
+
+# --- all ------------------------------------------------------------------------------------------
+
+
+def _found(rows: QuerySet[Row], row_id: object, what: str) -> Row:
+    row = rows.filter(pk=as_uuid(row_id, what)).first()
+    if row is None:
+        raise NotFound(what)
+    return row
+
+
+def _check_room(rows: QuerySet[Any]) -> None:
+    if rows.count() >= MAX_KEPT:
+        raise TooMany(MAX_KEPT)
+
+
+def _change(row: Kept, version: int | None, changes: dict[str, Any]) -> Kept:
+    if version is not None and version != row.version:
+        raise Conflict(gettext("This was changed elsewhere. Reload the page to see it."))
+    for name, value in changes.items():
+        setattr(row, name, value)
+    row.version += 1
+    row.save(update_fields=[*changes, "version"])
+    return row

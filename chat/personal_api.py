@@ -1,0 +1,261 @@
+"""/api for custom instructions, assistants, saved prompts, and how a chat is set up."""
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+
+from chat import access, actions, history, notices, personal, values
+from chat.db import in_db
+from chat.frames import MAX_SYSTEM_PROMPT_CHARS
+from chat.models import HistoryStrategy, Message
+from chat.parameters import Parameters
+from chat.storable import is_storable
+
+router = Router()
+
+MAX_ABOUT_CHARS = 2_000
+MAX_PROMPT_CHARS = 20_000
+MAX_STARTERS = 6
+PROMPT_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
+
+
+def _storable(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("holds a character that cannot be stored")
+    return text.strip()
+
+
+def _text(max_chars: int, min_chars: int = 0) -> Any:
+    limits = StringConstraints(max_length=max_chars, min_length=min_chars, strip_whitespace=True)
+    return Annotated[str, limits, AfterValidator(_storable)]
+
+
+class Strict(Schema):
+    """A field that is not known is a mistake, never ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PersonalisationIn(Strict):
+    is_on: bool | None = None
+    about_you: _text(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
+    how_to_answer: _text(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
+    history_strategy: HistoryStrategy | None = None
+    caches_answers: bool | None = None
+    version: int | None = None
+
+
+class AssistantIn(Strict):
+    name: _text(80, 1)  # type: ignore[valid-type]
+    description: _text(200) = ""  # type: ignore[valid-type]
+    model: _text(200) = ""  # type: ignore[valid-type]
+    system_prompt: _text(MAX_SYSTEM_PROMPT_CHARS) = ""  # type: ignore[valid-type]
+    parameters: Parameters = Field(default_factory=Parameters.model_construct)
+    history_strategy: HistoryStrategy | None = None
+    starters: list[_text(200, 1)] = Field([], max_length=MAX_STARTERS)  # type: ignore[valid-type]
+    is_shared: bool = False
+
+
+class AssistantChange(AssistantIn):
+    name: _text(80, 1) | None = None  # type: ignore[valid-type]
+    version: int | None = None
+
+
+class PromptIn(Strict):
+    name: str = Field(pattern=PROMPT_NAME)
+    text: _text(MAX_PROMPT_CHARS, 1)  # type: ignore[valid-type]
+
+
+class PromptChange(Strict):
+    name: str | None = Field(None, pattern=PROMPT_NAME)
+    text: _text(MAX_PROMPT_CHARS, 1) | None = None  # type: ignore[valid-type]
+    version: int | None = None
+
+
+class SetupChange(Strict):
+    system_prompt: _text(MAX_SYSTEM_PROMPT_CHARS) | None = None  # type: ignore[valid-type]
+    parameters: Parameters | None = None
+    history_strategy: HistoryStrategy | None = None
+    version: int | None = None
+
+
+# --- custom instructions --------------------------------------------------------------------------
+
+
+@router.get("/personalisation")
+async def show_personalisation(request: HttpRequest) -> dict[str, Any]:
+    """Your custom instructions. `version` is 0 until something was saved."""
+    return await in_db(lambda: _personalisation(personal.personalisation_of(request.user)))()
+
+
+@router.patch("/personalisation")
+async def change_personalisation(request: HttpRequest, data: PersonalisationIn) -> dict[str, Any]:
+    """Change them, for chats that start from now on."""
+    row = await in_db(personal.save_personalisation)(request.user, data.version, **_changes(data))
+    return _personalisation(row)
+
+
+# --- assistants -----------------------------------------------------------------------------------
+
+
+@router.get("/assistants")
+async def list_assistants(request: HttpRequest) -> dict[str, Any]:
+    """Yours and those that everybody may use, by name."""
+    user = request.user
+    rows = await in_db(lambda: list(personal.assistants_for(user)))()
+    return {"items": [assistant_value(row, user) for row in rows]}
+
+
+@router.post("/assistants", response={201: dict})
+async def create_assistant(request: HttpRequest, data: AssistantIn) -> tuple[int, dict[str, Any]]:
+    row = await in_db(personal.create_assistant)(request.user, **_assistant_fields(data))
+    return 201, assistant_value(row, request.user)
+
+
+@router.get("/assistants/{assistant_id}")
+async def show_assistant(request: HttpRequest, assistant_id: str) -> dict[str, Any]:
+    row = await in_db(personal.assistant_for)(request.user, assistant_id)
+    return assistant_value(row, request.user)
+
+
+@router.patch("/assistants/{assistant_id}")
+async def change_assistant(
+    request: HttpRequest, assistant_id: str, data: AssistantChange
+) -> dict[str, Any]:
+    """Change one of yours; chats that were started with it keep what they have."""
+    changes = _assistant_fields(data)
+    row = await in_db(personal.change_assistant)(
+        request.user, assistant_id, data.version, **changes
+    )
+    return assistant_value(row, request.user)
+
+
+@router.delete("/assistants/{assistant_id}", response={204: None})
+async def delete_assistant(request: HttpRequest, assistant_id: str) -> tuple[int, None]:
+    """Delete one of yours; chats that were started with it go on."""
+    await in_db(personal.delete_assistant)(request.user, assistant_id)
+    return 204, None
+
+
+# --- saved prompts --------------------------------------------------------------------------------
+
+
+@router.get("/prompts")
+async def list_prompts(request: HttpRequest) -> dict[str, Any]:
+    rows = await in_db(lambda: list(personal.prompts_of(request.user)))()
+    return {"items": [prompt_value(row) for row in rows]}
+
+
+@router.post("/prompts", response={201: dict})
+async def create_prompt(request: HttpRequest, data: PromptIn) -> tuple[int, dict[str, Any]]:
+    row = await in_db(personal.create_prompt)(request.user, **_changes(data))
+    return 201, prompt_value(row)
+
+
+@router.patch("/prompts/{prompt_id}")
+async def change_prompt(request: HttpRequest, prompt_id: str, data: PromptChange) -> dict[str, Any]:
+    row = await in_db(personal.change_prompt)(
+        request.user, prompt_id, data.version, **_changes(data)
+    )
+    return prompt_value(row)
+
+
+@router.delete("/prompts/{prompt_id}", response={204: None})
+async def delete_prompt(request: HttpRequest, prompt_id: str) -> tuple[int, None]:
+    await in_db(personal.delete_prompt)(request.user, prompt_id)
+    return 204, None
+
+
+# --- how a chat is set up -------------------------------------------------------------------------
+
+
+@router.get("/conversations/{conversation_id}/setup")
+async def show_setup(request: HttpRequest, conversation_id: str) -> dict[str, Any]:
+    """System prompt, instructions, parameters and strategy of a chat."""
+    row = await in_db(access.conversation_for)(request.user, conversation_id)
+    return setup_value(row)
+
+
+@router.patch("/conversations/{conversation_id}/setup")
+async def change_setup(
+    request: HttpRequest, conversation_id: str, data: SetupChange
+) -> dict[str, Any]:
+    """Change it from the next answer on; `version` is that of the conversation that you saw."""
+    row = await in_db(actions.change_setup)(
+        request.user, conversation_id, data.version, **_changes(data)
+    )
+    await notices.conversation_changed(request.user.pk, row.pk)
+    return setup_value(row)
+
+
+@router.put("/messages/{message_id}/pin", response={204: None})
+async def pin_message(request: HttpRequest, message_id: str) -> tuple[int, None]:
+    """Keep a message in the model's view, however long the chat gets."""
+    await _pin(request.user, message_id, is_pinned=True)
+    return 204, None
+
+
+@router.delete("/messages/{message_id}/pin", response={204: None})
+async def unpin_message(request: HttpRequest, message_id: str) -> tuple[int, None]:
+    await _pin(request.user, message_id, is_pinned=False)
+    return 204, None
+
+
+@router.get("/summaries/{summary_id}")
+async def show_summary(request: HttpRequest, summary_id: str) -> dict[str, Any]:
+    """What stands in for messages that a model is not shown."""
+    row = await in_db(history.summary_for)(request.user, summary_id)
+    return {"id": str(row.pk), "text": row.text, "model": row.model}
+
+
+async def _pin(user: Any, message_id: str, *, is_pinned: bool) -> None:
+    row = await in_db(access.message_for)(user, message_id)
+    await in_db(lambda: Message.objects.filter(pk=row.pk).update(is_pinned=is_pinned))()
+    await notices.conversation_changed(user.pk, row.conversation_id)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _changes(data: Schema) -> dict[str, Any]:
+    """What the body has set, by field name."""
+    names = data.model_fields_set - {"version"}
+    found = {name: getattr(data, name) for name in names if getattr(data, name) is not None}
+    return {
+        name: value.as_values() if isinstance(value, Parameters) else value
+        for name, value in found.items()
+    }
+
+
+def _assistant_fields(data: AssistantIn) -> dict[str, Any]:
+    fields = _changes(data)
+    if "history_strategy" in data.model_fields_set:
+        fields["history_strategy"] = data.history_strategy or ""
+    return fields
+
+
+def _personalisation(row: Any) -> dict[str, Any]:
+    names = (
+        *("is_on", "about_you", "how_to_answer", "history_strategy"),
+        *("caches_answers", "version"),
+    )
+    return {name: getattr(row, name) for name in names}
+
+
+def assistant_value(row: Any, user: Any) -> values.Value:
+    """`is_own` is whether the user may change it."""
+    names = ("name", "description", "model", "system_prompt", "parameters", "starters")
+    value = {name: getattr(row, name) for name in (*names, "is_shared", "version")}
+    own = {"id": str(row.pk), "is_own": row.owner_id == user.pk}
+    return value | own | {"history_strategy": row.history_strategy or None}
+
+
+def prompt_value(row: Any) -> values.Value:
+    return {"id": str(row.pk), "name": row.name, "text": row.text, "version": row.version}
+
+
+def setup_value(row: Any) -> values.Value:
+    names = ("system_prompt", "instructions", "parameters", "history_strategy", "assistant")
+    return {name: getattr(row, name) for name in (*names, "version")}

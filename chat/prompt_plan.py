@@ -1,0 +1,256 @@
+"""The prompt of an answer as named segments, and what is left out where they are too long. Pure.
+
+Order is what keeps a chat warm: system prompt, memory, history, the new question. Nothing that
+changes from turn to turn stands before anything that does not, so each prompt begins with the one
+before, to the token. Where the history is too long, half of the room is freed in one step: the cache
+loses everything behind a cut, and after a big one it is many turns to the next.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from chat.events import LeftOut
+from chat.prompt import system_message
+from inference import ChatMessage, ContextTooLong, may_fit, newest_that_fit
+
+SegmentName = Literal["system", "memory", "history", "documents", "draft"]
+Strategy = Literal["window", "summary", "selective"]
+STRATEGIES: tuple[Strategy, ...] = ("window", "summary", "selective")
+SUMMARY_HEAD = "Summary of the conversation so far:"
+_KEPT_SHARE = 2  # a cut leaves half of the room filled
+_NOBODYS_TEXT = "\u2063"  # where a measured segment ends: no text begins with it
+
+Ids = TypeVar("Ids", bound=Sequence[int])
+Encode = Callable[[list[ChatMessage]], Ids]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and what answered it; it is shown as a whole or not at all.
+
+    `id` is that of its first message. `documents` were found for the question, and stand in front of
+    it in this prompt and in all later ones. `num_messages` counts rows.
+    """
+
+    id: str
+    question: str
+    reply: tuple[ChatMessage, ...] = ()
+    documents: str = ""
+    num_messages: int = 1
+    is_pinned: bool = False
+
+    def messages(self, before: str = "") -> list[ChatMessage]:
+        texts = (before, self.documents, self.question)
+        content = "\n\n".join(text for text in texts if text)
+        return [{"role": "user", "content": content}, *self.reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a model wrote about all exchanges before the one that is named `until`."""
+
+    id: str
+    text: str
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPlan:
+    """What there is to show, and from where on it is shown.
+
+    The last exchange holds the question to answer. Exchanges before number `start` are left out but
+    for those that are kept: pinned ones and, with `keeps_first`, the first. `summary` stands in for
+    what is left out; of the `summaries` that there are the newest will, once something has to go.
+    `has_documents`: what was found for the question is in its place already.
+    """
+
+    exchanges: tuple[Exchange, ...]
+    system: str = ""
+    memory: str = ""
+    keeps_first: bool = False
+    start: int = 0
+    summary: Summary | None = None
+    summaries: tuple[Summary, ...] = ()
+    has_documents: bool = False
+
+    def messages(self) -> list[ChatMessage]:
+        """The whole prompt, the system message first."""
+        return [*self._head(), *self._history(), *self._newest()]
+
+    def _head(self) -> list[ChatMessage]:
+        return [system_message(self.system, self.memory)]
+
+    def _history(self) -> list[ChatMessage]:
+        kept = [exchange for _, exchange in self._kept()]
+        shown: list[ChatMessage] = [m for exchange in kept for m in exchange.messages()]
+        for number, exchange in enumerate(self.exchanges[self.start : -1]):
+            shown += exchange.messages("" if number else self._summary_text())
+        return shown
+
+    def _newest(self) -> list[ChatMessage]:
+        if not self.exchanges:
+            return []
+        is_first = self.start == len(self.exchanges) - 1
+        return self.exchanges[-1].messages(self._summary_text() if is_first else "")
+
+    def _summary_text(self) -> str:
+        """As a person's words, not the system's: it is made of what people have said."""
+        return f"{SUMMARY_HEAD}\n{self.summary.text}" if self.summary else ""
+
+    def _kept(self) -> Iterator[tuple[int, Exchange]]:
+        for number, exchange in enumerate(self.exchanges[: self.start]):
+            if exchange.is_pinned or (self.keeps_first and number == 0):
+                yield number, exchange
+
+    # --- what is left out -----------------------------------------------------------------------
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What the model is not shown; None while it sees everything."""
+        if self.start == 0:
+            return None
+        kept = {number for number, _ in self._kept()}
+        gone = [e for number, e in enumerate(self.exchanges[: self.start]) if number not in kept]
+        return LeftOut(
+            before=self.exchanges[self.start].id,
+            num_messages=sum(exchange.num_messages for exchange in gone),
+            summary=self.summary.id if self.summary else None,
+        )
+
+    def showing(self, left_out: LeftOut) -> "PromptPlan":
+        """The plan with as much left out as an earlier prompt had; all is shown where that was not of
+        this branch."""
+        start = self.index_of(left_out.before)
+        if start is None:
+            return self
+        summary = next((s for s in self.summaries if s.id == left_out.summary), None)
+        return replace(self, start=start, summary=summary)
+
+    def with_documents(self, text: str) -> "PromptPlan":
+        """The plan with what was found for the question."""
+        *earlier, asked = self.exchanges
+        exchanges = (*earlier, replace(asked, documents=text))
+        return replace(self, exchanges=exchanges, has_documents=True)
+
+    def index_of(self, exchange_id: str) -> int | None:
+        """Which exchange it is; None: none of these."""
+        for number, exchange in enumerate(self.exchanges):
+            if exchange.id == exchange_id:
+                return number
+        return None
+
+    def newest(self, num_exchanges: int) -> "PromptPlan":
+        """The plan with only so many of the newest exchanges, and those that are kept."""
+        return replace(self, start=max(self.start, len(self.exchanges) - num_exchanges))
+
+    def without_older_half(self) -> "PromptPlan | None":
+        """Half as many exchanges; None when only the question is left."""
+        num_shown = len(self.exchanges) - self.start
+        if num_shown > 1:
+            return self.newest(num_shown // 2)
+        return self._without_kept() if any(self._kept()) else None
+
+    def _without_kept(self) -> "PromptPlan":
+        plain = (replace(exchange, is_pinned=False) for exchange in self.exchanges)
+        return replace(self, exchanges=tuple(plain), keeps_first=False)
+
+    def summarised(self) -> "PromptPlan | None":
+        """The plan with the newest summary in place of all that it tells of; None: it has it."""
+        newest = max(self.summaries, key=self._num_told, default=None)
+        if newest is None or newest == self.summary or self._num_told(newest) < self.start:
+            return None
+        return replace(self, start=self._num_told(newest), summary=newest)
+
+    def _num_told(self, summary: Summary | None) -> int:
+        """Of how many exchanges it tells; 0 where it is of another branch."""
+        return (self.index_of(summary.until) or 0) if summary else 0
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether exchanges are left out of which no summary in the prompt tells."""
+        return self.start > self._num_told(self.summary)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Tokens of context, and how many of them a prompt may fill; the rest is kept for the answer."""
+
+    context_tokens: int
+    prompt_tokens: int
+
+    @property
+    def reserve_tokens(self) -> int:
+        return self.context_tokens - self.prompt_tokens
+
+
+def fit(plan: PromptPlan, encode: Encode[Ids], limits: Limits) -> tuple[PromptPlan, Ids]:
+    """The plan with as much left out as has to be, and its ids.
+
+    Raises ContextTooLong when the system prompt and the question alone do not fit.
+    """
+    room = limits.prompt_tokens
+    summarised = plan.summarised()
+    # A summary that fills a gap is worth reading the prompt anew; another one waits for its turn.
+    choices = [summarised, plan] if plan.has_gap else [plan, summarised]
+    for choice in choices:
+        if choice and may_fit(messages := choice.messages(), room):
+            ids = encode(messages)
+            if len(ids) <= room:
+                return choice, ids
+    most = summarised or plan
+    least = replace(most._without_kept(), summary=None)
+    for choice in (most, least):
+        for budget in (room // _KEPT_SHARE, room):
+            if (cut := _cut(choice, encode, budget)) is not None:
+                return cut
+    raise ContextTooLong(
+        num_prompt_tokens=len(encode(least.newest(1).messages())),
+        max_context_tokens=limits.context_tokens,
+        num_reserved=limits.reserve_tokens,
+    )
+
+
+def _cut(plan: PromptPlan, encode: Encode[Ids], budget: int) -> tuple[PromptPlan, Ids] | None:
+    """With as many of the newest exchanges as the budget holds; None: not even the last."""
+
+    def newest(num_exchanges: int) -> list[ChatMessage]:
+        return plan.newest(num_exchanges).messages()
+
+    num_shown = len(plan.exchanges) - plan.start
+    found = newest_that_fit(newest, num_shown, encode, budget)
+    return (plan.newest(found[0]), found[1]) if found else None
+
+
+def measure(plan: PromptPlan, encode: Encode[Ids], ids: Ids) -> dict[SegmentName, int]:
+    """How many of a prompt's `ids` each segment takes; they add up to all of them.
+
+    A segment ends where the prompt is no longer like one that ends there. The marks of a turn count
+    with what stands before them, the schemas of tools with the system prompt.
+    """
+    nobody = [{"role": "user", "content": _NOBODYS_TEXT}]
+    head = encode([*plan._head(), *nobody])
+    without_memory = encode([system_message(plan.system), *nobody]) if plan.memory else head
+    memory = len(head) - len(without_memory)  # templates put tools behind it: it is no prefix
+    ends = [_num_alike(head, ids)]
+    for messages in ([*plan._head(), *plan._history(), *nobody], _up_to_question(plan)):
+        ends.append(max(ends[-1], _num_alike(encode(messages), ids)))
+    return {
+        "system": ends[0] - memory,
+        "memory": memory,
+        "history": ends[1] - ends[0],
+        "documents": ends[2] - ends[1],
+        "draft": len(ids) - ends[2],
+    }
+
+
+def _up_to_question(plan: PromptPlan) -> list[ChatMessage]:
+    asked = replace(plan.exchanges[-1], question=_NOBODYS_TEXT, reply=())
+    return replace(plan, exchanges=(*plan.exchanges[:-1], asked)).messages()
+
+
+def _num_alike(some: Sequence[int], others: Sequence[int]) -> int:
+    for number, (one, other) in enumerate(zip(some, others, strict=False)):
+        if one != other:
+            return number
+    return min(len(some), len(others))

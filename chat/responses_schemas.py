@@ -1,0 +1,222 @@
+"""The body of /v1/responses. Source: OpenAI's published API description, version 2.3.0."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+
+from chat.openai_schemas import Anything, DrawingIn, FunctionIn, Strict, Text
+
+CallId = Annotated[str, Field(min_length=1, max_length=64)]
+ItemId = Annotated[str, Field(max_length=128)]
+Status = Literal["in_progress", "completed", "incomplete"]
+
+
+class TextPartIn(Strict):
+    """Of a message: what was asked, or what was answered and comes back as it was."""
+
+    type: Literal["input_text", "output_text", "text"]
+    text: Text
+    annotations: Anything | None = None
+    logprobs: Anything | None = None
+
+
+class RefusalIn(Strict):
+    type: Literal["refusal"]
+    refusal: Text
+
+
+class MessageItem(Strict):
+    type: Literal["message"] = "message"
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Text | list[TextPartIn | RefusalIn]
+    id: ItemId | None = None
+    status: Status | None = None
+    phase: str | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(
+            part.text if isinstance(part, TextPartIn) else part.refusal for part in self.content
+        )
+
+
+class CallItem(Strict):
+    type: Literal["function_call"]
+    call_id: CallId
+    name: str = Field(max_length=128)
+    arguments: Text
+    id: ItemId | None = None
+    status: Status | None = None
+    namespace: None = None
+    caller: None = None
+    created_by: str | None = None
+
+
+class CallOutputItem(Strict):
+    type: Literal["function_call_output"]
+    call_id: CallId
+    output: Text | list[TextPartIn]
+    id: ItemId | None = None
+    status: Status | None = None
+    created_by: str | None = None
+
+    @property
+    def text(self) -> str:
+        if isinstance(self.output, str):
+            return self.output
+        return "".join(part.text for part in self.output)
+
+
+class ReasoningItem(Strict):
+    """Comes back with the answer that it belongs to; models are not shown their old thoughts again."""
+
+    type: Literal["reasoning"]
+    id: ItemId | None = None
+    summary: Anything = []
+    content: Anything | None = None
+    encrypted_content: str | None = None
+    status: Status | None = None
+
+
+def _kind(value: Any) -> str | None:
+    is_json = isinstance(value, dict)
+    kind = value.get("type", "message") if is_json else getattr(value, "type", None)
+    # Tags with a blank are no part of a field's name in an error.
+    return f"a {kind}" if isinstance(kind, str) else None
+
+
+Item = Annotated[
+    Annotated[MessageItem, Tag("a message")]
+    | Annotated[CallItem, Tag("a function_call")]
+    | Annotated[CallOutputItem, Tag("a function_call_output")]
+    | Annotated[ReasoningItem, Tag("a reasoning")],
+    Discriminator(
+        _kind,
+        custom_error_type="item",
+        custom_error_message="an item is a message, function_call, function_call_output or reasoning",
+    ),
+]
+
+
+Input = Annotated[
+    Annotated[Text, Tag("a text")] | Annotated[list[Item], Field(max_length=10_000), Tag("a list")],
+    Discriminator(lambda value: "a list" if isinstance(value, list) else "a text"),
+]
+
+
+class FunctionToolIn(FunctionIn):
+    type: Literal["function"]
+
+
+class ToolNameIn(Strict):
+    type: Literal["function"]
+    name: str
+
+
+class FormatIn(Strict):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    name: str | None = Field(None, pattern=r"^[a-zA-Z0-9_-]{1,64}$")
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+    strict: bool | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if (self.type == "json_schema") != (self.schema_ is not None):
+            raise ValueError("schema: goes with the type json_schema")
+        if self.schema_ is not None and self.name is None:
+            raise ValueError("name: a schema needs one")
+        return self
+
+    @property
+    def wanted(self) -> dict[str, Any] | None:
+        """As a chat completion has it."""
+        if self.schema_ is None:
+            return None
+        fields = {"name": self.name, "description": self.description, "strict": self.strict}
+        return fields | {"schema": self.schema_}
+
+
+class TextIn(Strict):
+    format: FormatIn | None = None
+    verbosity: Literal["medium"] | None = None  # the model's own
+
+
+class ReasoningIn(Strict):
+    """How much a model thinks is its own; what it thinks is told where it does."""
+
+    effort: None = None
+    summary: Literal["auto"] | None = None
+    generate_summary: None = None
+
+
+class StreamOptionsIn(Strict):
+    include_obfuscation: bool | None = None  # as in StreamOptions
+
+
+class ResponseIn(DrawingIn):
+    """The whole body."""
+
+    model: str
+    input: Input = []
+    instructions: Text | None = None
+    previous_response_id: str | None = Field(None, max_length=128)
+    store: bool | None = None
+    stream: bool | None = None
+    stream_options: StreamOptionsIn | None = None
+    max_output_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    text: TextIn | None = None
+    tools: list[FunctionToolIn] | None = Field(None, max_length=128)
+    tool_choice: Literal["auto", "none", "required"] | ToolNameIn | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning: ReasoningIn | None = None
+    top_logprobs: int | None = Field(None, ge=0, le=20)
+    include: list[Literal["message.output_text.logprobs", "reasoning.encrypted_content"]] | None = (
+        None
+    )
+    metadata: dict[str, str] | None = Field(None, max_length=16)
+    # Understood only as far as they change nothing:
+    truncation: Literal["disabled"] | None = None
+    background: Literal[False] | None = None
+    max_tool_calls: None = None
+    conversation: None = None
+    prompt: None = None
+    # For OpenAI's own bookkeeping; no answer depends on them:
+    user: str | None = None
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+
+    @field_validator("tools")
+    @classmethod
+    def _have_names_of_their_own(
+        cls, tools: list[FunctionToolIn] | None
+    ) -> list[FunctionToolIn] | None:
+        names = {tool.name for tool in tools or []}
+        if len(names) < len(tools or []):
+            raise ValueError("two of them have the same name")
+        return tools
+
+    @model_validator(mode="after")
+    def _asks(self) -> Self:
+        if not self.input and self.previous_response_id is None:
+            raise ValueError("input: there is nothing to answer")
+        return self
+
+    @property
+    def items(self) -> list[Any]:
+        """The input as items."""
+        if isinstance(self.input, str):
+            return [MessageItem(role="user", content=self.input)]
+        return self.input
+
+    @property
+    def wants_logprobs(self) -> bool:
+        return "message.output_text.logprobs" in (self.include or []) or bool(self.top_logprobs)
+
+    @property
+    def is_kept(self) -> bool:
+        return self.store is not False

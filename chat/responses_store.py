@@ -1,0 +1,145 @@
+"""Responses that are kept, so that they can be looked up and gone on from.
+
+Rows are seen by their owner alone; another's id is as missing as one that never was.
+"""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from chat.api_errors import ApiError
+from chat.ids import uuid7
+from chat.models import StoredResponse
+from chat.responses_schemas import (
+    CallItem,
+    CallOutputItem,
+    MessageItem,
+    ReasoningItem,
+    RefusalIn,
+    TextPartIn,
+)
+from chat.storable import storable_value
+
+KEEP = timedelta(days=30)  # OpenAI's own
+MAX_THREAD = 1000
+Value = dict[str, Any]
+
+
+def new_id() -> str:
+    return f"resp_{uuid7().hex}"
+
+
+def _row_id(id_: str) -> UUID | None:
+    """Nonsense is as missing as an unknown id."""
+    try:
+        return UUID(id_.removeprefix("resp_"))
+    except ValueError:
+        return None
+
+
+def _find(user: Any, id_: str) -> StoredResponse | None:
+    row_id = _row_id(id_)
+    if row_id is None:
+        return None
+    return StoredResponse.objects.filter(owner_id=user.pk, pk=row_id).first()
+
+
+def find(user: Any, id_: str) -> StoredResponse:
+    """One query. Raises ApiError: 404."""
+    row = _find(user, id_)
+    if row is None:
+        raise ApiError(404, "not_found", f"There is no response with the id '{id_}'.")
+    return row
+
+
+def delete(user: Any, id_: str) -> None:
+    find(user, id_).delete()
+
+
+def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | None) -> None:
+    """Keep a response that has ended, and let go of what the user has not used for long."""
+    row_id = _row_id(body["id"])
+    assert row_id is not None
+    StoredResponse.objects.create(
+        pk=row_id,
+        owner_id=user.pk,
+        thread=previous.thread if previous else row_id,
+        previous=previous.pk if previous else None,
+        input=storable_value([_as_value(item) for item in items]),
+        body=storable_value(body),
+    )
+    forget_old(StoredResponse.objects.filter(owner_id=user.pk))
+
+
+def forget_old(rows: Any = None) -> None:
+    rows = StoredResponse.objects.all() if rows is None else rows
+    rows.filter(created_at__lt=timezone.now() - KEEP).delete()
+
+
+def earlier_items(user: Any, id_: str) -> tuple[StoredResponse, list[Value]]:
+    """The response to go on from, and all items up to its end, oldest first. Two queries.
+
+    Raises ApiError where one on the way is missing: what was said is not made up.
+    """
+    first = _find(user, id_)
+    rows: dict[UUID, StoredResponse] = {}
+    if first is not None and first.previous is not None:
+        of_thread = StoredResponse.objects.filter(owner_id=user.pk, thread=first.thread)
+        rows = {row.pk: row for row in of_thread}
+    way, row = [], first
+    while row is not None:
+        way.append(row)
+        if row.previous is None:
+            break
+        row = rows.get(row.previous)
+    if first is None or row is None or len(way) > MAX_THREAD:
+        message = f"There is no response with the id '{id_}' that can be gone on from."
+        raise ApiError(404, "previous_response_not_found", message, "previous_response_id")
+    items = [item for each in reversed(way) for item in [*each.input, *each.body["output"]]]
+    return first, items
+
+
+def _as_value(item: Any) -> Value:
+    """An item of the input as it is listed later, with an id."""
+    match item:
+        case MessageItem():
+            return {
+                "type": "message",
+                "id": item.id or _new_item_id("msg"),
+                "role": item.role,
+                "status": "completed",
+                "content": _contents(item),
+            }
+        case CallItem():
+            value = item.model_dump(include={"type", "call_id", "name", "arguments"})
+            return value | {"id": item.id or _new_item_id("fc"), "status": "completed"}
+        case CallOutputItem():
+            value = {"type": item.type, "call_id": item.call_id, "output": item.text}
+            return value | {"id": item.id or _new_item_id("fco"), "status": "completed"}
+        case ReasoningItem():
+            value = {"type": item.type, "summary": item.summary, "content": item.content or []}
+            return value | {"id": item.id or _new_item_id("rs")}
+    raise AssertionError
+
+
+def _contents(item: MessageItem) -> list[Value]:
+    parts = item.content
+    if isinstance(parts, str):
+        parts = [TextPartIn(type="text", text=parts)]
+    contents: list[Value] = []
+    for part in parts:
+        if isinstance(part, RefusalIn):
+            contents.append({"type": "refusal", "refusal": part.refusal})
+        elif item.role == "assistant":
+            rest = {"annotations": part.annotations or [], "logprobs": part.logprobs or []}
+            contents.append({"type": "output_text", "text": part.text, **rest})
+        else:
+            contents.append({"type": "input_text", "text": part.text})
+    return contents
+
+
+def _new_item_id(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(12)}"

@@ -1,0 +1,122 @@
+"""What a second look at an answer needs: its turns, and the very model that wrote it.
+
+A second look (replay.py, likelihoods.py) asks the engine what it was asked before, in the background
+class, and leaves nothing behind. It is refused where it would prove nothing: another server's model, a
+model that is gone or whose files have changed.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext
+
+from chat import access, turns
+from chat.engine import engine
+from chat.errors import ChatError
+from chat.models import MessageStatus
+from inference import ModelState, SamplingParams
+
+_looking: set[Any] = set()
+
+
+class CannotLook(ChatError):
+    """Why an answer cannot be looked at again."""
+
+    code = "no_second_look"
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the engine was asked and what it wrote, in token ids.
+
+    The first `num_given` it has not drawn: a person has chosen the last of them.
+    """
+
+    index: int
+    prompt_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    params: SamplingParams
+    num_given: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer as it was written. `is_whole`: it came to its own end."""
+
+    model: str
+    revision: str
+    finish_reason: str
+    is_whole: bool
+    turns: tuple[Turn, ...]
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(len(turn.output_ids) for turn in self.turns)
+
+
+def written(user: Any, message_id: object) -> Written:
+    """Two queries. Raises NotFound, CannotLook."""
+    generation = access.answer_for(user, message_id)
+    if generation.message.status == MessageStatus.RUNNING:
+        raise CannotLook(gettext("This answer is still being written."))
+    rows = [row for row in generation.turns.all() if row.output_ids and row.params]
+    if not rows:
+        raise CannotLook(gettext("Of this answer no tokens are known here."))
+    given = generation.params.get("given", {})
+    return Written(
+        model=generation.model,
+        revision=generation.model_revision,
+        finish_reason=generation.message.finish_reason,
+        is_whole=generation.message.status == MessageStatus.COMPLETE,
+        turns=tuple(
+            Turn(
+                *(row.index, tuple(row.prompt_ids), tuple(row.output_ids), turns.params_of(row)),
+                num_given=given["tokens"] if given.get("turn") == row.index else 0,
+            )
+            for row in rows
+        ),
+    )
+
+
+def check_model(answer: Written) -> None:
+    """Raises CannotLook where the model is not the one that wrote; of a cold one nobody knows yet."""
+    state = next((s for s in engine().models("chat") if s.spec.name == answer.model), None)
+    if state is None:
+        raise CannotLook(
+            gettext("The model %(model)s is no longer here.") % {"model": answer.model}
+        )
+    if engine().is_upstream(answer.model):
+        raise CannotLook(
+            gettext("Another server wrote this answer, and keeps how it drew to itself.")
+        )
+    _check_revision(answer, state)
+
+
+def check_loaded(answer: Written) -> None:
+    """As `check_model`, once the model is loaded and its revision known. Raises CannotLook."""
+    _check_revision(answer, engine().state(answer.model))
+
+
+def _check_revision(answer: Written, state: ModelState) -> None:
+    if state.revision and state.revision != answer.revision:
+        text = gettext(
+            "The files of %(model)s have changed since this answer was written"
+            " (revision %(then)s then, %(now)s now)."
+        )
+        revisions = {"then": answer.revision or "?", "now": state.revision}
+        raise CannotLook(text % {"model": answer.model, **revisions})
+
+
+@contextmanager
+def one_at_a_time(user: Any) -> Iterator[None]:
+    """Raises CannotLook while another second look of the same user is under way."""
+    if user.pk in _looking:
+        raise CannotLook(gettext("Another answer is just being looked at again. Wait for its end."))
+    _looking.add(user.pk)
+    try:
+        yield
+    finally:
+        _looking.discard(user.pk)

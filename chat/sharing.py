@@ -1,0 +1,171 @@
+"""Share links: made, listed and revoked by the owner; read by whoever knows the token.
+
+A token is a keyed hash of the share's id, and only its hash is stored: the owner can copy the link
+again, and neither a copy of the database nor the id opens anything. What a reader sees is decided by
+the SQL function chat_read_share alone, in which unknown, revoked and expired tokens are one case.
+"""
+
+import json
+from base64 import urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
+
+from chat import access
+from chat.errors import BadRequest, Conflict, NotFound
+from chat.ids import uuid7
+from chat.models import Conversation, Message, MessageStatus, Role, Share, ShareKind
+from chat.parts import text_of
+from chat.values import Value
+
+PAGE_SIZE = 50
+MAX_DAYS = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class ShareWish:
+    """What an owner wants to share: the branch up to `message_id`, and what of it."""
+
+    conversation_id: UUID
+    message_id: UUID
+    kind: str = ShareKind.SNAPSHOT
+    with_steps: bool = False
+    with_name: bool = False
+    expires_in_days: int | None = None
+
+
+def create(user: Any, wish: ShareWish) -> Share:
+    """Raises NotFound, BadRequest, or Conflict while the answer is being written."""
+    if wish.kind not in ShareKind.values:
+        raise BadRequest("A link is a snapshot or live.")
+    days = wish.expires_in_days
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        text = gettext("A link lasts 1 to %(n)s days, or for ever.")
+        raise BadRequest(text % {"n": f"{MAX_DAYS:,}"})
+    share_id = uuid7()
+    with transaction.atomic():
+        conversation = access.conversation_for(user, wish.conversation_id)
+        message = _last_shared(conversation, wish.message_id)
+        return Share.objects.create(
+            id=share_id,
+            owner=user,
+            conversation=conversation,
+            message=message,
+            kind=wish.kind,
+            title=conversation.title,
+            shown_name=str(user)[:120] if wish.with_name else "",
+            with_steps=wish.with_steps,
+            token_hash=_hash_of(_token(share_id)),
+            expires_at=None if days is None else timezone.now() + timedelta(days=days),
+        )
+
+
+def _last_shared(conversation: Conversation, message_id: UUID) -> Message:
+    message = Message.objects.filter(conversation=conversation, pk=message_id).first()
+    if message is None:
+        raise NotFound("message")
+    if message.role != Role.ASSISTANT:
+        raise BadRequest("A shared branch ends with an answer.")
+    if message.status == MessageStatus.RUNNING:
+        raise Conflict(gettext("The answer is still being written."))
+    return message
+
+
+def shares_of(user: Any, conversation_id: object = None) -> QuerySet[Share]:
+    """The user's links that still open, newest first."""
+    rows = Share.objects.filter(owner_id=user.pk).exclude(expires_at__lte=timezone.now())
+    if conversation_id is not None:
+        rows = rows.filter(conversation=access.conversation_for(user, conversation_id))
+    return rows.select_related("conversation").order_by("-id")
+
+
+def revoke(user: Any, share_id: object) -> None:
+    """Raises NotFound."""
+    rows = Share.objects.filter(owner_id=user.pk, pk=access.as_uuid(share_id, "link"))
+    if not rows.delete()[0]:
+        raise NotFound("link")
+
+
+def revoke_all(user: Any) -> int:
+    return Share.objects.filter(owner_id=user.pk).delete()[0]
+
+
+def share_value(share: Share) -> Value:
+    """`url` is null for a link made under an earlier SECRET_KEY: it opens, but cannot be shown again."""
+    token = _token(share.pk)
+    is_ours = _hash_of(token) == share.token_hash
+    return {
+        "id": str(share.pk),
+        "url": f"/s/{token}" if is_ours else None,
+        "conversation": str(share.conversation_id),
+        "message": str(share.message_id),
+        "kind": share.kind,
+        "title": share.conversation.title if share.kind == ShareKind.LIVE else share.title,
+        "with_steps": share.with_steps,
+        "shown_name": share.shown_name,
+        "created_at": share.created_at.isoformat(),
+        "expires_at": share.expires_at.isoformat() if share.expires_at else None,
+    }
+
+
+def read(token: str) -> Value:
+    """What the link shows: kind, title, shown_name, created_at and messages. Raises NotFound.
+
+    Works in anybody's scope, and in nobody's.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT chat_read_share(%s)::text", [_hash_of(token)])
+        row = cursor.fetchone()
+    if row is None or row[0] is None:
+        raise NotFound("link")
+    shown: Value = json.loads(row[0])
+    for message in shown["messages"]:
+        message["text"] = text_of(message["parts"])
+    return shown
+
+
+@transaction.atomic
+def continue_from(user: Any, token: str, num_messages: int | None = None) -> Conversation:
+    """Copy what the link shows, or its first messages, to a new chat of the reader's.
+
+    It ends with the last answer among them, so that the reader can go on. Raises NotFound.
+    """
+    shown = read(token)
+    messages = shown["messages"][:num_messages]
+    while messages and messages[-1]["role"] != Role.ASSISTANT:
+        messages.pop()
+    if not messages:
+        raise NotFound("message")
+    conversation = Conversation.objects.create(
+        owner=user, title=shown["title"], title_by_hand=True, model=messages[-1]["model"]
+    )
+    parent: Message | None = None
+    for message in messages:
+        # One by one: their times of creation are their order.
+        parent = Message.objects.create(
+            conversation=conversation,
+            parent=parent,
+            role=message["role"],
+            status=message["status"],
+            parts=message["parts"],
+            text=message["text"],
+            model=message["model"],
+        )
+    return conversation
+
+
+def _token(share_id: UUID) -> str:
+    mac = salted_hmac("chat.sharing", share_id.hex, algorithm="sha256")
+    return urlsafe_b64encode(mac.digest()).decode().rstrip("=")
+
+
+def _hash_of(token: str) -> str:
+    return sha256(token.encode(errors="replace")).hexdigest()

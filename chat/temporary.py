@@ -1,0 +1,317 @@
+"""Temporary chats: the page holds the conversation, and nothing of it is written anywhere.
+
+Each request brings all messages along; the answer runs in this process's memory, and is forgotten a
+minute after its end, or when nobody has followed it for a while. So there is no row, no log, no title
+and no news to other tabs; a restart of the server ends an answer where it was.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from chat import answers, budgets, concurrency, history, holds, personal, runs
+from chat.actions import checked_text, first_title
+from chat.admission import check_requests
+from chat.answer_rows import message_once, rights_now, user_now
+from chat.asking import AnswerRequest
+from chat.db import in_db
+from chat.errors import BadFrame, ChatError, Conflict, ShuttingDown
+from chat.events import TERMINAL, LogEvent
+from chat.ids import uuid7
+from chat.models import Conversation, Message, MessageStatus, Role
+from chat.parts import Parts, text_of, unfold
+from chat.pricing import price_of
+from chat.prompt_plan import Exchange, PromptPlan
+from chat.retakes import Wish, given_again
+from chat.rights import Rights
+from chat.spans import Clock, Trace, new_trace_id
+from chat.storable import is_storable
+from chat.tools import tools_named
+
+MAX_MESSAGES = 2_000
+ORPHAN_S = 30.0  # how long an answer goes on that nobody follows
+_PART_FIELDS = {
+    "text": {"text"},
+    "reasoning": {"text"},
+    "tool_call": {"id", "name", "arguments"},
+    "tool_result": {"id", "content"},
+}
+_TEXT_FIELDS = {  # their defaults, and how long they may be
+    "id": ("", 100),
+    "parent": ("", 100),
+    "role": ("", 16),
+    "status": (MessageStatus.COMPLETE.value, 16),
+    "model": ("", 200),
+    "finish_reason": ("", 32),
+}
+_FINAL = [status for status in MessageStatus if status != MessageStatus.RUNNING]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a temporary chat, as its page holds it.
+
+    `id` and `parent` are the page's own; the first message has no parent.
+    """
+
+    id: str
+    parent: str
+    role: str
+    status: str
+    parts: Parts
+    model: str
+    finish_reason: str
+    edited: bool
+
+    @property
+    def text(self) -> str:
+        return text_of(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a chat is started with, beside the user's own instructions."""
+
+    assistant_id: UUID | None = None
+    system_prompt: str = ""
+
+    def fields(self, user: Any) -> dict[str, Any]:
+        """Of a conversation. Raises NotFound."""
+        return personal.setup_of(user, self.assistant_id, self.system_prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What to answer: the branch up to the question. With a wish, or to go on, the answer before ends
+    the branch."""
+
+    client_id: str
+    model: str
+    messages: tuple[Said, ...]
+    wish: Wish | None = None
+    goes_on: bool = False
+    setup: Setup = Setup()
+
+
+class TemporaryRun(runs.Run):
+    """A run that keeps its events in memory alone; what it took is entered all the same."""
+
+    client_id = ""
+    model = ""
+
+    async def _keep(self, events: list[LogEvent]) -> None:
+        if isinstance(events[-1], TERMINAL):
+            await self._patiently(in_db(partial(self._settle, [*self.events, *events])))
+
+    def _settle(self, events: list[LogEvent]) -> None:
+        charge = budgets.charge_of(price_of(self.model), events)
+        budgets.settle(
+            self.id, owner_id=self.user_id, api_key_id=None, model=self.model, charge=charge
+        )
+
+    async def _renew(self) -> None:
+        if monotonic() - self._renewed_s > concurrency.RENEW_S:
+            self._renewed_s = monotonic()
+            await self._patiently(in_db(concurrency.renew), self.id)
+
+    async def _release(self) -> None:
+        pass
+
+
+async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
+    """Begin an answer that leaves no trace. The same client id again finds the first one.
+
+    Raises ChatError, UnknownModel or WrongKind.
+    """
+    user = rights.user
+    if begun := _begun(user, ask.client_id):
+        return begun
+    rights.require_model(ask.model)
+    await check_requests(rights)
+    run_id = uuid7()
+    rights, setup = await in_db(_admit)(rights, run_id, ask)
+    if begun := _begun(user, ask.client_id):  # meanwhile, by a repetition of the frame
+        await in_db(holds.let_go)(run_id)
+        return begun
+    try:
+        plan, before = _plan_of(ask, history.system_text(setup))
+    except ChatError:
+        await in_db(holds.let_go)(run_id)
+        raise
+    run = TemporaryRun(
+        run_id,
+        conversation_id=run_id,
+        message_id=run_id,
+        user_id=user.pk,
+        trace=Trace(Clock(), new_trace_id()),
+    )
+    run.client_id, run.model = ask.client_id, ask.model
+    run.events = before
+    request = AnswerRequest(
+        run_id=str(run_id),
+        model=ask.model,
+        messages=plan.messages(),
+        plan=plan,
+        max_context_tokens=rights.user.tier.context_tokens,
+        user=str(user.pk),
+        weight=rights.user.tier.weight,
+        sampling=answers.sampling_from(setup.parameters),
+        tools=tools_named(rights.tools),
+        events=tuple(before),
+    )
+    runs.start(run, request, after=_forget_nothing)
+    watch_orphan(run)
+    return run
+
+
+def watch_orphan(run: TemporaryRun) -> None:
+    """Stop the answer once nobody has followed it for a while: its page is gone."""
+    loop = asyncio.get_running_loop()
+
+    def look() -> None:
+        if not run.is_running:
+            return
+        if run.num_followers == 0:
+            run.stop(None)
+        loop.call_later(ORPHAN_S, look)
+
+    loop.call_later(ORPHAN_S, look)
+
+
+def keep(user: Any, client_id: str, model: str, messages: list[Said], setup: Setup) -> Conversation:
+    """Make a chat like any other of a temporary one. The same client id again finds the first one.
+
+    Raises BadFrame, NotFound or SignedOut.
+    """
+    if not messages or messages[0].role != Role.USER:
+        raise BadFrame(gettext("There is nothing to keep yet."))
+    with transaction.atomic():
+        now = user_now(user)
+        made = message_once(now, client_id)
+        if made is not None:
+            return made.conversation
+        conversation = Conversation.objects.create(
+            owner=now,
+            title=first_title(messages[0].text),
+            model=model,
+            **setup.fields(now),
+        )
+        rows: dict[str, Message] = {}
+        for number, said in enumerate(messages, start=1):
+            if said.parent and said.parent not in rows:
+                raise BadFrame("A message follows one that is not there.")
+            rows[said.id] = Message.objects.create(
+                conversation=conversation,
+                parent=rows[said.parent] if said.parent else None,
+                role=said.role,
+                status=said.status,
+                text=said.text,
+                parts=said.parts,
+                model=said.model,
+                finish_reason=said.finish_reason,
+                edited=said.edited,
+                client_id=client_id if number == 1 else None,
+                chosen=conversation.version,
+            )
+        return conversation
+
+
+def said_of(values: Any) -> list[Said]:
+    """Messages as a page sends them. Raises BadFrame for those that no chat could have."""
+    if len(values) > MAX_MESSAGES:
+        text = gettext("A temporary chat has at most %(n)s messages.")
+        raise BadFrame(text % {"n": f"{MAX_MESSAGES:,}"})
+    return [_said(value) for value in values]
+
+
+def exchanges_of(branch: Iterable[Said]) -> tuple[Exchange, ...]:
+    """What a prompt shows of a branch."""
+    return history.exchanges_of([_row(said) for said in branch])
+
+
+def _said(value: Any) -> Said:
+    if not isinstance(value, dict) or not isinstance(value.get("parts"), list):
+        raise BadFrame("A message is an object with parts.")
+    for part in value["parts"]:
+        _check_part(part)
+    texts: dict[str, str] = {}
+    for name, (default, limit) in _TEXT_FIELDS.items():
+        text = value.get(name, default)
+        if not isinstance(text, str) or len(text) > limit or not is_storable(text):
+            raise BadFrame(f"'{name}' of a message has at most {limit} characters.")
+        texts[name] = text
+    said = Said(**texts, parts=value["parts"], edited=value.get("edited") is True)
+    if said.role not in Role.values or said.status not in _FINAL:
+        raise BadFrame("A message has a role or a status that there is not.")
+    if said.role == Role.USER:
+        checked_text(said.text)
+    return said
+
+
+def _check_part(part: Any) -> None:
+    fields = _PART_FIELDS.get(str(part.get("type"))) if isinstance(part, dict) else None
+    if fields is None:
+        raise BadFrame("A message has a part of a kind that there is not.")
+    for name in fields:
+        if not isinstance(part.get(name), str) or not is_storable(part[name]):
+            raise BadFrame(f"'{name}' of a part has to be a text.")
+    if part["type"] == "tool_result" and not isinstance(part.get("is_error", False), bool):
+        raise BadFrame("'is_error' of a part is true or false.")
+
+
+def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation]:
+    """What the run may take, and what a new chat begins with, as a row that is never saved.
+
+    Of the user as of now: a socket's own row may be hours old.
+    """
+    with transaction.atomic():
+        now = rights_now(rights)
+        now.check_models([ask.model])
+        concurrency.check_concurrent_runs(now.user)
+        holds.reserve(now, [run_id], [ask.model], alive_until=concurrency.lease_end())
+        return now, Conversation(owner=now.user, **ask.setup.fields(now.user))
+
+
+def _begun(user: Any, client_id: str) -> TemporaryRun | None:
+    if answers.is_draining():
+        raise ShuttingDown
+    return next((run for run in _runs_of(user) if run.client_id == client_id), None)
+
+
+def _runs_of(user: Any) -> list[TemporaryRun]:
+    """Those that are known, ended or not."""
+    known = (run for run in runs.known() if isinstance(run, TemporaryRun))
+    return [run for run in known if run.user_id == user.pk]
+
+
+def _plan_of(ask: Ask, system: str) -> tuple[PromptPlan, list[LogEvent]]:
+    """The prompt, and what the answer begins with."""
+    *earlier, last = ask.messages if ask.messages else (None,)
+    needs_answer = bool(ask.wish or ask.goes_on)
+    if last is None or (last.role == Role.ASSISTANT) != needs_answer:
+        raise BadFrame("The last message has to be a question, or the answer to write anew.")
+    branch = earlier if needs_answer else ask.messages
+    plan = PromptPlan(exchanges=exchanges_of(branch), system=system)
+    if not plan.exchanges:
+        raise BadFrame("An answer needs a question.")
+    if ask.wish:
+        return given_again(plan, last.text, str(uuid7()), ask.wish), []
+    if ask.goes_on and not last.text:
+        raise Conflict(gettext("There is nothing to go on with."))
+    return plan, unfold(last.parts, ask.model) if ask.goes_on else []
+
+
+def _row(said: Said) -> Message:
+    """Never saved."""
+    return Message(role=said.role, status=said.status, text=said.text, parts=said.parts)
+
+
+async def _forget_nothing(run: runs.Run) -> None:
+    """There is no title to find and nobody to tell."""

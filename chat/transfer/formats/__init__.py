@@ -1,0 +1,1 @@
+"""Files of other systems, each read into portable chats."""

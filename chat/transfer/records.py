@@ -1,0 +1,70 @@
+"""What a person keeps here beside the chats, as values for an export of everything."""
+
+from typing import Any
+
+from django.db import models
+
+from chat.api_models import StoredResponse
+from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
+from chat.personal_models import Assistant, Personalisation, SavedPrompt
+from retrieval.models import Collection, Document
+
+Json = dict[str, Any]
+# Whose a row is, what opens a door, and who works on it.
+_VERSION_FACTS = (
+    "id",
+    "number",
+    "sha256",
+    "size_bytes",
+    "state",
+    "reason",
+    "created_at",
+    "ready_at",
+)
+_LEFT_OUT = {"owner", "token_hash", "lease_owner", "lease_until", "attempts"}
+
+
+def records_of(user: Any) -> dict[str, list[Json]]:
+    """By the name of their file. In the scope of the user."""
+    kinds: dict[str, type[models.Model]] = {
+        "personalisation": Personalisation,
+        "assistants": Assistant,
+        "prompts": SavedPrompt,
+        "folders": Folder,
+        "shared-links": Share,
+        "ledger": Usage,
+        "responses": StoredResponse,
+        "files": ApiFile,
+        "batches": Batch,
+        "collections": Collection,
+    }
+    found = {
+        name: [_value(row) for row in kind._default_manager.filter(owner_id=user.pk).order_by("pk")]
+        for name, kind in kinds.items()
+    }
+    return {**found, "documents": _documents(user), "usage": _usage(user)}
+
+
+def _documents(user: Any) -> list[Json]:
+    """Of the user's own collections; the text of each is in its file (export.kept_files)."""
+    rows = Document.objects.filter(collection__owner_id=user.pk).order_by("pk")
+    return [
+        {
+            **_value(row),
+            "versions": list(row.versions.order_by("number").values(*_VERSION_FACTS)),
+        }
+        for row in rows.prefetch_related("versions")
+    ]
+
+
+def _usage(user: Any) -> list[Json]:
+    """What each answer took."""
+    conversations = Conversation.objects.filter(owner_id=user.pk)
+    answers = Message.objects.filter(conversation__in=conversations, usage__isnull=False)
+    names = ("id", "conversation_id", "model", "created_at", "usage", "timings")
+    return list(answers.order_by("pk").values(*names))
+
+
+def _value(row: models.Model) -> Json:
+    fields = [field for field in row._meta.concrete_fields if field.name not in _LEFT_OUT]
+    return {field.name: field.value_from_object(row) for field in fields}

@@ -1,0 +1,200 @@
+"""How often something may happen: at most `limit` times within any `period_s`, exactly.
+
+A sliding-window log: each window keeps the times of what it let through. In Redis one script looks at
+all windows and writes to all or none, by Redis' own clock, so that any number of processes count as
+one. While Redis is away each process counts for itself, from what it has let through itself.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S = 1.0  # with Redis: a busy event loop alone takes tenths of a second
+AWAY_S = 5.0  # for which nobody asks it again, once it did not answer
+MAX_CONNECTIONS = 8
+_PREFIX = "vitrine:window:"
+_MAX_LOCAL = 10_000  # windows that a process remembers
+
+# KEYS are the windows; ARGV: a name for this request, how many times it counts, and of each window its
+# limit and its period in microseconds. Returns whether it may pass, and of each window how many times
+# are left, in how many microseconds it has room for as many again, and in how many it is empty.
+_ADMIT = """
+local now = redis.call('TIME')
+now = now[1] * 1000000 + now[2]
+local cost, may_pass, result = tonumber(ARGV[2]), 1, {}
+for i, key in ipairs(KEYS) do
+  local limit, period = tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2])
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - period)
+  local used = redis.call('ZCARD', key)
+  local wait = 0
+  if used + cost > limit then
+    may_pass = 0
+    local at = used + cost - limit - 1
+    local leaving = redis.call('ZRANGE', key, at, at, 'WITHSCORES')
+    wait = leaving[2] and leaving[2] + period - now or period
+  end
+  local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+  result[i] = {limit - used, wait, last[2] and last[2] + period - now or 0}
+end
+if may_pass == 1 then
+  for i, key in ipairs(KEYS) do
+    local period = tonumber(ARGV[2 * i + 2])
+    for n = 1, cost do redis.call('ZADD', key, now, ARGV[1] .. ':' .. n) end
+    redis.call('PEXPIRE', key, math.ceil(period / 1000))
+    result[i][1], result[i][3] = result[i][1] - cost, period
+  end
+end
+return {may_pass, result}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`key` names who or what is counted."""
+
+    key: str
+    limit: int
+    period_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How a window stands: times left, seconds until one more would pass, and until it is empty."""
+
+    window: Window
+    remaining: int
+    wait_s: float
+    reset_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    is_admitted: bool
+    counts: tuple[Count, ...] = ()
+
+    @property
+    def tightest(self) -> Count | None:
+        """The window that has the least left, by which a caller does well to go."""
+        return min(self.counts, key=lambda count: (count.remaining, -count.wait_s), default=None)
+
+    @property
+    def wait_s(self) -> float:
+        return max((count.wait_s for count in self.counts), default=0.0)
+
+
+class LocalWindows:
+    """The same within one process."""
+
+    def __init__(self) -> None:
+        self._logs: dict[str, deque[float]] = {}
+
+    def admit(self, windows: Sequence[Window], cost: int = 1) -> Admission:
+        """Count it in all windows where it may pass in each, otherwise in none."""
+        now_s = monotonic()
+        logs = [self._log(window, now_s) for window in windows]
+        may_pass = all(
+            len(log) + cost <= window.limit for window, log in zip(windows, logs, strict=True)
+        )
+        if may_pass:
+            self.note(windows, cost)
+        pairs = zip(windows, logs, strict=True)
+        return Admission(may_pass, tuple(_count(*pair, now_s, cost, may_pass) for pair in pairs))
+
+    def note(self, windows: Sequence[Window], cost: int = 1) -> None:
+        """Count what has passed elsewhere."""
+        now_s = monotonic()
+        for window in windows:
+            log = self._log(window, now_s)
+            log.extend([now_s] * cost)
+
+    def _log(self, window: Window, now_s: float) -> deque[float]:
+        log = self._logs.pop(window.key) if window.key in self._logs else deque()
+        while log and log[0] <= now_s - window.period_s:
+            log.popleft()
+        self._logs[window.key] = log  # the one looked at last is the last to be forgotten
+        if len(self._logs) > _MAX_LOCAL:
+            del self._logs[next(iter(self._logs))]
+        return log
+
+
+def _count(window: Window, log: deque[float], now_s: float, cost: int, has_passed: bool) -> Count:
+    wait_s = 0.0
+    if not has_passed and (num_over := len(log) + cost - window.limit) > 0:
+        leaves = log[num_over - 1] + window.period_s if num_over <= len(log) else None
+        wait_s = window.period_s if leaves is None else leaves - now_s
+    reset_s = min(window.period_s, log[-1] + window.period_s - now_s) if log else 0.0
+    return Count(window, max(0, window.limit - len(log)), wait_s, reset_s)
+
+
+_local = LocalWindows()
+_away_until_s = 0.0
+_clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, Redis]" = WeakKeyDictionary()
+
+
+async def admit(windows: Sequence[Window], cost: int = 1) -> Admission:
+    """Whether it may happen now; then it counts `cost` times. Never raises, never waits long."""
+    global _away_until_s
+    if not windows:
+        return Admission(True)
+    if monotonic() < _away_until_s:
+        return _local.admit(windows, cost)
+    try:
+        admission = await _admit_in_redis(windows, cost)
+    except (RedisError, OSError, TimeoutError) as error:
+        logger.warning("Redis is away, this process counts for itself: %r", error)
+        _away_until_s = monotonic() + AWAY_S
+        return _local.admit(windows, cost)
+    if admission.is_admitted:
+        _local.note(windows, cost)
+    return admission
+
+
+async def _admit_in_redis(windows: Sequence[Window], cost: int) -> Admission:
+    name = secrets.token_hex(8)
+    limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
+    keys = [_PREFIX + window.key for window in windows]
+    async with asyncio.timeout(PATIENCE_S):
+        script = _client().register_script(_ADMIT)
+        may_pass, counts = await script(keys=keys, args=[name, cost, *limits])
+    return Admission(
+        bool(may_pass),
+        tuple(
+            Count(window, max(0, int(left)), max(0.0, int(wait) / 1e6), max(0.0, int(reset) / 1e6))
+            for window, (left, wait, reset) in zip(windows, counts, strict=True)
+        ),
+    )
+
+
+def _client() -> Redis:
+    """Of this event loop, which its connections belong to."""
+    loop = asyncio.get_running_loop()
+    if loop not in _clients:
+        pool = BlockingConnectionPool.from_url(
+            settings.REDIS_URL,
+            max_connections=MAX_CONNECTIONS,
+            timeout=PATIENCE_S,
+            socket_timeout=PATIENCE_S,
+            retry=Retry(NoBackoff(), 0),
+        )
+        _clients[loop] = Redis.from_pool(pool)
+    return _clients[loop]
+
+
+async def close() -> None:
+    """Give back this event loop's connections."""
+    client = _clients.pop(asyncio.get_running_loop(), None)
+    if client is not None:
+        await client.aclose()

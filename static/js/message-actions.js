@@ -1,0 +1,331 @@
+// @ts-check
+/**
+ * What people do with messages: edit, answer again, go on, choose a version, branch off, delete and
+ * take that back. New answers are asked for over the socket, other changes of the tree over /api.
+ *
+ * @typedef {import("./conversation-store.js").Message} Message
+ * @typedef {object} Page what the actions need of it
+ * @property {import("./session.js").ChatSession} session
+ * @property {import("./api.js").Api} api
+ * @property {import("./message-list.js").MessageList} list
+ * @property {import("./scroll.js").ScrollKeeper} scroll
+ * @property {import("./toast.js").ToastRegion} toasts
+ * @property {() => any[]} models states of those that can be chosen
+ * @property {() => string | null} model name of the one that answers next
+ * @property {(send: () => void) => void} withNewTurn send, and show the turn from its beginning
+ * @property {(conversation: any) => void} goTo show another chat
+ * @property {() => void} focusComposer
+ */
+
+import { choiceOf } from "./dialog.js";
+import { element, find, setText } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { newId } from "./ids.js";
+import { Menu } from "./menu.js";
+import { isCut } from "./message-bar.js";
+import { edited } from "./message-editor.js";
+import { textOf } from "./parts.js";
+import { TemporaryTree } from "./temporary.js";
+
+const UNDO_MS = 10_000;
+
+export class MessageActions {
+  /** The message whose menu is open. */
+  #menuFor = "";
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    this.temporaryTree = new TemporaryTree(() => this.#store);
+    this.againMenu = new Menu(find(document, "#again-menu"), (item) => this.#again(item.dataset));
+    this.messageMenu = new Menu(find(document, "#message-menu"), (item) => {
+      if (item.dataset.menuAct === "branch") this.branch(this.#menuFor);
+      else if (item.dataset.menuAct === "pin") this.pin(this.#menuFor);
+      else this.remove(this.#menuFor);
+    });
+    page.list.addEventListener("act", (event) => this.#act(/** @type {CustomEvent} */ (event).detail));
+  }
+
+  get #store() {
+    return this.page.session.store;
+  }
+
+  /** Where the tree is changed: on the server, or in this page. */
+  get #tree() {
+    return this.#store.isTemporary ? this.temporaryTree : this.page.api;
+  }
+
+  /** @param {{act: string, id: string, button: HTMLElement}} pressed */
+  #act({ act, id, button }) {
+    this.#menuFor = id;
+    switch (act) {
+      case "edit":
+        return this.edit(id);
+      case "regenerate":
+        this.#fillModels(id);
+        return this.againMenu.open(button);
+      case "more":
+        find(document, "[data-menu-act=branch]").hidden = this.#store.isTemporary;
+        this.#fillPin(id);
+        return this.messageMenu.open(button);
+      case "again":
+        return this.regenerate(id);
+      case "continue":
+        return this.goOn(id);
+      case "choose":
+        return this.#choose(id);
+      case "older":
+      case "newer":
+        return this.step(id, act === "older" ? -1 : 1);
+    }
+  }
+
+  // --- new answers -------------------------------------------------------------------------
+
+  /**
+   * @param {string} id of the answer
+   * @param {{model?: string | null, wish?: string | null, without?: number[]}} [how]
+   */
+  regenerate(id, { model = this.page.model(), wish = null, without = [] } = {}) {
+    const retake = { answer: id, model, wish, without, clientId: newId() };
+    this.page.withNewTurn(() => this.page.session.retake(retake));
+  }
+
+  /** @param {string} id */
+  #fillPin(id) {
+    const item = find(document, "[data-menu-act=pin]");
+    item.hidden = this.#store.isTemporary;
+    const isPinned = this.#store.shown(id)?.is_pinned;
+    setText(find(item, "span"), isPinned ? gettext("No longer keep in view") : gettext("Keep in the model’s view"));
+  }
+
+  /**
+   * Show a message to the model however long the chat gets, or no longer.
+   * @param {string} id
+   */
+  async pin(id) {
+    const { session, api } = this.page;
+    const store = this.#store;
+    const message = store.shown(id);
+    if (!message) return;
+    await this.#attempt(async () => {
+      const is_pinned = !message.is_pinned;
+      await api.pin(id, is_pinned);
+      session.take({ conversation: store.conversation, message: { ...message, is_pinned } });
+    });
+    this.#focus(id, "more");
+  }
+
+  /** @param {DOMStringMap} chosen what the menu item says */
+  #again({ wish, model }) {
+    const before = this.#store.shown(this.#menuFor);
+    this.regenerate(this.#menuFor, { wish: wish ?? null, model: model ?? before?.model });
+  }
+
+  /** @param {string} id of the answer, whose model is left out */
+  #fillModels(id) {
+    const { model: own } = /** @type {Message} */ (this.#store.shown(id));
+    const others = this.page.models().filter(({ name, state }) => name !== own && state !== "failed");
+    const rows = others.map(({ name, title }) =>
+      element("button", {
+        type: "button", class: "popover__row", role: "menuitem", "data-again": "", "data-model": name,
+      }, [element("span", { class: "popover__gap" }), title]),
+    );
+    find(this.againMenu.root, "[data-models]").replaceChildren(...rows);
+    find(this.againMenu.root, ".popover__group").hidden = !rows.length;
+  }
+
+  /** @param {string} id of the answer */
+  goOn(id) {
+    const retake = { answer: id, goesOn: true, clientId: newId() };
+    this.#around(id, () => this.page.session.retake(retake), () => this.#store.leaf ?? id);
+  }
+
+  // --- other texts -------------------------------------------------------------------------
+
+  /** @param {string} id */
+  async edit(id) {
+    const { list, session } = this.page;
+    const root = list.rootOf(id);
+    const message = this.#store.shown(id);
+    if (!root || !message || root.hasAttribute("data-editing")) return;
+    const isQuestion = message.role === "user";
+    const store = this.#store;
+    store.hold(id);
+    const text = await edited({
+      root,
+      text: textOf(message.parts),
+      label: isQuestion ? gettext("Your message") : gettext("The answer"),
+      save: isQuestion ? gettext("Send") : gettext("Save"),
+      about: isQuestion ? gettext("It is asked anew; this version stays.") : gettext("It is kept as another version."),
+    });
+    store.hold(null);
+    if (store === this.#store) session.emit("path"); // another tab may have chosen meanwhile
+    if (text === null || store !== this.#store) return this.#focus(id, "edit");
+    if (isQuestion) {
+      const { model, withNewTurn } = this.page;
+      const sent = { text, model: model(), clientId: newId(), parent: message.parent, sources: message.sources };
+      withNewTurn(() => session.send(sent));
+      this.page.focusComposer();
+    } else await this.#saveAnswer(id, text);
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} text
+   */
+  async #saveAnswer(id, text) {
+    const { session } = this.page;
+    await this.#attempt(async () => {
+      const changed = await this.#tree.editAnswer(id, text, newId());
+      this.#around(id, () => session.take(changed), () => changed.message.id);
+      this.#focus(changed.message.id, "edit");
+    }, text);
+  }
+
+  // --- versions ----------------------------------------------------------------------------
+
+  /**
+   * Show the version before or after a message, where there is one.
+   * @param {string} id
+   * @param {1 | -1} by
+   */
+  step(id, by) {
+    const siblings = this.#store.siblings(id);
+    const at = siblings.findIndex((sibling) => sibling.id === id);
+    const to = siblings[at + by];
+    if (!to || this.#store.beside(id).length) return false;
+    this.#choose(to.id, id);
+    this.#focus(to.id, by < 0 ? "older" : "newer");
+    return true;
+  }
+
+  /**
+   * Show a message's branch here, and have the server remember it.
+   * @param {string} id
+   * @param {string} [from] the message in whose place it comes
+   */
+  async #choose(id, from = id) {
+    const { session } = this.page;
+    this.#around(from, () => session.choose(id), () => id);
+    await this.#attempt(async () => session.take(await this.#tree.choose(id)));
+  }
+
+  // --- branch, delete ----------------------------------------------------------------------
+
+  /** @param {string} id */
+  async branch(id) {
+    const { api, goTo } = this.page;
+    await this.#attempt(async () => goTo((await api.branch(id, newId())).conversation));
+  }
+
+  /** @param {string} id */
+  async remove(id) {
+    const store = this.#store;
+    const message = store.shown(id);
+    if (!message) return;
+    let withReplies = true;
+    if (store.hasReplies(id)) {
+      const choice = await choiceOf(find(document, "#delete-message"));
+      if (!choice) return this.#focus(id, "more");
+      withReplies = choice === "all";
+    }
+    const { session, toasts } = this.page;
+    const deletion = newId();
+    await this.#attempt(async () => {
+      const version = store.version;
+      const changed = await this.#tree.deleteMessage(id, { deletion, replies: withReplies, version });
+      this.#around(message.parent ?? id, () => session.take(changed), () => message.parent ?? id);
+      this.page.focusComposer();
+      const undo = () => this.#restore(store, deletion);
+      toasts.show(gettext("The message is deleted."), { action: gettext("Undo"), run: undo, shownMs: UNDO_MS });
+    });
+  }
+
+  /**
+   * @param {import("./conversation-store.js").ConversationStore} store
+   * @param {string} deletion
+   */
+  async #restore(store, deletion) {
+    const { api, session } = this.page;
+    const tree = store.isTemporary ? this.temporaryTree : api;
+    if (store.isTemporary && store !== this.#store) return; // that chat is gone
+    const id = /** @type {any} */ (store.conversation?.id ?? null);
+    await this.#attempt(async () => session.take(await tree.restore(id, deletion)));
+  }
+
+  // --- by the keyboard ---------------------------------------------------------------------
+
+  /** The message that has the focus, or a part of it. */
+  get focused() {
+    const root = /** @type {HTMLElement | null} */ (document.activeElement?.closest("[data-message]"));
+    return root?.dataset.message ?? null;
+  }
+
+  editLast() {
+    const last = this.#store.path().findLast(({ role, status }) => role === "user" && status === "complete");
+    if (last) this.edit(last.id);
+  }
+
+  regenerateLast() {
+    const id = this.#last();
+    if (id) this.regenerate(id);
+  }
+
+  continueLast() {
+    const id = this.#last();
+    const message = id ? this.#store.shown(id) : null;
+    if (message && isCut(message)) this.goOn(message.id);
+  }
+
+  /** The last answer of the branch, or that with the focus, if it has ended. */
+  #last() {
+    const ids = [this.focused, this.#store.leaf];
+    const answers = ids.map((id) => this.#store.shown(id)).filter((message) => message !== null);
+    const found = answers.find(({ role }) => role === "assistant");
+    const hasEnded = found && !["sending", "running", "deleted"].includes(found.status);
+    return hasEnded ? found.id : null;
+  }
+
+  // --- all of them -------------------------------------------------------------------------
+
+  /**
+   * Change the branch and keep the message that stands in the place of another where that was.
+   * @param {string} id
+   * @param {() => void} change
+   * @param {() => string} nextId
+   */
+  #around(id, change, nextId) {
+    const { list, scroll } = this.page;
+    let isChanged = false;
+    scroll.around(() => list.rootOf(isChanged ? nextId() : id), () => {
+      change();
+      isChanged = true;
+    });
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} act
+   */
+  #focus(id, act) {
+    const button = this.page.list.rootOf(id)?.querySelector(`[data-act=${act}]`);
+    /** @type {HTMLElement | null | undefined} */ (button)?.focus({ preventScroll: true });
+  }
+
+  /**
+   * @param {() => Promise<void>} work
+   * @param {string} [text] that must not be lost
+   */
+  async #attempt(work, text) {
+    try {
+      await work();
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      const { toasts, session } = this.page;
+      const copy = text && { action: gettext("Copy text"), run: () => navigator.clipboard.writeText(text) };
+      toasts.show(message, copy || {});
+      if (code === "conflict" || code === "not_found") session.refresh();
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// @ts-check
+/**
+ * What the next message is to be answered from, chat by chat: collections, which stay for the message after
+ * it, documents, and files that are being brought, which are for one message. No DOM; emits "changed".
+ *
+ * @typedef {import("./sources.js").Named} Named
+ * @typedef {import("./sources.js").Sources} Sources
+ * @typedef {object} Attachment a file on its way
+ * @property {number} key
+ * @property {string} name
+ * @property {"sending" | "reading" | "ready" | "failed"} state
+ * @property {number | null} progress 0–1, null where nobody knows
+ * @property {string} problem
+ * @property {string | null} document its id, once the server has it
+ * @typedef {{collections: Named[], documents: Named[], attachments: Attachment[]}} Picked
+ */
+
+import { Emitter } from "./emitter.js";
+
+/** As many as the server takes for one message. */
+export const MAX_PICKED = 20;
+
+export class PickedSources extends Emitter {
+  /** Whether the chat takes any. */
+  isOff = false;
+  /** @type {Map<string | null, Picked>} chat → what is picked in it */
+  #chats = new Map();
+  /** @type {string | null} */
+  #chat = null;
+  #numAttached = 0;
+
+  /** @returns {Picked} */
+  get #picked() {
+    return this.#chats.get(this.#chat) ?? { collections: [], documents: [], attachments: [] };
+  }
+
+  get collections() {
+    return this.#picked.collections;
+  }
+
+  get documents() {
+    return this.#picked.documents;
+  }
+
+  get attachments() {
+    return this.#picked.attachments;
+  }
+
+  get size() {
+    return this.collections.length + this.documents.length + this.attachments.length;
+  }
+
+  /** Why nothing can be sent now. @returns {"waiting" | "failed" | null} */
+  get holds() {
+    if (this.isOff) return null;
+    const states = this.attachments.map(({ state }) => state);
+    if (states.includes("failed")) return "failed";
+    return states.some((state) => state !== "ready") ? "waiting" : null;
+  }
+
+  /**
+   * Another chat is shown.
+   * @param {string | null} chat
+   * @param {Named[]} collections those of its last question
+   */
+  open(chat, collections, isOff = false) {
+    this.isOff = isOff;
+    this.#chat = chat;
+    if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents: [], attachments: [] });
+    this.emit("changed");
+  }
+
+  /** The new chat has got its address. @param {string} chat */
+  move(chat) {
+    this.#chats.set(chat, this.#picked);
+    this.#chats.delete(this.#chat);
+    this.#chat = chat;
+  }
+
+  /**
+   * @param {"collections" | "documents"} kind
+   * @param {Named} named
+   * @returns {boolean} false where there are too many
+   */
+  add(kind, { id, name }) {
+    if (this.#picked[kind].some((one) => one.id === id)) return true;
+    if (this.size >= MAX_PICKED) return false;
+    this.#put({ [kind]: [...this.#picked[kind], { id, name }] });
+    return true;
+  }
+
+  /**
+   * A file begins to be brought.
+   * @param {string} name
+   * @returns {Attachment | null} null where there are too many
+   */
+  attach(name) {
+    if (this.size >= MAX_PICKED) return null;
+    /** @type {Attachment} */
+    const attachment = { key: ++this.#numAttached, name, state: "sending", progress: 0, problem: "", document: null };
+    this.#put({ attachments: [...this.attachments, attachment] });
+    return attachment;
+  }
+
+  /**
+   * A file has got further, in whichever chat it is.
+   * @param {Attachment} attachment
+   * @param {Partial<Attachment>} change
+   */
+  change(attachment, change) {
+    Object.assign(attachment, change);
+    this.emit("changed");
+  }
+
+  /** Whether a file is still wanted. @param {Attachment} attachment */
+  has(attachment) {
+    return [...this.#chats.values()].some(({ attachments }) => attachments.includes(attachment));
+  }
+
+  /** @param {Named | Attachment} entry one of those that are picked */
+  remove(entry) {
+    const { collections, documents, attachments } = this.#picked;
+    const isOther = (/** @type {Named | Attachment} */ one) => one !== entry;
+    this.#put({
+      collections: collections.filter(isOther), documents: documents.filter(isOther), attachments: attachments.filter(isOther),
+    });
+  }
+
+  /** The last one goes. @returns {boolean} whether there was one */
+  removeLast() {
+    const last = [...this.collections, ...this.documents, ...this.attachments].at(-1);
+    if (last && !this.isOff) this.remove(last);
+    return last !== undefined;
+  }
+
+  /** What goes with the message that is sent now. @returns {Sources | null} */
+  take() {
+    if (this.isOff || !this.size) return null;
+    const { collections, documents, attachments } = this.#picked;
+    const attached = attachments.flatMap(({ document: id, name }) => (id ? [{ id, name }] : []));
+    this.#put({ documents: [], attachments: [] });
+    return { collections, documents: [...documents, ...attached] };
+  }
+
+  /**
+   * A message comes back, and what it was to be answered from.
+   * @param {Sources | null} [sources]
+   */
+  takeBack(sources) {
+    for (const one of sources?.collections ?? []) this.add("collections", one);
+    for (const one of sources?.documents ?? []) this.add("documents", one);
+  }
+
+  /** The chat is gone. @param {string} chat */
+  forget(chat) {
+    this.#chats.delete(chat);
+  }
+
+  /** @param {Partial<Picked>} change */
+  #put(change) {
+    this.#chats.set(this.#chat, { ...this.#picked, ...change });
+    this.emit("changed");
+  }
+}

@@ -1,0 +1,308 @@
+// @ts-check
+/**
+ * <search-palette>: recent chats first, then what is found as one types. A combobox: the focus stays
+ * in the box, arrows walk the list, Enter opens a chat at the message. What the server found is put in
+ * as text, never as HTML.
+ * Event: "open" {conversation, message, url}.
+ */
+
+import { element, find, icon, setText } from "./dom.js";
+import { gettext, ngettext } from "./i18n.js";
+import { count, dayGroup, shortDate } from "./words.js";
+
+const WAIT_MS = 140;
+const NEAR_END_PX = 300;
+
+/**
+ * @typedef {import("./conversation-store.js").Conversation} Conversation
+ * @typedef {[string, boolean][]} Pieces text, and whether it was looked for
+ * @typedef {{conversation: Conversation, message: string | null, url: string, role: string | null,
+ *   title: Pieces, snippet: Pieces, written_at: string, num_matches: number}} Hit
+ */
+
+export class SearchPalette extends HTMLElement {
+  /** @type {HTMLInputElement} */
+  input = find(this, "input");
+  /** @type {HTMLElement} */
+  list = find(this, "[role=listbox]");
+  /** @type {HTMLDialogElement} */
+  dialog = /** @type {HTMLDialogElement} */ (this.closest("dialog"));
+  api = /** @type {import("./api.js").Api} */ (/** @type {unknown} */ (null));
+
+  #body = find(this, ".palette__body");
+  #state = find(this, ".palette__state");
+  #problem = find(this, ".palette__problem");
+  /** @type {Hit[]} */
+  #hits = [];
+  #active = -1;
+  #timer = 0;
+  #asked = new AbortController();
+  /** @type {string | null} */
+  #next = null;
+  #isLoadingMore = false;
+
+  connectedCallback() {
+    this.input.addEventListener("input", () => this.#typed());
+    this.input.addEventListener("keydown", (event) => this.#keyPressed(event));
+    this.list.addEventListener("click", (event) => this.#clicked(event));
+    this.list.addEventListener("mousemove", (event) => this.#pointed(event));
+    this.#body.addEventListener("scroll", () => this.#loadMoreNearEnd());
+    this.addEventListener("click", (event) => this.#buttonClicked(event));
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
+    this.dialog.addEventListener("close", () => this.#asked.abort());
+  }
+
+  /** Show it with what was typed last, chosen: typing begins anew. */
+  open() {
+    if (this.dialog.open) return;
+    this.dialog.showModal();
+    this.input.focus();
+    this.input.select();
+    this.#search();
+  }
+
+  close() {
+    this.dialog.close();
+  }
+
+  // --- asking ------------------------------------------------------------------------------
+
+  #typed() {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#search(), WAIT_MS);
+  }
+
+  async #search() {
+    clearTimeout(this.#timer);
+    this.#asked.abort();
+    const asked = (this.#asked = new AbortController());
+    const text = this.input.value.trim();
+    this.#sayLoading();
+    try {
+      const found = await this.#page(text, null, asked.signal);
+      if (asked.signal.aborted) return;
+      this.#hits = found.items;
+      this.#next = found.next;
+      this.#body.scrollTop = 0;
+      this.#show(text, found.problems ?? []);
+    } catch (error) {
+      if (!asked.signal.aborted) this.#fail(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /**
+   * @param {string} text
+   * @param {string | null} cursor
+   * @param {AbortSignal} signal
+   * @returns {Promise<{items: Hit[], next: string | null, problems?: string[]}>}
+   */
+  async #page(text, cursor, signal) {
+    if (text) return this.api.search({ text, cursor, signal });
+    const { items, next } = await this.api.conversations({ cursor, archived: false, signal });
+    return { items: items.map(asHit), next };
+  }
+
+  async #loadMoreNearEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#body;
+    const isFar = scrollHeight - scrollTop - clientHeight > NEAR_END_PX;
+    if (isFar || this.#next === null || this.#isLoadingMore) return;
+    this.#isLoadingMore = true;
+    const { signal } = this.#asked;
+    try {
+      const { items, next } = await this.#page(this.input.value.trim(), this.#next, signal);
+      if (!signal.aborted) this.#append(items, next);
+    } catch {
+      if (!signal.aborted) this.#next = null; // what is there stays; a new search asks again
+    }
+    this.#isLoadingMore = false;
+  }
+
+  // --- showing -----------------------------------------------------------------------------
+
+  #sayLoading() {
+    this.setAttribute("aria-busy", "true");
+    if (!this.#hits.length) this.#say(gettext("Searching"));
+  }
+
+  /**
+   * @param {string} text
+   * @param {string[]} problems
+   */
+  #show(text, problems) {
+    this.removeAttribute("aria-busy");
+    this.#problem.hidden = !problems.length;
+    setText(this.#problem, problems.join(" "));
+    this.list.setAttribute("aria-label", text ? gettext("Chats that were found") : gettext("Recent chats"));
+    this.list.replaceChildren();
+    this.#append(this.#hits.splice(0), this.#next);
+    this.#activate(this.#hits.length ? 0 : -1);
+    if (this.#hits.length) this.#say("");
+    else if (!text) this.#say(gettext("Your chats will be found here."));
+    else if (problems.length) this.#say(gettext("Nothing was found."));
+    else this.#say(gettext("Nothing was found for “%(text)s”.", { text }), gettext("Fewer or shorter words find more."));
+    const number = this.#hits.length;
+    const words = this.#next
+      ? ngettext("%(n)s or more chats found", "%(n)s or more chats found", number)
+      : ngettext("%(n)s chat found", "%(n)s chats found", number);
+    setText(find(this, "[data-count]"), text && number ? words : "");
+  }
+
+  /**
+   * @param {Hit[]} hits
+   * @param {string | null} next
+   */
+  #append(hits, next) {
+    const listed = new Set(this.#hits.map(({ conversation }) => conversation.id));
+    for (const hit of hits.filter(({ conversation }) => !listed.has(conversation.id))) {
+      const before = this.#hits.at(-1);
+      const isRecent = hit.written_at === "";
+      const group = isRecent ? dayGroup(hit.conversation.updated_at) : "";
+      if (isRecent && group !== (before && dayGroup(before.conversation.updated_at))) {
+        this.list.append(element("li", { class: "palette__group", role: "presentation" }, [group]));
+      }
+      this.list.append(option(hit, this.#hits.length));
+      this.#hits.push(hit);
+    }
+    this.#next = next;
+  }
+
+  /** @param {string} words */
+  #fail(words) {
+    this.removeAttribute("aria-busy");
+    this.#hits = [];
+    this.#next = null;
+    this.list.replaceChildren();
+    this.#activate(-1);
+    this.#say(words);
+    const again = element("button", { type: "button", class: "button", "data-again": "" }, [gettext("Try again")]);
+    this.#state.append(again);
+  }
+
+  /** @param {...string} lines */
+  #say(...lines) {
+    this.#state.replaceChildren(...lines.filter(Boolean).map((line) => element("p", {}, [line])));
+    this.input.setAttribute("aria-expanded", String(this.#hits.length > 0));
+  }
+
+  /** @param {number} index */
+  #activate(index) {
+    this.#options[this.#active]?.setAttribute("aria-selected", "false");
+    this.#active = index;
+    const option = this.#options[index];
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) this.input.setAttribute("aria-activedescendant", option.id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  get #options() {
+    return /** @type {NodeListOf<HTMLElement>} */ (this.list.querySelectorAll("[role=option]"));
+  }
+
+  // --- keys and clicks ---------------------------------------------------------------------
+
+  /** @param {KeyboardEvent} event */
+  #keyPressed(event) {
+    if (event.isComposing || event.keyCode === 229) return;
+    const last = this.#hits.length - 1;
+    const to = { ArrowDown: this.#active + 1, ArrowUp: this.#active - 1, PageDown: this.#active + 8,
+      PageUp: this.#active - 8 }[event.key];
+    if (to !== undefined && last >= 0) {
+      event.preventDefault();
+      const isStep = event.key.startsWith("Arrow");
+      if (isStep && this.#next === null) this.#activate((to + last + 1) % (last + 1));
+      else this.#activate(Math.max(0, Math.min(last, to)));
+      this.#loadMoreNearEnd();
+    }
+    if (event.key === "Enter") {
+      event.preventDefault();
+      this.#open(this.#active, event.ctrlKey || event.metaKey);
+    }
+  }
+
+  /** @param {MouseEvent} event */
+  #clicked(event) {
+    const index = [...this.#options].indexOf(/** @type {any} */ (optionAt(event)));
+    this.#open(index, event.ctrlKey || event.metaKey);
+  }
+
+  /** @param {MouseEvent} event */
+  #pointed(event) {
+    const index = [...this.#options].indexOf(/** @type {any} */ (optionAt(event)));
+    if (index >= 0 && index !== this.#active) this.#activate(index);
+  }
+
+  /** @param {Event} event */
+  #buttonClicked(event) {
+    const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (event.target).closest("button"));
+    if (!button) return;
+    if ("close" in button.dataset) this.close();
+    if ("again" in button.dataset) this.#search();
+    const { filter } = button.dataset;
+    if (!filter) return;
+    const typed = this.input.value.trimEnd();
+    this.input.value = typed ? `${typed} ${filter}` : filter;
+    this.input.focus();
+    this.#typed();
+  }
+
+  /**
+   * @param {number} index
+   * @param {boolean} isElsewhere in another tab
+   */
+  #open(index, isElsewhere) {
+    const hit = this.#hits[index];
+    if (!hit) return;
+    if (isElsewhere) {
+      window.open(hit.url, "_blank", "noopener");
+      return;
+    }
+    this.close();
+    const { conversation, message, url } = hit;
+    this.dispatchEvent(new CustomEvent("open", { detail: { conversation, message, url } }));
+  }
+}
+
+/** @param {Conversation} conversation */
+function asHit(conversation) {
+  /** @type {Hit} */
+  const hit = {
+    conversation, message: null, url: conversation.url, role: null,
+    title: [[conversation.title, false]], snippet: [], written_at: "", num_matches: 0,
+  };
+  return hit;
+}
+
+/**
+ * @param {Hit} hit
+ * @param {number} index
+ */
+function option({ conversation, role, title, snippet, written_at, num_matches }, index) {
+  const { pinned, archived } = conversation;
+  const name = title.some(([text]) => text) ? pieces(title) : [gettext("New chat")];
+  const head = element("span", { class: "palette__title", dir: "auto" }, name);
+  const marks = [pinned && gettext("Pinned"), archived && gettext("Archived"), num_matches > 1 && count(num_matches, "message")];
+  if (written_at) marks.push(shortDate(written_at));
+  const meta = element("span", { class: "palette__meta numbers" }, [marks.filter(Boolean).join(" · ")]);
+  const rows = [element("span", { class: "palette__head" }, [head, meta])];
+  if (snippet.length) {
+    const who = role === "user" ? `${gettext("You:")} ` : "";
+    rows.push(element("span", { class: "palette__snippet", dir: "auto" }, [who, ...pieces(snippet)]));
+  }
+  const attributes = { role: "option", id: `palette-${index}`, "aria-selected": "false" };
+  return element("li", { ...attributes, class: "palette__hit" }, [
+    icon("message-square"), element("span", { class: "palette__words" }, rows),
+  ]);
+}
+
+/** @param {Pieces} parts */
+function pieces(parts) {
+  return parts.map(([text, isHit]) => (isHit ? element("mark", {}, [text]) : text));
+}
+
+/** @param {Event} event */
+function optionAt(event) {
+  return /** @type {Element} */ (event.target).closest("[role=option]");
+}
+
+customElements.define("search-palette", SearchPalette);

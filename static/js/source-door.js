@@ -1,0 +1,109 @@
+// @ts-check
+/**
+ * Listens for the first sign that somebody works with documents, and only then loads what shows them: the
+ * picker behind `#` and the paperclip, the cards of citations.
+ */
+
+import { find } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { whenTyped } from "./typed-sign.js";
+
+/**
+ * @typedef {object} Page
+ * @property {HTMLElement} page
+ * @property {HTMLElement} list of the messages
+ * @property {import("./composer.js").ChatComposer} composer
+ * @property {import("./api.js").Api} api
+ * @property {(words: string) => void} tell
+ *
+ * @param {Page} page
+ */
+export function listenForSources(page) {
+  listenForCitations(page);
+  listenForPicking(page);
+}
+
+/** @param {Page} page */
+function listenForCitations({ list, api }) {
+  /** @type {Promise<import("./source-card.js").SourceCard> | null} */
+  let card = null;
+  const load = () => {
+    card ??= import("./source-card.js").then(({ SourceCard }) => new SourceCard(list, (answer) => api.excerpts(answer)));
+    card.catch(() => (card = null)); // the link leads there without it, too
+    return card;
+  };
+  const over = async (/** @type {Event} */ event) => {
+    const link = /** @type {Element} */ (event.target).closest?.("[data-excerpt]");
+    if (!link) return;
+    const isTouch = event instanceof PointerEvent && event.pointerType === "touch";
+    if (event.type === "click" ? !isTouch : isTouch) return;
+    if (isTouch) event.preventDefault(); // a finger cannot hover: it opens the card, which has the link
+    (await load().catch(() => null))?.show(/** @type {HTMLElement} */ (link), event.type);
+  };
+  for (const type of ["pointerover", "focusin", "click"]) list.addEventListener(type, over);
+}
+
+/** @param {Page} page */
+function listenForPicking({ page, composer, api, tell }) {
+  const { input, picked } = composer;
+  const chooser = /** @type {HTMLInputElement} */ (find(composer, ".composer__files"));
+  /** @type {Promise<import("./source-picker.js").SourcePicker> | null} */
+  let picker = null;
+  const load = () => {
+    picker ??= import("./source-picker.js").then(({ SourcePicker }) => new SourcePicker({ composer, api, tell }));
+    picker.catch(() => (picker = null));
+    return picker;
+  };
+  const attach = async (/** @type {Iterable<File>} */ files) => {
+    const given = [...files];
+    try {
+      (await load()).attach(given);
+    } catch {
+      tell(gettext("The server cannot be reached. Nothing was uploaded."));
+    }
+  };
+
+  picked.on("changed", () => picked.size && load().catch(() => null)); // tried again at the next change
+  whenTyped(input, "#", async () => (await load()).menu);
+  input.addEventListener("keydown", (event) => {
+    const isPlain = !event.isComposing && !event.repeat;
+    if (event.key === "Backspace" && isPlain && !input.value && picked.removeLast()) event.preventDefault();
+  });
+  find(composer, ".composer__attach").addEventListener("click", () => chooser.click());
+  chooser.addEventListener("change", () => {
+    attach(chooser.files ?? []);
+    chooser.value = ""; // the same file may be chosen again
+  });
+  input.addEventListener("paste", (event) => {
+    const { files } = /** @type {DataTransfer} */ (event.clipboardData);
+    // What is copied from a text processor is text, and a picture of it.
+    if (picked.isOff || !files.length || event.clipboardData?.getData("text/plain")) return;
+    event.preventDefault();
+    attach(files);
+  });
+  listenForDrops(page, composer, attach);
+}
+
+/**
+ * @param {HTMLElement} page
+ * @param {import("./composer.js").ChatComposer} composer
+ * @param {(files: FileList) => void} attach
+ */
+function listenForDrops(page, composer, attach) {
+  const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files") && !composer.picked.isOff;
+  const mark = (/** @type {boolean} */ isOver) => composer.form.toggleAttribute("data-drop", isOver);
+  page.addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    mark(true);
+  });
+  page.addEventListener("dragleave", (event) => {
+    if (!page.contains(/** @type {Node | null} */ (event.relatedTarget))) mark(false);
+  });
+  page.addEventListener("drop", (event) => {
+    mark(false);
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    attach(/** @type {DataTransfer} */ (event.dataTransfer).files);
+  });
+}

@@ -1,0 +1,89 @@
+// @ts-check
+/** The temporary chat on the page: begin one, keep it, and ask before it is lost. */
+
+import { confirmed } from "./dialog.js";
+import { find } from "./dom.js";
+import { gettext } from "./i18n.js";
+import { newId } from "./ids.js";
+import { everything } from "./temporary.js";
+
+export class TemporaryChat {
+  #clientId = "";
+
+  /**
+   * @param {object} page
+   * @param {import("./session.js").ChatSession} page.session
+   * @param {import("./api.js").Api} page.api
+   * @param {(words: string) => void} page.tell
+   * @param {() => string | null} page.model name of the one that answers next
+   * @param {() => void} page.leave go to the address of a new chat
+   * @param {(conversation: any, messages: any[]) => void} page.kept
+   */
+  constructor(page) {
+    this.page = page;
+    this.root = find(document, "#chat");
+    this.button = find(document, "[data-temporary]");
+    this.button.addEventListener("click", () => this.toggle());
+    this.keepButton = find(document, "[data-keep]");
+    this.keepButton.addEventListener("click", () => this.keep());
+    addEventListener("beforeunload", (event) => this.#wouldBeLost && event.preventDefault());
+  }
+
+  get #isOn() {
+    return this.page.session.store.isTemporary;
+  }
+
+  get #wouldBeLost() {
+    return this.#isOn && this.page.session.store.leaf !== null;
+  }
+
+  /** Begin a temporary chat, or go back to a usual one. */
+  async toggle() {
+    if (!(await this.mayLeave())) return;
+    const { session, leave } = this.page;
+    const wasOn = this.#isOn;
+    leave();
+    if (wasOn) {
+      session.open(null);
+      return;
+    }
+    this.#clientId = newId();
+    session.openTemporary();
+  }
+
+  /** Show whether the chat is temporary. */
+  show() {
+    this.button.setAttribute("aria-pressed", String(this.#isOn));
+    this.root.toggleAttribute("data-temporary-chat", this.#isOn);
+    find(document, ".temporary").hidden = !this.#isOn;
+    this.keepButton.hidden = !this.#wouldBeLost;
+  }
+
+  /** Keep it as a chat like any other. */
+  async keep() {
+    const { session, api, tell, kept } = this.page;
+    if (session.store.isBusy) {
+      tell(gettext("It can be kept as soon as the answer has ended."));
+      return;
+    }
+    try {
+      const model = this.page.model() ?? "";
+      const messages = everything(session.store);
+      const temporary = { client_id: this.#clientId, model, messages, ...session.setupOfTemporary() };
+      const made = await api.keep(temporary);
+      kept(made.conversation, made.messages);
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+  }
+
+  /** Whether another chat may be shown now: nothing is lost by it, or the reader says so. */
+  async mayLeave() {
+    if (!this.#wouldBeLost) return true;
+    return confirmed({
+      title: gettext("Leave the temporary chat?"),
+      text: gettext("Nothing of it is stored: it will be gone for good. You can keep it instead."),
+      action: gettext("Leave it"),
+    });
+  }
+}

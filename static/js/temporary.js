@@ -1,0 +1,134 @@
+// @ts-check
+/**
+ * Temporary chats: this page holds the conversation and brings all of it along with each question
+ * (docs/socket.md). What would change the tree on the server changes it here. Pure but for ids.
+ *
+ * @typedef {import("./conversation-store.js").ConversationStore} ConversationStore
+ * @typedef {import("./conversation-store.js").Message} Message
+ */
+
+import { pathTo } from "./branches.js";
+import { newId } from "./ids.js";
+
+/**
+ * The frame that asks for an answer of which nothing is stored.
+ * @param {ConversationStore} store
+ * @param {import("./conversation-store.js").AskFrame} frame what would be sent in another chat
+ */
+export function temporaryFrame(store, frame) {
+  const common = { type: "temporary.send", client_id: frame.client_id };
+  if (frame.type === "message.send") {
+    const messages = branch(store, `sent:${frame.client_id}`);
+    return { ...common, model: frame.model, messages };
+  }
+  const answer = /** @type {Message} */ (store.messages.get(frame.answer));
+  const goesOn = frame.type === "answer.continue";
+  const wish = frame.wish ?? null;
+  const messages = branch(store, goesOn || wish ? answer.id : answer.parent);
+  const model = frame.model ?? answer.model;
+  return { ...common, model, messages, wish, goes_on: goesOn };
+}
+
+/**
+ * What the server would say of a chat that it stores.
+ * @param {ConversationStore} store
+ * @param {{client_id: string, run: string}} accepted
+ */
+export function acceptedHere(store, { client_id, run }) {
+  const question = store.messages.get(`sent:${client_id}`);
+  const answer = /** @type {Message} */ (store.messages.get(`answer:${client_id}`));
+  const id = newId();
+  /** @type {Message | undefined} */
+  const message = question && { ...question, id, status: "complete" };
+  /** @type {Message} */
+  const begun = {
+    ...answer, id: run, run, status: "running", parent: question ? id : (answer?.parent ?? null),
+  };
+  return { client_id, run, conversation: null, message, answer: begun };
+}
+
+/** All messages, as they are kept: without what is deleted. @param {ConversationStore} store */
+export function everything(store) {
+  const there = [...store.messages.values()].filter(({ status }) => status !== "deleted");
+  return there.map((message) => {
+    const above = branch(store, message.parent).at(-1);
+    return { ...said(message), parent: above?.id ?? "" };
+  });
+}
+
+/** The tree's part of Api, for the chat in this page. */
+export class TemporaryTree {
+  /** @type {Map<string, Message[]>} deletion → messages as they were */
+  #deleted = new Map();
+
+  /** @param {() => ConversationStore} store */
+  constructor(store) {
+    this.store = store;
+  }
+
+  /** It is chosen already. */
+  choose() {
+    return { conversation: null };
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} text
+   * @param {string} clientId
+   */
+  editAnswer(id, text, clientId) {
+    const store = this.store();
+    const before = /** @type {Message} */ (store.messages.get(id));
+    /** @type {Message} */
+    const message = {
+      ...before, id: clientId, key: undefined, text, parts: [{ type: "text", text }], run: null,
+      status: "complete", finish_reason: "stop", edited: true, error: null, usage: null,
+      timings: null, chosen: store.nextChoice(),
+    };
+    return { conversation: null, message };
+  }
+
+  /**
+   * @param {string} id
+   * @param {{deletion: string, replies: boolean}} how
+   */
+  deleteMessage(id, { deletion, replies }) {
+    const store = this.store();
+    const gone = [...store.messages.values()].filter(
+      (message) => message.id === id || (replies && pathTo(store.messages, message.id).some((m) => m.id === id)),
+    );
+    this.#deleted.set(deletion, gone);
+    for (const message of gone) {
+      if (replies) store.drop(message.id);
+      else store.put({ ...message, status: "deleted", text: "", parts: [] });
+    }
+    return { conversation: null };
+  }
+
+  /**
+   * @param {null} conversation
+   * @param {string} deletion
+   */
+  restore(conversation, deletion) {
+    for (const message of this.#deleted.get(deletion) ?? []) this.store().put(message);
+    return { conversation };
+  }
+}
+
+/**
+ * What is said up to a message, as the server reads it.
+ * @param {ConversationStore} store
+ * @param {string | null} id
+ */
+export function branch(store, id) {
+  return pathTo(store.messages, id).filter(({ status }) => status !== "deleted").map(said);
+}
+
+/** @param {Message} message */
+function said({ id, parent, role, status, parts, model, finish_reason = "", edited = false }) {
+  const isFinal = status !== "sending" && status !== "running";
+  return {
+    id, parent: parent ?? "", role, status: isFinal ? status : "complete", parts, model,
+    finish_reason, edited,
+  };
+}

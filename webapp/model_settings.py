@@ -1,0 +1,26 @@
+"""What is set for single models: which one guesses for which, and how many workers each has."""
+
+from collections.abc import Sequence
+
+from django.core.exceptions import ImproperlyConfigured
+
+from inference.config import parse_draft_models, parse_workers
+
+
+def draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of a model and its draft model, out of `VITRINE_DRAFT_MODELS`. Raises ImproperlyConfigured.
+
+    Whether there are such models is told when the first one is loaded: they may be pulled until then.
+    """
+    try:
+        return parse_draft_models(entries)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"VITRINE_DRAFT_MODELS: {error}.") from None
+
+
+def workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Pairs of a model and a number, out of `VITRINE_WORKERS`. Raises ImproperlyConfigured."""
+    try:
+        return parse_workers(entries)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"VITRINE_WORKERS: {error}.") from None

@@ -1,0 +1,73 @@
+"""Invitations and second steps in the admin console."""
+
+from datetime import timedelta
+from typing import Any
+
+import allauth.mfa.admin  # registers what is taken back here
+from allauth.mfa.models import Authenticator
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+
+from webapp.invitations import LIFETIME, issue
+from webapp.models import Invitation
+
+del allauth
+admin.site.unregister(Authenticator)
+
+
+class InvitationForm(forms.ModelForm):
+    days = forms.IntegerField(
+        min_value=1, max_value=365, initial=LIFETIME.days, help_text="How long it is valid."
+    )
+
+    class Meta:
+        model = Invitation
+        fields = ("email", "tier")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
+    """Made and withdrawn, never changed: the link is shown when it is made, and once."""
+
+    list_display = ("__str__", "tier", "created_at", "expires_at", "used_at", "used_by")
+    list_select_related = ("tier", "used_by")
+    search_fields = ("email", "used_by__email")
+    form = InvitationForm
+    fields = ("email", "tier", "days")
+
+    class Media:
+        css = {"all": ["css/admin.css"]}
+
+    def get_fields(self, request: HttpRequest, obj: Invitation | None = None) -> tuple[str, ...]:
+        return self.fields if obj is None else ("email", "tier", "expires_at", "used_at", "used_by")
+
+    def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
+        obj.expires_at = timezone.now() + timedelta(days=form.cleaned_data["days"])
+        link = issue(obj)
+        messages.warning(request, f"The link is shown this once: {link}")
+
+
+@admin.register(Authenticator)
+class AuthenticatorAdmin(ModelAdmin):  # type: ignore[misc]
+    """For somebody who has lost the phone: an administrator can take a second step away, and neither
+    see nor make one."""
+
+    list_display = ("user", "type", "created_at", "last_used_at")
+    list_select_related = ("user",)
+    search_fields = ("user__email",)
+    fields = readonly_fields = ("user", "type", "created_at", "last_used_at")
+
+    class Media:
+        css = {"all": ["css/admin.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,40 @@
+"""What the console shows and nobody changes there."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from unfold.admin import ModelAdmin
+
+from webapp.tenancy import as_system
+
+
+class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+    """What is a record of something: nobody adds, changes or deletes it here."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class EverybodysAdmin(ReadOnlyAdmin):
+    """Records that row-level security shows to their owners: here they are seen of all, and hold no
+    content of anybody's."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        with as_system():
+            return _rendered(super().changelist_view(request, extra_context))
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with as_system():
+            return _rendered(super().change_view(request, *args, **kwargs))
+
+
+def _rendered(response: HttpResponse) -> HttpResponse:
+    """Its rows are read while it is put on the page, which has to be in the scope that sees them."""
+    return response.render() if isinstance(response, TemplateResponse) else response

@@ -1,0 +1,58 @@
+"""Who may come in, as far as SCIM says.
+
+It enables only whom it has disabled: a suspension in the console is the console's to end, and one by
+LDAP (webapp/directory_sync.py) is LDAP's. What SCIM says of somebody whom LDAP has suspended is kept, so
+that neither opens what the other has closed.
+"""
+
+from scim2_models import ConflictException
+
+from webapp.directory_links import forget_left, has_left
+from webapp.models import ScimPerson, User
+from webapp.own_data import LastAdministrator, suspend_for_good
+from webapp.scim.audit import Action, Kind, note_change
+from webapp.sign_ins import end_other_sign_ins
+from webapp.tenancy import as_user
+
+
+def set_active(user: User, row: ScimPerson, wanted: bool | None) -> list[str]:
+    """Silent where it is so already, and where the console has suspended. What else there is to tell.
+    The caller saves the row. Raises ConflictException."""
+    if user.is_active:
+        _of_active(user, row, wanted)
+    elif wanted is False and not row.is_disabled and has_left(user):
+        row.is_disabled = True
+        note_change(Action.DISABLED, Kind.PERSON, user.pk, user.email)
+    elif wanted and row.is_disabled:
+        row.is_disabled = False
+        if has_left(user):
+            return ["active: it is LDAP that keeps this account suspended"]
+        User.objects.filter(pk=user.pk).update(is_active=True)
+        note_change(Action.ENABLED, Kind.PERSON, user.pk, user.email)
+    return []
+
+
+def _of_active(user: User, row: ScimPerson, wanted: bool | None) -> None:
+    row.is_disabled = False  # of before: somebody has enabled the account since
+    if wanted is False:
+        suspend(user)
+        forget_left(user)
+        row.is_disabled = True
+        note_change(Action.DISABLED, Kind.PERSON, user.pk, user.email)
+
+
+def suspend(user: User) -> None:
+    """Raises ConflictException for the last administrator."""
+    try:
+        suspend_for_good(user)
+    except LastAdministrator:
+        raise ConflictException(
+            detail="This is the last active administrator. Make somebody else one first."
+        ) from None
+
+
+def end_all_sign_ins(user: User) -> None:
+    """Browsers and programs; open chats close when they are next asked, within 15 seconds. API keys
+    open nothing while their account is suspended."""
+    with as_user(user.pk):
+        end_other_sign_ins(user, None)
