@@ -5,6 +5,8 @@ from typing import Any
 import httpx2
 from playwright.sync_api import Locator, Page
 
+from tests.sites import wait_until
+
 INPUT = "#composer-input"
 
 
@@ -24,6 +26,12 @@ def ask(page: Page, text: str) -> None:
 
 def last_answer(page: Page) -> Locator:
     return page.locator(".message--assistant").last
+
+
+def wait_for(page: Page, expression: str) -> None:
+    """Until an expression is true, or its promise. `wait_for_function` asks by eval, which the
+    page's policy forbids from the second time on."""
+    wait_until(lambda: page.evaluate(expression), timeout_s=60, what=expression)
 
 
 def answer_text(page: Page) -> str:

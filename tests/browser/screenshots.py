@@ -1,8 +1,8 @@
 """Pictures of the pages of a running site: `python -m tests.browser.screenshots OUT_DIR`.
 
 VITRINE_URL (default http://127.0.0.1:8000), VITRINE_EMAIL and VITRINE_PASSWORD name the site and an
-account of it. What the engine would say is played by a script, so the pictures are the same on every
-machine. Needs Chromium; CHROMIUM names its executable.
+account of it, LANGUAGE the browser's language. What the engine would say is played by a script, so
+the pictures are the same on every machine. Needs Chromium; CHROMIUM names its executable.
 """
 
 import os
@@ -13,13 +13,15 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import LAUNCH
-from tests.browser.scripted import USAGE, ScriptedChat
+from tests.browser.scripted import USAGE, ScriptedChat, meter_of, tokens_of
 
 URL = os.environ.get("VITRINE_URL", "http://127.0.0.1:8000")
 EMAIL = os.environ.get("VITRINE_EMAIL", "admin@example.org")
+LANGUAGE = os.environ.get("LANGUAGE", "en")
 PASSWORD = os.environ.get("VITRINE_PASSWORD", "correct horse battery")
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 ANSWER = (Path(__file__).parent / "answer.md").read_text()
+RICH_ANSWER = (Path(__file__).parent / "rich-answer.md").read_text()
 QUESTION = "How does a KV cache keep a long chat fast?"
 STEPS = [
     "What is 17 * 23?",
@@ -67,9 +69,143 @@ def long_chat(page: Page, chat: ScriptedChat) -> None:
     page.wait_for_selector(".hljs-keyword")
 
 
+def rich_answer(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, "Explain attention, with a formula and a picture.")
+    chat.write("r1", "Start from the *cost* of one step.\n\nThen the picture.", part="reasoning")
+    chat.write("r1", RICH_ANSWER)
+    chat.finish("r1")
+    page.wait_for_selector(".diagram img:visible")
+    page.wait_for_selector(".hljs-keyword")
+    page.wait_for_selector(".katex")
+
+
+def rich_answer_top(page: Page, chat: ScriptedChat) -> None:
+    rich_answer(page, chat)
+    page.evaluate("document.querySelector('#scroller').scrollTo(0, 0)")
+
+
+def rich_answer_writing(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, "Explain attention, with a formula and a picture.")
+    chat.event("r1", "started", model="vitrine-small", revision="1", seed=1, turn=0)
+    chat.write("r1", "Start from the *cost* of one step.\n\nThen the picture.", part="reasoning")
+    chat.write("r1", RICH_ANSWER[: RICH_ANSWER.index("right) V")])
+    chat.phase("r1", "decode", tokens=140, tokens_per_s=61.3)
+    page.wait_for_selector(".katex")
+
+
 def long_chat_top(page: Page, chat: ScriptedChat) -> None:
     long_chat(page, chat)
     page.evaluate("document.querySelector('#scroller').scrollTo(0, 0)")
+
+
+def trace(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.write("r1", ANSWER[:900])
+    chat.finish("r1")
+    page.locator(".message__took[data-trace]").last.click()
+    page.wait_for_selector(".waterfall")
+
+
+def tokens(page: Page, chat: ScriptedChat) -> None:
+    chat.tokens = tokens_of(ANSWER[:900])
+    trace(page, chat)
+    page.click("[data-show-tokens]")
+    page.locator(".tokens__text .token").nth(21).hover()
+
+
+def meter(page: Page, chat: ScriptedChat) -> None:
+    chat.meter = meter_of(1900, 260)
+    long_chat(page, chat)
+    page.fill("#composer-input", STEPS[1])
+    page.locator("token-meter").wait_for()
+    page.wait_for_timeout(900)
+    page.locator(".meter").hover()
+
+
+def meter_alarming(page: Page, chat: ScriptedChat) -> None:
+    chat.meter = meter_of(2400, 260, left_out={"num_messages": 4, "is_new": True})
+    long_chat(page, chat)
+    page.fill("#composer-input", STEPS[1])
+    page.wait_for_timeout(900)
+    page.evaluate(
+        """document.querySelector("chat-sidebar").setWarmth({
+          "0199a1b2-0000-7000-8000-000000000001": {tokens: 2970, cached: 2944}})"""
+    )
+
+
+def versions(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.write("r1", ANSWER[:300])
+    chat.event("r1", "stopped", chars=180, usage=USAGE, timings=None)
+    page.keyboard.press("Control+Shift+E")
+    chat.write("r2", ANSWER[:420])
+    chat.finish("r2")
+    page.locator(".message--assistant [data-act=regenerate]").click()
+
+
+def editing(page: Page, chat: ScriptedChat) -> None:
+    long_chat(page, chat)
+    question = page.locator(".message--user").last
+    question.hover()
+    question.locator("[data-act=edit]").click()
+    page.wait_for_selector(".editor__input")
+
+
+def delete_message(page: Page, chat: ScriptedChat) -> None:
+    long_chat(page, chat)
+    question = page.locator(".message--user").first
+    question.scroll_into_view_if_needed()
+    question.hover()
+    question.locator("[data-act=more]").click()
+    page.click("[data-menu-act=delete]")
+
+
+def side_by_side(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.click("model-picker .picker")
+    page.click("[data-beside='org/assistant-8b']")
+    page.keyboard.press("Escape")
+    send(page, QUESTION)
+    chat.write("r1", ANSWER[:700])
+    chat.finish("r1")
+    chat.write("r2", ANSWER[300:900])
+    chat.phase("r2", "decode", tokens=140, tokens_per_s=12.4)
+
+
+def beside_menu(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.click("model-picker .picker")
+    page.click("[data-beside='org/assistant-8b']")
+
+
+def queue(page: Page, chat: ScriptedChat) -> None:
+    streaming(page, chat)
+    for text in (STEPS[0], STEPS[1]):
+        page.fill("#composer-input", text)
+        page.click(".composer__queue")
+    page.fill("#composer-input", "And a third one")
+
+
+def temporary(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.click("[data-temporary]")
+
+
+def temporary_chat(page: Page, chat: ScriptedChat) -> None:
+    chat.on_send = None
+    temporary(page, chat)
+    page.fill("#composer-input", QUESTION)
+    page.click(".composer__send")
+    page.wait_for_timeout(200)
+    chat.accept_temporary(ANSWER[:700])
+    page.wait_for_timeout(300)
 
 
 def long_question(page: Page, chat: ScriptedChat) -> None:
@@ -113,7 +249,7 @@ def sidebar(page: Page, chat: ScriptedChat) -> None:
     fill_sidebar(page)
     if page.viewport_size and page.viewport_size["width"] < 768:
         page.click(".bar [data-toggle-sidebar]")
-    page.hover(".chat-link >> nth=2")
+    page.hover(".chat-link[data-conversation] >> nth=2")
 
 
 def shortcuts(page: Page, chat: ScriptedChat) -> None:
@@ -128,9 +264,22 @@ def menus(page: Page, chat: ScriptedChat) -> None:
 
 
 def delete(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, QUESTION)
+    chat.finish("r1")
+    page.keyboard.press("Control+Shift+Backspace")
+
+
+def chat_menu(page: Page, chat: ScriptedChat) -> None:
     sidebar(page, chat)
-    page.click(".chat-link >> nth=2 >> [data-menu]")
-    page.click("#chat-menu [data-delete]")
+    page.click(".chat-link[data-conversation] >> nth=2 >> [data-menu]")
+
+
+def search(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    page.wait_for_timeout(300)
+    page.keyboard.press("Control+k")
+    page.wait_for_timeout(500)
 
 
 def settings(page: Page, chat: ScriptedChat) -> None:
@@ -152,8 +301,12 @@ def sign_up_page(page: Page, chat: ScriptedChat) -> None:
 
 
 SCENES: list[Callable[[Page, ScriptedChat], None]] = [
-    empty, loading, reading, streaming, long_chat, long_chat_top, long_question, failed, stopped,
-    offline, models, sidebar, shortcuts, menus, delete, settings, missing, sign_in_page, sign_up_page,
+    empty, loading, reading, streaming, long_chat, long_chat_top, trace, tokens, meter, meter_alarming,
+    rich_answer, rich_answer_top,
+    rich_answer_writing, long_question, failed, stopped,
+    versions, editing, delete_message, side_by_side, beside_menu, queue, temporary, temporary_chat,
+    offline, models, sidebar, chat_menu, search, shortcuts, menus, delete, settings, missing,
+    sign_in_page, sign_up_page,
 ]  # fmt: skip
 
 
@@ -176,10 +329,13 @@ def fill_sidebar(page: Page) -> None:
     page.evaluate(
         """titles => {
           const sidebar = document.querySelector("chat-sidebar");
-          sidebar.show(titles.map((title, i) => ({
+          const chats = titles.map((title, i) => ({
             id: `c${i}`, url: `/c/c${i}`, title, version: 1, running: i === 1 ? ["r"] : [],
+            folder: i === 5 ? "f1" : null, pinned: i === 3, archived: false, tags: [],
             updated_at: new Date(Date.now() - [0, 0, 1, 1, 3, 4, 40, 400][i] * 864e5 - i).toISOString(),
-          })));
+          }));
+          const folders = ["Travel", "Work"].map((name, i) => ({ id: `f${i}`, name, version: 1 }));
+          sidebar.show({ pinned: [], folders, items: chats, next: null });
           sidebar.setCurrent("c0");
         }""",
         titles,
@@ -202,6 +358,7 @@ def take(browser: Browser, out: Path, only: list[str]) -> None:
             for scheme in ("light", "dark"):
                 context = browser.new_context(
                     storage_state=cookies,
+                    locale=LANGUAGE,
                     viewport={"width": width, "height": height},
                     color_scheme=scheme,  # type: ignore[arg-type]
                     device_scale_factor=1 if size == "wide" else 2,

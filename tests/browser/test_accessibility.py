@@ -4,15 +4,22 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.pages import ask
+from tests.browser.pages import INPUT, ask
 from tests.browser.screenshots import ANSWER
 from tests.browser.scripted import ScriptedChat
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
+END_OF_TRANSITIONS = """async () => {
+  const late = new Promise((resolve) => setTimeout(resolve, 2000));
+  await Promise.race([late, new Promise((resolve) => requestAnimationFrame(resolve))]);
+  const moving = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.race([late, Promise.allSettled(moving.map(({ finished }) => finished))]);
+}"""  # colours fade from theme to theme; what is not painted may never end
 
 
 def expect_no_faults(page: Page) -> None:
+    page.evaluate(END_OF_TRANSITIONS)
     results = Axe().run(page, options=RULES)
     assert results.violations_count == 0, results.generate_report()
 
@@ -65,6 +72,46 @@ def test_long_chat(chat: ScriptedChat, page: Page, theme: str) -> None:
     fill(chat, page)
     chat.go_away()
     expect(page.locator("status-bar")).to_contain_text("No connection")
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+
+
+@THEMES
+def test_columns_versions_and_what_waits(chat: ScriptedChat, page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    ask(page, "One answer")
+    chat.write("r1", ANSWER[:300])
+    chat.event("r1", "stopped", chars=180, usage=None, timings=None)
+    page.keyboard.press("Control+Shift+E")
+    chat.write("r2", ANSWER[:300])
+    chat.finish("r2")
+    page.click("model-picker .picker")
+    page.click("[data-beside='org/assistant-8b']")
+    expect_no_faults(page)
+    page.keyboard.press("Escape")
+    ask(page, "Two answers")
+    chat.write("r3", ANSWER)
+    chat.finish("r3")
+    chat.write("r4", ANSWER[:500])
+    page.fill(INPUT, "Later, with averylongwordwithoutanyplacetobreak" * 3)
+    page.press(INPUT, "Enter")
+    expect(page.locator(".queue__item")).to_have_count(1)
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+    page.keyboard.press("ArrowUp")
+    page.locator(".message--user [data-act=edit]").first.click()
+    expect(page.locator(".editor__input")).to_be_focused()
+    expect_no_faults(page)
+    expect_no_sideways_scrolling(page)
+
+
+@THEMES
+def test_a_temporary_chat(chat: ScriptedChat, page: Page, theme: str) -> None:
+    page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+    page.click("[data-temporary]")
+    ask(page, "Between us")
+    chat.accept_temporary(ANSWER)
+    expect(page.locator("[data-keep]")).to_be_visible()
     expect_no_faults(page)
     expect_no_sideways_scrolling(page)
 

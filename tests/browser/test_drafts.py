@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from tests.browser.pages import INPUT, ask, cookies_of
+from tests.browser.pages import INPUT, ask, cookies_of, wait_for
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
 
@@ -46,10 +46,8 @@ def open_chat(page: Page) -> None:
 
 def write(page: Page, text: str) -> None:
     page.fill(INPUT, text)
-    page.wait_for_function(
-        "text => Object.values(localStorage).some((value) => value.includes(text))",
-        arg=json.dumps(text),
-    )
+    kept = f"Object.values(localStorage).some((value) => value.includes({json.dumps(json.dumps(text))}))"
+    wait_for(page, kept)
 
 
 def test_a_draft_is_seen_by_its_own_account_only(sign_in: SignIn, page: Page) -> None:
@@ -112,12 +110,12 @@ def deleted_elsewhere(chat: ScriptedChat, page: Page, id: str) -> None:
 
 def deleted_here(chat: ScriptedChat, page: Page, id: str) -> None:
     def delete(route: Route) -> None:
-        if route.request.method == "DELETE":
-            route.fulfill(status=204)
+        if route.request.method == "PATCH":
+            route.fulfill(json={"conversations": [], "deleted": [id], "refused": []})
         else:
             route.fallback()
 
-    page.route(f"**/api/conversations/{id}", delete)
+    page.route("**/api/conversations", delete)
     page.keyboard.press("Control+Shift+Backspace")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
 

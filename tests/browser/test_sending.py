@@ -116,7 +116,7 @@ def test_what_could_not_be_sent_survives_a_reload_and_is_still_one_message(
     expect(page.locator(".message--user")).to_contain_text("Keep me")
     expect(page.locator(INPUT)).to_have_value("")
     first, second = chat.heard_of("message.send")
-    assert first == second
+    assert {**first, "traceparent": ""} == {**second, "traceparent": ""}
     page.goto("/")
     page.wait_for_timeout(100)
     assert len(chat.heard_of("message.send")) == 2, "what is accepted is not sent again"
@@ -132,7 +132,7 @@ def test_what_is_typed_before_a_message_is_accepted_stays_apart_from_it(
     expect(page.locator(INPUT)).to_have_value("and then")
     expect(page.locator(".message--user .message__text")).to_have_text(["First"])
     first, second = chat.heard_of("message.send")
-    assert first == second
+    assert {**first, "traceparent": ""} == {**second, "traceparent": ""}
     chat.accept(second)
     page.wait_for_url("**/c/*")
     expect(page.locator(INPUT)).to_have_value("and then")
@@ -203,8 +203,7 @@ def test_a_failed_answer_can_be_asked_again(chat: ScriptedChat, page: Page) -> N
     expect(last_answer(page)).to_contain_text("The engine died. What was written is kept.")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator(".message--user")).to_have_count(1)
-    sent = chat.heard_of("message.send")[1]
-    assert (sent["text"], sent["parent"]) == ("Hello", None)
+    assert chat.heard_of("answer.regenerate")[0]["answer"] == "a1"
     chat.write("r2", "Hello to you")
     chat.finish("r2")
     expect(last_answer(page)).to_contain_text("Hello to you")

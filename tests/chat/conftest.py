@@ -6,6 +6,7 @@ from contextlib import closing
 import openai
 import pytest
 
+from tests.chat.api_caller import Caller
 from tests.chat.reader import Reader
 from tests.sites import Site, SiteMaker, email_of
 
@@ -40,8 +41,29 @@ def alices_tab(chat_site: Site) -> Iterator[Reader]:
 
 @pytest.fixture(scope="session")
 def key(chat_site: Site) -> str:
+    """Of somebody whose programs may ask for many answers at once."""
     chat_site.sign_up("developer").close()
+    chat_site.execute("UPDATE webapp_tier SET concurrent_runs = 100 WHERE slug = 'enterprise'")
+    chat_site.execute(
+        "UPDATE webapp_user SET tier_id = 'enterprise' WHERE email = %s", email_of("developer")
+    )
     return chat_site.create_api_key(email_of("developer"), "--name", "tests")
+
+
+@pytest.fixture(scope="session")
+def strangers_key(chat_site: Site) -> str:
+    chat_site.sign_up("stranger").close()
+    return chat_site.create_api_key(email_of("stranger"), "--name", "tests")
+
+
+@pytest.fixture
+def caller(chat_site: Site, key: str) -> Caller:
+    return Caller(chat_site, key)
+
+
+@pytest.fixture
+def stranger(chat_site: Site, strangers_key: str) -> Caller:
+    return Caller(chat_site, strangers_key)
 
 
 @pytest.fixture

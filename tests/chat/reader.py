@@ -60,6 +60,7 @@ class Reader:
                 additional_headers={"Cookie": cookies},
                 origin=self.site.url,  # type: ignore[arg-type]
                 max_size=2**24,
+                ping_interval=None,  # a test may leave a tab unread for long, and its pongs with it
             )
         )
         return self
@@ -103,6 +104,11 @@ class Reader:
     def hear_events(self, run: str, num_events: int) -> None:
         """Until this tab has so many events of the run."""
         while len(self.events(run)) < num_events:
+            self.hear()
+
+    def hear_text(self, run: str, chars: int) -> None:
+        """Until this tab shows so many characters, white space around them not counted."""
+        while len(self.text(run).strip()) < chars:
             self.hear()
 
     def hear_end(self, run: str, timeout_s: float = 90.0) -> Frame:

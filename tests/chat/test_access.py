@@ -1,5 +1,6 @@
 """Alice owns; Charlie tries every door, and nobody gets past the sign-in."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from uuid import uuid4
@@ -9,6 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from chat.consumers import CHECK_SESSION_S
 from tests.chat.reader import Frame, Reader
 from tests.sites import Site, post_form
 
@@ -30,13 +32,23 @@ def alices(alices_tab: Reader) -> Frame:
     return accepted
 
 
-def _doors(conversation: str, run: str) -> list[tuple[str, str, dict[str, object] | None]]:
+def _doors(
+    conversation: str, run: str, answer: str
+) -> list[tuple[str, str, dict[str, object] | None]]:
     return [
         ("GET", f"/c/{conversation}", None),
         ("GET", f"/api/conversations/{conversation}", None),
         ("PATCH", f"/api/conversations/{conversation}", {"title": "mine"}),
         ("DELETE", f"/api/conversations/{conversation}", None),
         ("GET", f"/api/runs/{run}/events", None),
+        ("GET", f"/api/messages/{answer}/trace", None),
+        ("GET", f"/api/messages/{answer}/tokens", None),
+        ("POST", f"/api/messages/{answer}/replay", None),
+        (
+            "POST",
+            f"/api/messages/{answer}/branch",
+            {"token": 0, "choice": 300, "client_id": "theirs"},
+        ),
     ]
 
 
@@ -50,8 +62,8 @@ def test_another_users_ids_are_as_missing_as_unknown_ones(
     alices_tab: Reader, alices: Frame, charlies_tab: Reader
 ) -> None:
     charlies_tab.client.get("/")  # a CSRF cookie, so that nothing else is in the way
-    theirs = _doors(alices["conversation"]["id"], alices["run"])
-    unknown = _doors(str(uuid4()), str(uuid4()))
+    theirs = _doors(alices["conversation"]["id"], alices["run"], alices["answer"]["id"])
+    unknown = _doors(str(uuid4()), str(uuid4()), str(uuid4()))
     for door, no_door in zip(theirs, unknown, strict=True):
         response, missing = _try(charlies_tab.client, door), _try(charlies_tab.client, no_door)
         assert response.status_code == missing.status_code == 404, door
@@ -116,7 +128,7 @@ def test_news_of_a_conversation_reach_its_owner_only(
 def test_every_door_asks_for_a_sign_in(chat_site: Site, alices: Frame) -> None:
     with chat_site.visitor() as nobody:
         for door in [
-            *_doors(alices["conversation"]["id"], alices["run"]),
+            *_doors(alices["conversation"]["id"], alices["run"], alices["answer"]["id"]),
             ("GET", "/", None),
             ("GET", "/settings/", None),
             ("GET", "/api/conversations", None),
@@ -155,6 +167,21 @@ def test_a_socket_ends_with_its_session(chat_site: Site) -> None:
         assert caught.value.rcvd.code == 4401
 
 
+def test_a_socket_ends_when_an_administrator_ends_the_session(chat_site: Site) -> None:
+    reader = Reader.signed_up(chat_site, "dora")
+    with closing(reader.client), reader, closing(chat_site.set_up()) as admin:
+        reader.hear_until(type="hello")
+        page = admin.get("/admin/webapp/signin/", params={"q": reader.email})
+        (row,) = re.findall(r"/admin/webapp/signin/(\d+)/change/", page.text)
+        form = {"action": "end", "_selected_action": row}
+        assert post_form(admin, "/admin/webapp/signin/", form).status_code == 302
+        reader.say({"type": "message.send", "client_id": "late", "text": "still here?"})
+        with pytest.raises(ConnectionClosed) as caught:
+            reader.hear_until(type="message.accepted")
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 4401
+
+
 def test_a_socket_that_only_listens_ends_with_its_session_too(chat_site: Site) -> None:
     reader = Reader.signed_up(chat_site, "dora")
     with closing(reader.client), reader:
@@ -162,6 +189,17 @@ def test_a_socket_that_only_listens_ends_with_its_session_too(chat_site: Site) -
         assert post_form(reader.client, "/accounts/logout/", {}).status_code == 302
         with pytest.raises(ConnectionClosed) as caught:
             reader.hear_until(type="never", timeout_s=40)
+        assert caught.value.rcvd is not None
+        assert caught.value.rcvd.code == 4401
+
+
+def test_the_socket_of_a_browser_that_another_one_signs_out_closes(chat_site: Site) -> None:
+    reader = Reader.signed_up(chat_site, "dora")
+    with closing(reader.client), reader, closing(chat_site.sign_in(reader.email)) as other:
+        reader.hear_until(type="hello")
+        assert post_form(other, "/settings/sessions", {"others": "yes"}).status_code == 302
+        with pytest.raises(ConnectionClosed) as caught:
+            reader.hear_until(type="never", timeout_s=CHECK_SESSION_S + 2)
         assert caught.value.rcvd is not None
         assert caught.value.rcvd.code == 4401
 
@@ -183,7 +221,13 @@ def test_row_level_security_hides_rows_from_any_query(alices: Frame, chat_site: 
 
     from webapp.servers.postgres import Postgres
 
-    tables = ("chat_conversation", "chat_message", "chat_generation", "chat_generationevent")
+    tables = (
+        "chat_conversation",
+        "chat_message",
+        "chat_generation",
+        "chat_generationevent",
+        "chat_generationturn",
+    )
     with psycopg.connect(Postgres(chat_site.data_dir).conninfo(), autocommit=True) as connection:
 
         def count(table: str) -> int:
@@ -194,9 +238,9 @@ def test_row_level_security_hides_rows_from_any_query(alices: Frame, chat_site: 
         def scope(value: str) -> None:
             connection.execute("SELECT set_config('vitrine.scope', %s, false)", [value])
 
-        assert [count(table) for table in tables] == [0, 0, 0, 0]
+        assert [count(table) for table in tables] == [0] * len(tables)
         scope("user:-1")
-        assert [count(table) for table in tables] == [0, 0, 0, 0]
+        assert [count(table) for table in tables] == [0] * len(tables)
         scope("system")
         assert all(count(table) > 0 for table in tables)
         owner = connection.execute(

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.chat.conftest import chat_environment
 from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.chat.test_traces import assert_adds_up, kinds, trace_of
 from tests.engine_workers import engine_workers
 from tests.sites import ADMIN_EMAIL, Site, SiteMaker, wait_until
 
@@ -89,6 +90,12 @@ def test_the_web_process_is_killed_and_the_answer_goes_on(
     _come_back(reader, run)
     _assert_whole(reader, accepted, run)
     assert [e["kind"] for e in reader.events(run)].count("resumed") == 1
+    trace = trace_of(reader, accepted)
+    assert_adds_up(trace)
+    assert [k for k in kinds(trace) if k in ("decode", "interrupted", "saved")] == [
+        *("decode", "interrupted", "decode", "saved")
+    ]
+    assert trace["attempts"] == 2
 
 
 def test_everything_is_killed_and_the_answer_goes_on(reader: Reader, breakable_site: Site) -> None:

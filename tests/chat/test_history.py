@@ -1,13 +1,17 @@
 """Pages of conversations: everyone once, also where the list changes while it is read."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
+from chat import actions, answers
+from chat.actions import Draft
 from chat.errors import BadCursor
-from chat.history import PAGE_SIZE, conversation_page
+from chat.history import PAGE_SIZE, conversation_page, plan_of
 from chat.models import Conversation
+from chat.rights import Rights
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
@@ -51,3 +55,27 @@ def test_deleting_the_last_one_shown_hides_nobody(
 def test_a_made_up_cursor_is_refused(alice: "User", cursor: str) -> None:
     with pytest.raises(BadCursor):
         conversation_page(alice, cursor)
+
+
+def test_the_first_prompt_of_a_chat_is_that_of_any(alice: "User") -> None:
+    """It is made without looking the chat up, which has just been made."""
+    with as_user(alice.pk):
+        draft = Draft("c1", "Hello you", "vitrine-small", system_prompt="Be kind.")
+        send = partial(actions.send_message, Rights(alice), draft, lease_owner="me")
+        sent, (asked,) = answers._with_plans(send)
+        found = Conversation.objects.get(pk=sent.conversation.pk)
+        assert asked.plan == plan_of(found, sent.message.pk)
+        assert "Be kind." in asked.plan.system
+        assert [exchange.question for exchange in asked.plan.exchanges] == ["Hello you"]
+
+
+def test_a_repeated_send_finds_the_answers_in_their_order(alice: "User") -> None:
+    alice.tier.concurrent_runs = 100
+    alice.tier.tokens_per_day = None  # 32 answers at once may take more than that
+    alice.tier.save()
+    with as_user(alice.pk):
+        for number in range(8):
+            draft = Draft(f"c{number}", "Hello", "a", beside=("b", "c", "d"))
+            for _ in range(2):
+                sent = actions.send_message(Rights(alice), draft, lease_owner="me")
+                assert [answer.model for answer in sent.answers] == ["a", "b", "c", "d"]

@@ -1,6 +1,7 @@
 """/v1 with OpenAI's own client, unmodified, and what raw callers may do wrong."""
 
 import json
+import re
 import threading
 import time
 from typing import Any
@@ -125,6 +126,12 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ),
         ({"messages": [{"role": "user"}]}, 400, "invalid_value", "messages.0"),
         ({"messages": [{"role": "tool", "content": "x"}]}, 400, "invalid_value", "messages.0"),
+        (
+            {"messages": [*HELLO, {"role": "tool", "tool_call_id": "1", "content": "x"}]},
+            400,
+            "invalid_value",
+            "messages",
+        ),
         ({"temperature": 9.5}, 400, "invalid_value", "temperature"),
         ({"temperature": "hot"}, 400, "invalid_value", "temperature"),
         ({"top_p": -1}, 400, "invalid_value", "top_p"),
@@ -132,9 +139,9 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ({"max_tokens": 10**12}, 400, "invalid_value", "max_tokens"),
         ({"n": 10**6}, 400, "invalid_value", "n"),
         ({"n": 0}, 400, "invalid_value", "n"),
-        ({"stop": [""]}, 400, "invalid_value", None),
+        ({"stop": [""]}, 400, "invalid_value", "stop"),
         ({"logprobs": True, "top_logprobs": 21}, 400, "invalid_value", "top_logprobs"),
-        ({"top_logprobs": 2}, 400, "invalid_value", None),
+        ({"top_logprobs": 2}, 400, "invalid_value", "top_logprobs"),
         ({"presence_penalty": 2.1}, 400, "invalid_value", "presence_penalty"),
         ({"repetition_penalty": 0}, 400, "invalid_value", "repetition_penalty"),
         ({"logit_bias": {"x": 1}}, 400, "invalid_value", None),
@@ -147,8 +154,14 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ({"tools": [{**TOOL, "strict": True}]}, 400, "invalid_value", None),
         ({"tools": [TOOL, TOOL]}, 400, "invalid_value", None),
         ({"tools": [_with_parameters({"description": "\ud800"})]}, 400, "invalid_value", None),
+        (
+            {"tools": [{**TOOL, "function": {"name": "x", "description": "\ud800"}}]},
+            400,
+            "invalid_value",
+            None,
+        ),
         ({"tools": [_with_parameters(_deep(200))]}, 400, "invalid_value", None),
-        ({"tool_choice": "required"}, 400, "invalid_value", None),
+        ({"tool_choice": "required"}, 400, "invalid_value", "tool_choice"),
         ({"tools": [TOOL], "tool_choice": "required"}, 400, "invalid_parameter", "tool_choice"),
         ({"tools": [TOOL], "tool_choice": "always"}, 400, "invalid_value", None),
         ({"tools": [TOOL], "tool_choice": _named("other")}, 400, "invalid_value", None),
@@ -219,6 +232,7 @@ def test_bad_requests_name_what_is_wrong(
     assert "constrained" not in str(error)
     if code == "context_length_exceeded":
         assert "holds 700." in error["message"], "the model's context, not a part of it"
+        assert re.search(r"context_length_exceeded: .* take [0-9]+ tokens", error["message"])
 
 
 @pytest.mark.parametrize("body", ["{", "[]", '"text"', "[" * 100_000, '{"model": NaN}'])

@@ -12,6 +12,8 @@ from chat import actions, run_log
 from chat.events import Delta, Finished, LogEvent, Started
 from chat.following import Ended, follow
 from chat.models import Generation, GenerationEvent, Message
+from chat.rights import Rights
+from chat.spans import Clock, Trace
 from webapp.celery import app
 from webapp.tenancy import as_system, as_user
 
@@ -31,10 +33,10 @@ def answered(user: "User", *, is_ended: bool = True, age: timedelta = timedelta(
     """A run of `user` with its events; `age` says how long ago it ended."""
     with as_user(user.pk):
         draft = actions.Draft(client_id=str(uuid4()), text="Hi", model="vitrine-small")
-        run = actions.send_message(user, draft, lease_owner=OWNER).generation
+        run = actions.send_message(Rights(user), draft, lease_owner=OWNER).generation
         run_log.append(run.pk, OWNER, 1, EVENTS[:3])
         if is_ended:
-            run_log.finish(run.pk, OWNER, 4, EVENTS[3:], EVENTS)
+            run_log.finish(run.pk, OWNER, 4, EVENTS[3:], EVENTS, Trace(Clock(), "1"))
             Generation.objects.filter(pk=run.pk).update(finished_at=timezone.now() - age)
     return run
 

@@ -12,6 +12,8 @@ from django.utils import timezone
 from chat import actions, recovery, run_log, runs
 from chat.events import Delta, Started
 from chat.models import Generation
+from chat.rights import Rights
+from chat.spans import Clock, Trace
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def _overdue(user: "User") -> Generation:
     """A run of this process that did not renew its lease in time; a stop spares it the engine."""
     with as_user(user.pk):
         draft = actions.Draft(client_id=str(uuid4()), text="Hi", model="vitrine-small")
-        run = actions.send_message(user, draft, lease_owner=runs.PROCESS_ID).generation
+        run = actions.send_message(Rights(user), draft, lease_owner=runs.PROCESS_ID).generation
         run_log.append(run.pk, runs.PROCESS_ID, 1, [Started("m", "r", 7), Delta("Hel", 0)])
         run_log.request_stop(run.pk)
         past = timezone.now() - timedelta(seconds=1)
@@ -32,7 +34,8 @@ def _overdue(user: "User") -> Generation:
 
 async def _resume_beside_its_writer(run_id: UUID) -> list[bool]:
     """What resume() says while this process writes the run, and afterwards."""
-    run = runs.Run(run_id, conversation_id=uuid4(), message_id=uuid4(), user_id=None)
+    trace = Trace(Clock(), "1")
+    run = runs.Run(run_id, conversation_id=uuid4(), message_id=uuid4(), user_id=None, trace=trace)
     # A writer that is busy with something else: what it writes does not matter here.
     run.task = asyncio.create_task(asyncio.sleep(60))
     runs._runs[run_id] = run

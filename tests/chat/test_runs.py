@@ -1,11 +1,12 @@
 """Answers over a real socket: streamed, saved as shown, followed by several tabs, stopped."""
 
 import time
+from random import Random
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from tests.chat.reader import Reader, assert_gapless
+from tests.chat.reader import Frame, Reader, assert_gapless, text_of
 
 
 def test_an_answer_streams_and_is_saved_as_it_was_shown(alices_tab: Reader) -> None:
@@ -80,6 +81,39 @@ def test_two_tabs_see_the_same(alices_tab: Reader) -> None:
         alices_tab.hear_end(run)
         other.hear_end(run)
         assert other.numbered(run) == alices_tab.numbered(run)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_readers_who_come_and_go_all_see_what_is_saved(alices_tab: Reader, seed: int) -> None:
+    """Lines break, and events are asked for again from anywhere: none is missing, none differs."""
+    numbers = Random(seed)
+    accepted = alices_tab.send("For many, and long")
+    run = accepted["run"]
+    tabs = [alices_tab, alices_tab.another_tab().open(), alices_tab.another_tab().open()]
+    seen: list[dict[int, Frame]] = [{} for _ in tabs]
+
+    def note(number: int) -> None:
+        for seq, event in tabs[number].numbered(run):
+            assert seen[number].setdefault(seq, event) == event, "a repeated event is the same"
+        assert sorted(seen[number]) == list(range(1, len(seen[number]) + 1)), "none is left out"
+
+    for _ in range(25):
+        number = numbers.randrange(len(tabs))
+        tab = tabs[number]
+        if numbers.random() < 0.5:
+            tab.close()
+            tab.open()
+        tab.follow(run, after=numbers.randrange(max(1, len(seen[number]))))
+        tab.hear_until(type="run.event", run=run)
+        note(number)
+    for number, tab in enumerate(tabs):
+        tab.follow(run, after=max(0, len(seen[number]) - 1))
+        tab.hear_end(run)
+        note(number)
+    saved = alices_tab.saved(accepted)["text"]
+    assert [text_of([each[seq] for seq in sorted(each)]) for each in seen] == [saved] * len(tabs)
+    for tab in tabs[1:]:
+        tab.close()
 
 
 def test_stop_ends_the_text_where_the_reader_saw_it_end(alices_tab: Reader) -> None:
@@ -239,3 +273,12 @@ def test_a_made_up_cursor_is_a_400(alices_tab: Reader) -> None:
     response = alices_tab.client.get("/api/conversations?cursor=made-up")
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "bad_cursor"
+
+
+def test_a_socket_speaks_the_language_of_its_page(alices_tab: Reader) -> None:
+    alices_tab.close()
+    alices_tab.client.cookies.set("vitrine_language", "de")
+    alices_tab.open()
+    alices_tab.say({"type": "message.send", "client_id": "leer", "text": "  "})
+    error = alices_tab.hear_until(type="error")
+    assert (error["code"], error["message"]) == ("bad_frame", "Die Nachricht ist leer.")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chat import actions, history, titles
+from chat import actions, history, library, titles
 from chat.errors import Conflict
 from chat.models import Conversation, Generation, Message, MessageStatus, Role
 from chat.titles import clean
@@ -29,7 +29,7 @@ def test_a_title_found_while_one_is_typed_gives_way(
 ) -> None:
     seen = conversation.version
     assert actions.set_found_title(conversation.pk, "Found")
-    actions.rename(alice, conversation.pk, "Typed", seen)
+    library.change(alice, conversation.pk, {"title": "Typed"}, seen)
     assert not actions.set_found_title(conversation.pk, "Found later")
     conversation.refresh_from_db()
     assert conversation.title == "Typed"
@@ -39,9 +39,9 @@ def test_a_title_of_another_tab_is_not_overwritten(
     alice: "User", conversation: Conversation
 ) -> None:
     seen = conversation.version
-    actions.rename(alice, conversation.pk, "From one tab", seen)
+    library.change(alice, conversation.pk, {"title": "From one tab"}, seen)
     with pytest.raises(Conflict):
-        actions.rename(alice, conversation.pk, "From another", seen)
+        library.change(alice, conversation.pk, {"title": "From another"}, seen)
 
 
 def test_the_prompt_begins_as_the_chat_did(alice: "User", conversation: Conversation) -> None:

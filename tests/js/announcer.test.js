@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sentencesBehind } from "../../static/js/announcer.js";
+import { Announcer, sentencesBehind } from "../../static/js/announcer.js";
 
 test("sentences are said when they are whole", () => {
   const text = "First one. Second is not";
@@ -27,4 +27,37 @@ test("code is named and not read, and waited for", () => {
 test("marks of markdown are not read", () => {
   const text = "## A *title*\n- see [the docs](https://example.com)\n";
   assert.equal(sentencesBehind(text, 0, false).words, "A title see the docs");
+});
+
+/** What is said, in a region that stands for the page's. */
+function spoken() {
+  const said = [];
+  globalThis.document = { createElement: () => ({ append: (text) => said.push(text), setAttribute() {} }) };
+  const region = { append() {}, children: [], firstElementChild: null };
+  return { said, announcer: new Announcer(/** @type {any} */ (region)) };
+}
+
+test("an old answer that is drawn anew is not said, a new one is even if it came at once", () => {
+  const { said, announcer } = spoken();
+  announcer.follow("old", "Said long ago.", true, false);
+  assert.deepEqual(said, []);
+  announcer.follow("new", "Here it is.", true, true);
+  announcer.follow("new", "Here it is.", true, true);
+  assert.deepEqual(said, ["Answering.", "Here it is."]);
+});
+
+test("of answers side by side each is said to its end, once", () => {
+  const { said, announcer } = spoken();
+  announcer.follow("a", "A one. ", false, true);
+  announcer.follow("b", "B one. ", false, true);
+  announcer.follow("a", "A one. A two.", true, true);
+  announcer.follow("b", "B one. B two.", true, true);
+  assert.deepEqual(said, ["Answering.", "A one.", "Answering.", "B one.", "A two.", "B two."]);
+});
+
+test("what was on the screen is not said again", () => {
+  const { said, announcer } = spoken();
+  announcer.skip("a", "Read already. ");
+  announcer.follow("a", "Read already. And this.", true, false);
+  assert.deepEqual(said, ["And this."]);
 });

@@ -8,12 +8,14 @@ import { conversation, message } from "./fakes.js";
 const texts = (store) => store.path().map((shown) => textOf(shown.parts));
 const delta = (text, offset) => ({ kind: "delta", part: "text", offset, text });
 
+const running = (run) => ({ status: "running", run, parts: [] });
+
 function accepted(clientId, more = {}) {
   return {
     client_id: clientId,
-    conversation: conversation("c1"),
-    message: message("u1", null, "user", "hi"),
-    answer: message("a1", "u1", "assistant", "", { status: "running", run: "r1", parts: [] }),
+    conversation: conversation("c1", { version: 2 }),
+    message: message("u1", null, "user", "hi", { chosen: 2 }),
+    answer: message("a1", "u1", "assistant", "", { ...running("r1"), chosen: 2 }),
     run: "r1",
     ...more,
   };
@@ -104,7 +106,10 @@ test("an old read does not bring an unfinished answer back", () => {
   store.accept(accepted("x"));
   store.apply("r1", 1, delta("whole", 0));
   store.apply("r1", 2, { kind: "finished", reason: "stop" });
-  store.merge([message("a1", "u1", "assistant", "wh", { status: "running", run: "r1" })]);
+  store.merge([
+    message("u1", null, "user", "hi", { chosen: 2 }),
+    message("a1", "u1", "assistant", "wh", { status: "running", run: "r1", chosen: 2 }),
+  ]);
   assert.deepEqual(texts(store), ["hi", "whole"]);
 });
 
@@ -114,7 +119,7 @@ test("a run that ended unseen is replaced by the saved message", () => {
     message("a1", "u1", "assistant", "par", { status: "running", run: "r1" }),
   ]);
   assert.equal(store.isBusy, true);
-  store.merge([message("a1", "u1", "assistant", "part and rest")]);
+  store.merge([message("u1", null, "user", "hi"), message("a1", "u1", "assistant", "part and rest")]);
   assert.equal(store.isBusy, false);
   assert.deepEqual(texts(store), ["hi", "part and rest"]);
 });
@@ -142,8 +147,8 @@ test("a read that began before a message was accepted does not hide it", () => {
   const before = [message("u0", null, "user", "one"), message("a0", "u0", "assistant", "1")];
   const store = new ConversationStore(conversation("c1"), before);
   store.addSent({ clientId: "x", text: "hi", model: null });
-  store.accept(accepted("x", { message: message("u1", "a0", "user", "hi") }));
-  store.merge(before);
+  store.accept(accepted("x", { message: message("u1", "a0", "user", "hi", { chosen: 2 }) }));
+  store.merge(before, 1);
   assert.deepEqual(texts(store), ["one", "1", "hi", ""]);
   assert.equal(store.isBusy, true);
 });
@@ -153,7 +158,7 @@ test("a new branch that was just accepted is not left for the old one", () => {
   const store = new ConversationStore(conversation("c1"), before);
   store.addSent({ clientId: "x", text: "hi", model: null, parent: null });
   store.accept(accepted("x"));
-  store.merge(before);
+  store.merge(before, 1);
   assert.deepEqual(store.path().map((shown) => shown.id), ["u1", "a1"]);
 });
 
@@ -191,4 +196,171 @@ test("after a reset, stop counts what has come again", () => {
   store.apply("r1", 1, delta("short 👩‍🚀", 0));
   assert.equal(store.stop("r1", 32), 9);
   assert.equal(texts(store)[1], "short 👩‍🚀");
+});
+
+// --- the tree ---------------------------------------------------------------------------------
+
+/** Two exchanges, the first answer in two versions. */
+function forked() {
+  return new ConversationStore(conversation("c1", { version: 5 }), [
+    message("u1", null, "user", "one", { chosen: 1 }),
+    message("a1", "u1", "assistant", "first", { chosen: 1 }),
+    message("u2", "a1", "user", "two", { chosen: 2 }),
+    message("a2", "u2", "assistant", "more", { chosen: 2 }),
+    message("b1", "u1", "assistant", "second", { chosen: 3 }),
+  ]);
+}
+
+test("the branch that was chosen last is shown, and its own replies with it", () => {
+  const store = forked();
+  assert.deepEqual(texts(store), ["one", "second"]);
+  store.choose("a1");
+  assert.deepEqual(texts(store), ["one", "first", "two", "more"]);
+  assert.deepEqual(store.siblings("a1").map(({ id }) => id), ["a1", "b1"]);
+});
+
+test("a read from before a choice does not take it back, one from after it does", () => {
+  const store = forked();
+  store.choose("a1");
+  const read = [...forked().messages.values()];
+  store.merge(read, 5);
+  assert.equal(texts(store)[1], "first");
+  store.merge(read, 6);
+  assert.equal(texts(store)[1], "second");
+});
+
+test("an answer is written anew beside the first, and on from it where it goes on", () => {
+  const store = forked();
+  const frame = store.addRetake({ clientId: "x", answer: "b1", model: "tiny", wish: "shorter" });
+  assert.deepEqual(frame, {
+    type: "answer.regenerate", client_id: "x", answer: "b1", model: "tiny", wish: "shorter",
+  });
+  assert.deepEqual(texts(store), ["one", ""]);
+  assert.equal(store.reject("x"), null);
+  assert.deepEqual(texts(store), ["one", "second"]);
+  store.addRetake({ clientId: "y", answer: "b1", goesOn: true });
+  assert.deepEqual(texts(store), ["one", "second"]);
+  assert.equal(store.siblings("b1").length, 3);
+});
+
+test("several models answer side by side until one is chosen", () => {
+  const store = new ConversationStore(null);
+  store.addSent({ clientId: "x", text: "hi", model: "one", beside: ["two"] });
+  const [first, second] = store.beside(store.leaf);
+  assert.deepEqual([first.model, second.model], ["one", "two"]);
+  const answers = ["a1", "a2"].map((id, index) =>
+    message(id, "u1", "assistant", "", { ...running(`r${index + 1}`), chosen: 2 }));
+  store.accept(accepted("x", { answer: answers[0], answers }));
+  assert.deepEqual(store.shownRuns.map(({ run }) => run), ["r1", "r2"]);
+  assert.deepEqual(store.beside("a1").map(({ key }) => key), [first.key, second.key]);
+  store.choose("a2");
+  assert.deepEqual(store.beside("a2"), []);
+  assert.equal(store.leaf, "a2");
+});
+
+test("who writes below one of several has chosen it", () => {
+  const tied = ["a1", "a2"].map((id) => message(id, "u1", "assistant", id, { chosen: 1 }));
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "hi", { chosen: 1 }), ...tied,
+  ]);
+  assert.equal(store.leaf, "a1");
+  store.addSent({ clientId: "x", text: "go on", model: null, parent: "a2" });
+  assert.deepEqual(texts(store), ["hi", "a2", "go on", ""]);
+});
+
+test("what is deleted elsewhere goes, what was sent meanwhile stays", () => {
+  const store = forked();
+  store.addSent({ clientId: "x", text: "three", model: null });
+  store.merge([...store.messages.values()].filter(({ id }) => id === "u1" || id === "b1"), 9);
+  assert.deepEqual(texts(store), ["one", "second", "three", ""]);
+  assert.equal(store.messages.has("a2"), false);
+});
+
+test("what somebody is editing stays on the page when another tab chooses", () => {
+  const store = forked();
+  store.hold("b1");
+  store.choose("a1");
+  assert.deepEqual(texts(store), ["one", "second"]);
+  store.hold(null);
+  assert.equal(texts(store)[1], "first");
+});
+
+test("of answers that nobody ever chose, as in chats from elsewhere, the last one is shown", () => {
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "one"),
+    message("a1", "u1", "assistant", "first"),
+    message("a2", "u1", "assistant", "second"),
+  ]);
+  assert.deepEqual(texts(store), ["one", "second"]);
+  assert.deepEqual(store.beside("a2"), []);
+});
+
+test("children are derived: for any tree the path follows the highest choice", () => {
+  let seed = 7;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  for (let round = 0; round < 200; round++) {
+    const made = [];
+    for (let n = 0; n < 1 + random(12); n++) {
+      const above = random(made.length + 1) - 1;
+      const parent = above < 0 ? null : made[above];
+      const role = parent?.role === "user" ? "assistant" : "user";
+      made.push(message(`m${n}`, parent?.id ?? null, role, "", { chosen: random(5) }));
+    }
+    const store = new ConversationStore(conversation("c1"), made);
+    const path = store.path();
+    path.forEach((shown, index) => {
+      assert.equal(shown.parent, path[index - 1]?.id ?? null);
+      for (const other of store.siblings(shown.id)) assert.ok(other.chosen <= shown.chosen);
+    });
+    assert.equal(store.hasReplies(path.at(-1).id), false);
+    const target = made[random(made.length)];
+    store.choose(target.id);
+    assert.ok(store.path().some(({ id }) => id === target.id));
+  }
+});
+
+const SOURCES = { collections: [{ id: "k", name: "Notes" }], documents: [{ id: "d", name: "a.md" }] };
+const excerpt = (number) => ({ number, document: "d", version: "v", name: "a.md", start: 0, end: 9 });
+const found = (...numbers) => ({ kind: "found", query: "q", excerpts: numbers.map(excerpt), is_whole: false });
+
+test("a question keeps the names of its sources and sends their ids", () => {
+  const store = new ConversationStore(null);
+  const frame = store.addSent({ clientId: "x", text: "hi", model: null, sources: SOURCES });
+  assert.deepEqual(frame.sources, { collections: ["k"], documents: ["d"] });
+  assert.deepEqual(store.path()[0].sources, SOURCES);
+  const plain = new ConversationStore(null).addSent({ clientId: "y", text: "hi", model: null });
+  assert.equal("sources" in plain, false);
+});
+
+test("what was found is known from its event on, and stays when the answer has ended", () => {
+  const store = new ConversationStore(null);
+  store.addSent({ clientId: "x", text: "hi", model: null });
+  store.accept(accepted("x"));
+  assert.equal(store.citing("a1").isChecked, false);
+  store.apply("r1", 1, found(1, 2));
+  assert.deepEqual([...store.citing("a1").numbers.keys()], [1, 2]);
+  store.apply("r1", 2, delta("At 8 [1].", 0));
+  store.apply("r1", 3, { kind: "finished", reason: "stop" });
+  const [, answer] = store.path();
+  assert.deepEqual(answer.found.excerpts.map(({ number }) => number), [1, 2]);
+  assert.equal(store.citing("a1").isChecked, true);
+});
+
+test("an answer cites what was found on its own branch alone", () => {
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "a"), message("a1", "u1", "assistant", "b", { found: found(1) }),
+    message("a2", "u1", "assistant", "b", { found: found(1, 2) }),
+    message("u2", "a1", "user", "c"), message("a3", "u2", "assistant", "d"),
+  ]);
+  const { numbers, isChecked } = store.citing("a3");
+  assert.deepEqual([...numbers].map(([number, { answer }]) => [number, answer]), [[1, "a1"]]);
+  assert.equal(isChecked, false);
+});
+
+test("an answer is asked for again without passages", () => {
+  const store = new ConversationStore(conversation("c1"), [
+    message("u1", null, "user", "a"), message("a1", "u1", "assistant", "b", { found: found(1) }),
+  ]);
+  assert.deepEqual(store.addRetake({ clientId: "x", answer: "a1", without: [7] }).without, [7]);
+  assert.equal("without" in store.addRetake({ clientId: "y", answer: "a1" }), false);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
-import { Drafts } from "../../static/js/drafts.js";
+import { Drafts, TEMPORARY } from "../../static/js/drafts.js";
 import { forgetAll } from "../../static/js/preferences.js";
 import { FakeStorage } from "./fakes.js";
 
@@ -10,6 +10,7 @@ beforeEach(() => {
   Object.defineProperty(globalThis, "localStorage", { value, configurable: true });
 });
 
+const EMPTY = { typed: "", queued: [], sent: [] };
 const kept = () => Object.keys(localStorage);
 
 test("each account and each chat has a draft of its own", () => {
@@ -19,7 +20,7 @@ test("each account and each chat has a draft of its own", () => {
   assert.equal(alice.of(null).typed, "for a new chat");
   assert.equal(new Drafts("1").of("c1").typed, "for this one");
   for (const chat of [null, "c1"]) {
-    assert.deepEqual(new Drafts("2").of(chat), { typed: "", sent: [] });
+    assert.deepEqual(new Drafts("2").of(chat), EMPTY);
   }
 });
 
@@ -28,11 +29,11 @@ test("what is typed behind a sent message does not touch it", () => {
   drafts.addSent(null, { text: "sent", clientId: "x" });
   drafts.type(null, "typed since");
   assert.deepEqual(drafts.of(null), {
-    typed: "typed since", sent: [{ text: "sent", clientId: "x" }],
+    ...EMPTY, typed: "typed since", sent: [{ text: "sent", clientId: "x" }],
   });
   assert.equal(drafts.dropSent(null, "another"), false);
   assert.equal(drafts.dropSent(null, "x"), true);
-  assert.deepEqual(drafts.of(null), { typed: "typed since", sent: [] });
+  assert.deepEqual(drafts.of(null), { ...EMPTY, typed: "typed since" });
 });
 
 test("what is empty is not kept", () => {
@@ -75,5 +76,35 @@ test("without storage nothing is remembered and nothing breaks", () => {
   const drafts = new Drafts("1");
   drafts.type(null, "x");
   drafts.close();
-  assert.deepEqual(drafts.of(null), { typed: "", sent: [] });
+  assert.deepEqual(drafts.of(null), EMPTY);
+});
+
+test("messages wait in their order, and each is taken by one tab only", () => {
+  const [tab, other] = [new Drafts("1"), new Drafts("1")];
+  for (const clientId of ["x", "y", "z"]) tab.addQueued("c1", { text: clientId, clientId });
+  assert.equal(other.takeQueued("c1").clientId, "x");
+  assert.equal(tab.dropQueued("c1", "y").text, "y");
+  assert.equal(tab.dropQueued("c1", "y"), null);
+  assert.equal(tab.takeQueued("c1").clientId, "z");
+  assert.equal(other.takeQueued("c1"), null);
+  assert.deepEqual(tab.of("c1").sent.map(({ clientId }) => clientId), ["x", "z"]);
+});
+
+test("what waits in a new chat goes along to its address", () => {
+  const drafts = new Drafts("1");
+  drafts.addQueued(null, { text: "next", clientId: "x" });
+  drafts.moveQueued(null, "c1");
+  assert.deepEqual(drafts.of(null), EMPTY);
+  assert.equal(drafts.of("c1").queued.length, 1);
+});
+
+test("of a temporary chat nothing is stored", () => {
+  const drafts = new Drafts("1");
+  drafts.type(TEMPORARY, "a secret");
+  drafts.addQueued(TEMPORARY, { text: "another", clientId: "x" });
+  drafts.addSent(TEMPORARY, { text: "a third", clientId: "y" });
+  assert.equal(drafts.of(TEMPORARY).typed, "a secret");
+  assert.deepEqual(kept(), []);
+  drafts.forget(TEMPORARY);
+  assert.deepEqual(drafts.of(TEMPORARY), EMPTY);
 });

@@ -85,13 +85,14 @@ export class FakeStorage {
 export function message(id, parent, role, text, more = {}) {
   return {
     id, parent, role, text, status: "complete", model: "", run: null,
-    parts: [{ type: "text", text }], created_at: "2026-11-20T10:00:00Z", ...more,
+    parts: [{ type: "text", text }], created_at: "2026-11-20T10:00:00Z", chosen: 0, ...more,
   };
 }
 
 export function conversation(id, more = {}) {
   return {
     id, url: `/c/${id}`, title: "", model: "tiny", version: 1, running: [],
+    folder: null, tags: [], pinned: false, archived: false,
     created_at: "2026-11-20T10:00:00Z", updated_at: "2026-11-20T10:00:00Z", ...more,
   };
 }

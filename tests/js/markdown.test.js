@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { toHtml } from "../../static/js/markdown.js";
-import { codePointName, hostOf, withoutTags } from "../../static/js/text-safety.js";
+import { codePointName, hostOf, namesAnotherHost, withoutTags } from "../../static/js/text-safety.js";
 
 const ATTACKS = JSON.parse(readFileSync(new URL("../attacks.json", import.meta.url), "utf8"));
 
@@ -20,9 +20,9 @@ for (const attack of ATTACKS) {
   });
 }
 
-test("an image becomes a link with its words", () => {
+test("an image becomes what foreign.js turns into a button", () => {
   assert.match(toHtml("![a cat](https://evil.example/?q=1)"),
-    /<a class="image-link" href="https:\/\/evil\.example\/\?q=1">Image: a cat<\/a>/);
+    /<a class="image-link" href="https:\/\/evil\.example\/\?q=1">a cat<\/a>/);
 });
 
 test("only addresses with a protocol become links by themselves", () => {
@@ -47,6 +47,15 @@ test("hosts show what is registered, not what they look like", () => {
   assert.equal(hostOf("https://user@evil.example:8080/"), "evil.example:8080");
   assert.equal(hostOf("/c/1"), null);
   assert.equal(hostOf("javascript:alert(1)"), null);
+});
+
+test("words that look like another address are noticed", () => {
+  assert.equal(namesAnotherHost("https://my-bank.example/login", "evil.example"), true);
+  assert.equal(namesAnotherHost("my-bank.example", "my-bank.example.evil.test"), true);
+  assert.equal(namesAnotherHost("evil.example, not bank.example", "evil.example"), true);
+  assert.equal(namesAnotherHost("раураl.com", "paypal.com"), true);
+  assert.equal(namesAnotherHost("www.bank.example", "bank.example:443"), false);
+  assert.equal(namesAnotherHost("the paper", "arxiv.org"), false);
 });
 
 test("control characters have names", () => {

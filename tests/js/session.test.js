@@ -28,9 +28,12 @@ function start(saved = {}) {
 }
 
 const accept = (clientId) => ({
-  type: "message.accepted", client_id: clientId, run: "r1", conversation: conversation("c1"),
-  message: message("u1", null, "user", "hi"),
-  answer: message("a1", "u1", "assistant", "", { status: "running", run: "r1", parts: [] }),
+  type: "message.accepted", client_id: clientId, run: "r1",
+  conversation: conversation("c1", { version: 2 }),
+  message: message("u1", null, "user", "hi", { chosen: 2 }),
+  answer: message("a1", "u1", "assistant", "", {
+    status: "running", run: "r1", parts: [], chosen: 2,
+  }),
 });
 const event = (seq, body) => ({ type: "run.event", run: "r1", message: "a1", seq, event: body });
 const answer = (session) => textOf(session.store.path().at(-1).parts);
@@ -99,7 +102,7 @@ test("stop is said again after a reconnect", () => {
   session.send({ text: "hi", model: null, clientId: "x" });
   network.last.says(accept("x"));
   network.last.says(event(1, delta("one two", 0)));
-  session.stop(3);
+  session.stop(() => 3);
   network.last.drops();
   clock.pass(500);
   network.last.opens();
@@ -190,18 +193,25 @@ test("leaving a conversation does not stop its answer, only the following", () =
   assert.equal(network.last.heard("run.unfollow").length, 1);
 });
 
-test("retry asks the same again beside the failed answer", () => {
+test("an answer is written anew beside the failed one", () => {
   const { network, session } = start();
   session.open(conversation("c1"), [
     message("u1", null, "user", "hi"),
     message("a1", "u1", "assistant", "", { status: "failed", error: { message: "No." } }),
   ]);
-  session.retry({ answer: "a1", model: "tiny", clientId: "again" });
-  const [frame] = network.last.heard("message.send");
-  assert.equal(frame.text, "hi");
-  assert.equal(frame.parent, null);
-  assert.equal(frame.conversation, "c1");
-  assert.equal(session.store.path().length, 2);
+  session.retake({ answer: "a1", model: "tiny", clientId: "again" });
+  const [frame] = network.last.heard("answer.regenerate");
+  assert.deepEqual([frame.answer, frame.model, frame.client_id], ["a1", "tiny", "again"]);
+  assert.equal(session.store.path().at(-1).status, "sending");
+  network.last.says({
+    type: "answer.accepted", client_id: "again", run: "r2",
+    conversation: conversation("c1", { version: 2 }),
+    answer: message("a2", "u1", "assistant", "", {
+      status: "running", run: "r2", parts: [], chosen: 2,
+    }),
+  });
+  assert.deepEqual(session.store.path().map(({ id }) => id), ["u1", "a2"]);
+  assert.equal(session.store.liveRun.run, "r2");
 });
 
 /** A page on c1 whose run r1 is being written, with a line that broke and came back. */
@@ -375,11 +385,14 @@ test("what the page was made with is compared with the newest list", async () =>
   const titles = [];
   session.on("conversations", ({ title }) => titles.push(title));
   session.compare([{ ...shown, title: "new" }]);
-  session.compare([conversation("c2")]);
+  session.compare([]);
   assert.deepEqual(titles, ["new"]);
   assert.equal(api.numReads, 0, "another title is no other content");
   session.compare([{ ...shown, running: ["r1"] }]);
   session.compare([{ ...shown, updated_at: "2026-01-02" }]);
   await settled();
   assert.equal(api.numReads, 2);
+  session.compare([conversation("c2")]);
+  await settled();
+  assert.equal(api.numReads, 3, "it may be in a folder, or far down the list");
 });

@@ -95,6 +95,15 @@ test("notices a line that died without a word", () => {
   assert.equal(socket.state, "waiting");
 });
 
+test("asks at once where the network may be gone, and hangs up without an answer", () => {
+  const { clock, network, socket } = start();
+  network.last.opens();
+  socket.verify();
+  assert.equal(network.last.heard("ping").length, 1);
+  clock.pass(8_000);
+  assert.equal(socket.state, "waiting");
+});
+
 test("a pong keeps the line", () => {
   const { clock, network, socket } = start();
   network.last.opens();

@@ -23,6 +23,8 @@ test("the footer leaves out what is not known", () => {
   const usage = { prompt_tokens: 9, cached_tokens: 0, completion_tokens: 412 };
   const timings = { ttft_ms: 1900, decode_ms: 6754 };
   const line = (answer) => footerLine(answer).replaceAll("\u00a0", " ");
+  const fromCache = { asked_at: "2026-03-04T05:06:07Z", question: "When?", similarity: 1 };
+  assert.match(line({ model: "Small", from_cache: fromCache }), /^\W*Small.*from the cache, first given .*2026/);
   assert.equal(line({ model: "tiny", usage, timings }),
     "tiny · 412 tokens · 1.9 s to first · 61 tokens/s");
   assert.equal(line({ model: "tiny", timings: { stop_ms: 13.2 } }), "tiny · stopped in 14 ms");

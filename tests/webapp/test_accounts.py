@@ -9,6 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from tests.conftest import PASSWORD
 from webapp.models import Tier, User
 from webapp.sessions import SessionStore
+from webapp.signup_policy import SignupPolicy
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -49,7 +50,7 @@ def test_somebody_who_signs_up_is_signed_in_as_a_free_user_without_rights(
 
 
 def test_sign_up_can_be_closed(client: Client, admin: User, settings) -> None:
-    settings.SIGNUP_OPEN = False
+    settings.SIGNUP = SignupPolicy("closed")
     assert sign_up(client) == 200
     assert "Ask your administrator" in client.get(SIGNUP).content.decode()
     assert User.objects.count() == 1

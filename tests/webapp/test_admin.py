@@ -1,11 +1,14 @@
 """The admin console: who gets in, and what deleting a user takes along."""
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
-from chat.models import Conversation
+from chat.budgets import today
+from chat.models import Conversation, Usage
 from webapp.api_keys import create_api_key
-from webapp.models import ApiKey, User
+from webapp.console_settings import UNFOLD
+from webapp.models import ApiKey, Tier, User
 from webapp.tenancy import as_system, as_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
@@ -69,7 +72,96 @@ def test_a_key_can_be_revoked_and_its_secret_is_nowhere(console: Client, alice: 
     assert key.prefix in page
     assert secret not in page
     assert key.secret_hash not in page
-    form = {"name": "notebook", "revoked_at_0": "2026-01-01", "revoked_at_1": "00:00:00"}
+    form = {
+        "name": "notebook",
+        "model_names": "*",
+        "revoked_at_0": "2026-01-01",
+        "revoked_at_1": "00:00:00",
+    }
     assert console.post(path, form).status_code == 302
     assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
     assert console.get("/admin/webapp/apikey/add/").status_code == 403
+
+
+def test_the_start_page_shows_what_was_asked(console: Client, alice: User) -> None:
+    with as_user(alice.pk):
+        Usage.objects.create(
+            owner=alice,
+            day=today(),
+            model="vitrine-small",
+            num_requests=3,
+            prompt_tokens=4321,
+            completion_tokens=1000,
+        )
+    page = console.get("/admin/").content.decode()
+    assert "5,321" in page
+    assert "alice@example.org" in page
+    assert "vitrine-small" in page
+    assert "Users with the most tokens" in page
+
+
+def test_the_ledger_is_seen_and_not_changed(console: Client, alice: User) -> None:
+    with as_user(alice.pk):
+        row = Usage.objects.create(owner=alice, day=today(), model="small", prompt_tokens=77)
+    listed = console.get("/admin/chat/usage/?q=alice").content.decode()
+    assert "77" in listed
+    assert console.get(f"/admin/chat/usage/{row.pk}/change/").status_code == 200
+    assert console.get("/admin/chat/usage/add/").status_code == 403
+    assert console.post(f"/admin/chat/usage/{row.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_what_a_tier_and_a_group_allow_is_changed_here_and_noted(
+    console: Client, admin: User, alice: User
+) -> None:
+    form = {
+        "name": "Free",
+        "model_names": "vitrine-*,small",
+        "features": ["tools"],
+        "requests_per_minute": "7",
+        "concurrent_runs": "1",
+        "weight": "1.5",
+        "api_priority": "background",
+    }
+    assert console.post("/admin/webapp/tier/free/change/", form).status_code == 302
+    tier = Tier.objects.get(slug="free")
+    assert (tier.model_names, tier.features) == (["vitrine-*", "small"], ["tools"])
+    assert (tier.requests_per_minute, tier.tokens_per_day) == (7, None)
+    grant = {
+        "name": "Researchers",
+        "grant-TOTAL_FORMS": "1",
+        "grant-INITIAL_FORMS": "0",
+        "grant-0-model_names": "large",
+    }
+    assert console.post("/admin/auth/group/add/", grant).status_code == 302
+    alice.groups.add(Group.objects.get(name="Researchers"))
+    assert User.objects.get(pk=alice.pk).granted_models == ["large"]
+    log = console.get("/admin/admin/logentry/").content.decode()
+    assert "Researchers" in log
+    assert "Changed" in log
+    assert console.post("/admin/webapp/tier/free/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_only_the_console_may_compile_scripts(console: Client) -> None:
+    assert "unsafe-eval" in console.get("/admin/").headers["Content-Security-Policy"]
+    for path in ("/settings/", "/accounts/login/", "/administration", "/"):
+        policy = console.get(path).headers["Content-Security-Policy"]
+        assert "unsafe" not in policy, path
+
+
+def test_the_sidebar_leads_to_every_list_that_somebody_may_see(
+    console: Client, client: Client, bob: User
+) -> None:
+    listed = {
+        entry["link"] for group in UNFOLD["SIDEBAR"]["navigation"] for entry in group["items"]
+    }
+    page = console.get("/admin/").content.decode()
+    for link in listed:
+        assert f'<a href="{link}"' in page, link
+        assert console.get(str(link), follow=True).status_code == 200, link
+    bob.is_staff = True
+    bob.save(update_fields=["is_staff"])
+    bob.user_permissions.add(Permission.objects.get(codename="view_invitation"))
+    client.force_login(bob)
+    page = client.get("/admin/").content.decode()
+    seen = {str(link) for link in listed if f'<a href="{link}"' in page}
+    assert seen == {"/admin/", "/admin/webapp/invitation/"}

@@ -30,6 +30,11 @@ async def application(scope, receive, send):
             await send({"type": "http.response.body", "body": b"x" * 2**20, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
         return
+    if scope["path"].startswith("/fail/begun"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+    if "/fail" in scope["path"]:
+        raise RuntimeError("failed")
     num_bytes = 0
     while True:
         message = await receive()
@@ -110,6 +115,66 @@ def test_a_body_announced_as_too_long_is_refused_before_it_comes(server: Server)
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 413 ")
     assert json.loads(body)["error"]["code"] == "content_too_large"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_anthropic"),
+    [
+        (b"/v1/messages?beta=true", True),
+        (b"/v1/messages/count_tokens", True),
+        (b"/v1/files", False),
+    ],
+)
+def test_it_is_refused_as_the_clients_of_the_address_read_errors(
+    server: Server, path: bytes, is_anthropic: bool
+) -> None:
+    with server.connect() as connection:
+        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"
+        connection.sendall(head % path)
+        answer = read_all(connection)
+    told = json.loads(answer.partition(b"\r\n\r\n")[2])
+    assert (told.get("type") == "error") is is_anthropic
+    assert told["error"]["code"] == "content_too_large"
+
+
+def test_an_application_that_fails_in_its_answer_keeps_nobody_waiting(server: Server) -> None:
+    with server.connect() as connection:
+        connection.settimeout(8)
+        connection.sendall(b"GET /fail/begun HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = read_all(connection)
+    assert b"begun" in answer
+    assert not answer.endswith(b"0\r\n\r\n"), "it does not look whole"
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        (b"/v1/fail", "server_error"),
+        (b"/api/fail", "server_error"),
+        (b"/v1/messages/fail", "api_error"),
+    ],
+)
+def test_an_application_that_fails_before_is_told_as_json(
+    server: Server, path: bytes, kind: str
+) -> None:
+    with server.connect() as connection:
+        connection.settimeout(8)
+        connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path)
+        answer = read_all(connection)
+    head, _, rest = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 500 ")
+    error = json.loads(rest[rest.index(b"{") : rest.rindex(b"}") + 1])["error"]
+    assert (error["type"], error["code"]) == (kind, "internal_error")
+
+
+def test_a_malformed_form_reaches_the_application(server: Server) -> None:
+    with server.connect() as connection:
+        connection.sendall(
+            b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n"
+            b"Content-Type: multipart/form-data; boundary=x\r\n\r\nabc"
+        )
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_an_endless_body_is_ended_early(server: Server) -> None:

@@ -5,7 +5,7 @@ import json
 import logging
 import logging.config
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,18 @@ import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings as django_settings
 from django.core.handlers.asgi import ASGIHandler
-from django.test import Client
+from django.db import connection
+from django.test import Client, RequestFactory
 
 from tests.conftest import PASSWORD
 from webapp import lifecycle
+from webapp.api_keys import create_api_key
 from webapp.asgi import build_application
+from webapp.error_pages import server_error
 from webapp.hosts import trusted_networks
 from webapp.logs import logging_settings
 from webapp.models import User
-from webapp.proxies import client_address
+from webapp.proxies import TrustedProxies, client_address
 from webapp.request_context import trace_id
 
 pytestmark = [
@@ -146,7 +149,38 @@ def test_the_address_is_taken_from_the_right() -> None:
     assert client_address(["6.6.6.6", "7.7.7.7", "10.1.1.1"], trusted) == "7.7.7.7"
     assert client_address(["7.7.7.7", "2001:db8::1"], trusted) == "7.7.7.7"
     assert client_address(["10.9.9.9"], trusted) == "10.9.9.9"
-    assert client_address(["nonsense"], trusted) == "nonsense"
+    assert client_address(["nonsense"], trusted) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ("203.0.113.9:4711", "203.0.113.9"),
+        ("[2001:db8::1]:4711", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+        ("2001:DB8:0::1", "2001:db8::1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("203.0.113.9, 10.0.0.5:80", "203.0.113.9"),
+        ("unknown", "10.0.0.7"),
+        ("203.0.113.9, unknown", "10.0.0.7"),
+        ("_hidden, \xff", "10.0.0.7"),
+        ("[", "10.0.0.7"),
+        (":", "10.0.0.7"),
+    ],
+)
+async def test_what_proxies_write_of_an_address_is_understood_or_left(
+    told: str, address: str
+) -> None:
+    """A direct peer that we trust is believed to be who asks, where it names nobody."""
+    seen: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    trusting: Any = TrustedProxies(application, trusted_networks(["10.0.0.0/8"]), https=False)
+    headers = [(b"x-forwarded-for", told.encode("latin1"))]
+    await trusting({"type": "http", "client": ["10.0.0.7", 1], "headers": headers}, None, None)
+    assert seen == [address]
 
 
 # --- headers -----------------------------------------------------------------------------------
@@ -158,8 +192,8 @@ def test_the_content_security_policy_is_strict_and_names_a_nonce_only_if_one_is_
     plain = client.get("/public").headers["Content-Security-Policy"]
     assert plain == (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:;"
-        " font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self';"
-        " frame-ancestors 'none'; base-uri 'none'"
+        " font-src 'self'; frame-src 'self'; connect-src 'self'; manifest-src 'self';"
+        " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     )
     first, second = client.get("/nonce"), client.get("/nonce")
     nonce = first.content.decode()
@@ -246,6 +280,20 @@ async def test_any_asgi_server_can_start_and_end_it(settings: Any) -> None:
     assert lifecycle.is_draining()
 
 
+@pytest.mark.parametrize("chore", [lifecycle.recover_lost, lifecycle.take_up_batches])
+async def test_a_chore_gives_its_connection_back(chore: Callable[[], Awaitable[None]]) -> None:
+    """Threads of the loop that kept theirs would leave nothing for anybody else."""
+    pool: Any = connection.pool  # type: ignore[attr-defined]
+
+    def num_taken() -> int:
+        facts = pool.get_stats()
+        return int(facts["pool_size"] - facts["pool_available"])
+
+    before = num_taken()
+    await asyncio.gather(*(chore() for _ in range(5)))
+    assert num_taken() == before
+
+
 # --- static files ------------------------------------------------------------------------------
 
 
@@ -279,4 +327,46 @@ def test_the_import_map_leads_from_plain_names_to_hashed_files(client: Client) -
     assert len(own) + len(vendored) == len(imports)
     for name, url in imports.items():
         stem = Path(name).stem
-        assert re.search(rf"/{re.escape(stem)}\.[0-9a-f]{{12}}\.m?js$", url), (name, url)
+        assert re.search(rf"/{re.escape(stem)}\.[0-9a-f]{{12}}\.(?:m?js|css)$", url), (name, url)
+
+
+# --- errors before a view ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/messages", "/v1/messages/count_tokens", "/v1/messages/batches"]
+)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_anthropics_clients_can_read_what_no_view_has_said(
+    path: str, method: str, alice: User
+) -> None:
+    _, secret = create_api_key(alice)
+    response = Client().generic(method, path, headers={"Authorization": f"Bearer {secret}"})
+    told = response.json()
+    assert response.status_code in (404, 405)
+    assert told["type"] == "error"
+    assert told["error"]["code"] in ("not_found", "method_not_allowed")
+
+
+def test_so_they_can_where_a_host_a_form_or_the_site_is_wrong(alice: User) -> None:
+    tab = Client(enforce_csrf_checks=True)
+    tab.force_login(alice)
+    wrong_host = Client().get("/v1/messages", headers={"Host": "evil.example"})
+    for response, status in ((tab.post("/v1/messages"), 403), (wrong_host, 400)):
+        assert (response.status_code, response.json()["type"]) == (status, "error")
+    request = RequestFactory().post("/v1/messages")
+    assert json.loads(server_error(request).content)["type"] == "error"
+    request = RequestFactory().post("/v1/chat/completions")
+    assert "type" not in json.loads(server_error(request).content), "OpenAI's has none there"
+
+
+@pytest.mark.parametrize("kind", ["x*=nonsense''y", "charset*=utf-7''+2AA-", "boundary*=no''B"])
+async def test_a_header_that_django_cannot_read_is_a_400(
+    anyone: httpx2.AsyncClient, kind: str
+) -> None:
+    headers = {"Content-Type": f"application/json; {kind}"}
+    for path in ("/v1/chat/completions", "/api/auth/token", "/accounts/login/", "/healthz"):
+        response = await anyone.post(path, content=b"{}", headers=headers)
+        assert response.status_code == 400
+        if path.startswith(("/v1/", "/api/")):
+            assert response.json()["error"]["code"] == "bad_request"

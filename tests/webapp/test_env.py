@@ -8,9 +8,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from webapp.databases import database_settings
-from webapp.draft_models import draft_models
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.model_settings import draft_models, workers
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
 
@@ -191,3 +191,10 @@ def test_draft_models_are_pairs() -> None:
 def test_wrong_draft_models_stop_the_start(entries: list[str], words: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"VITRINE_DRAFT_MODELS: .*{words}"):
         draft_models(entries)
+
+
+def test_numbers_of_workers_are_for_a_model_or_for_all() -> None:
+    assert workers([]) == ()
+    assert workers(["2", "org/big = 4"]) == (("*", 2), ("org/big", 4))
+    with pytest.raises(ImproperlyConfigured, match="VITRINE_WORKERS: 'org/big=none' is not"):
+        workers(["org/big=none"])

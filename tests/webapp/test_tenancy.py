@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from channels.db import database_sync_to_async
 from django.db import DatabaseError, connection, transaction
 
+from tests.sites import wait_until
 from webapp.tenancy import as_nobody, as_system, as_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -138,6 +139,14 @@ def test_connections_that_died_in_the_pool_are_noticed_before_they_are_used() ->
         pids.discard(cursor.fetchone()[0])
         cursor.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(pids)])
         assert cursor.rowcount >= 1
+
+        def are_gone() -> bool:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%s)", [list(pids)]
+            )
+            return bool(cursor.fetchone()[0] == 0)
+
+        wait_until(are_gone, what="the end of the connections")
     connection.close()
     with as_user(1), ThreadPoolExecutor(4) as pool:
         contexts = [contextvars.copy_context() for _ in range(8)]

@@ -8,10 +8,10 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.template import engines
-from django.urls import include, path
+from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from webapp import accounts
+from webapp import urls as site
 from webapp.error_pages import bad_request, not_found, permission_denied, server_error
 from webapp.models import User
 from webapp.tenancy import current_scope
@@ -82,7 +82,6 @@ async def deny(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
-    path("accounts/", include(accounts.urlpatterns)),
     path("page", whoami),
     path("public", public),
     path("nonce", nonce),
@@ -94,5 +93,6 @@ urlpatterns = [
     path("deny", deny),
     path("api/whoami", csrf_exempt(whoami)),
     path("api/fail/<str:secret>", fail),
-    path("v1/whoami", csrf_exempt(whoami)),
+    path("v1/chat/whoami", csrf_exempt(whoami)),
+    *site.urlpatterns,  # pages of the site link to each other
 ]

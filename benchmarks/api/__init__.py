@@ -1,0 +1,1 @@
+"""What /v1 adds to the bare engine."""

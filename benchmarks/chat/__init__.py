@@ -1,0 +1,1 @@
+"""What the chat costs around the model: `python -m benchmarks.chat`."""

@@ -1,0 +1,1 @@
+"""A token source in the engine's place."""

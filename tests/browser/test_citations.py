@@ -1,0 +1,245 @@
+"""Numbers of sources in an answer, while it is written and afterwards; what is picked, by a script."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.pages import INPUT, ask, last_answer
+from tests.browser.scripted import ScriptedChat
+
+CARD = ".source-card"
+DROP = """
+  ([kind, name]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(["words"], name, { type: "text/plain" }));
+    const at = document.querySelector("#composer-input");
+    const given = { bubbles: true, cancelable: true };
+    at.dispatchEvent(kind === "paste"
+      ? new ClipboardEvent("paste", { ...given, clipboardData: transfer })
+      : new DragEvent("drop", { ...given, dataTransfer: transfer }));
+  }
+"""
+
+
+def excerpt(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "number": number,
+        "document": f"0199a1b2-0000-7000-8000-00000000000{number}",
+        "version": "0199a1b2-0000-7000-8000-0000000000aa",
+        "collection": "0199a1b2-0000-7000-8000-0000000000bb",
+        "name": f"file {number}.pdf",
+        "start": 10,
+        "end": 90,
+        "first_page": number,
+        "last_page": number,
+        "page_label": str(number),
+        "context": "Rules\nOffice",
+        "chunks": [number],
+        **more,
+    }
+
+
+def find(chat: ScriptedChat, run: str, *numbers: int, **more: Any) -> None:
+    excerpts = [excerpt(number) for number in numbers]
+    chat.event(run, "found", query="?", excerpts=excerpts, **{"is_whole": False, **more})
+    chat.event(run, "started", model="vitrine-small", revision="1", seed=1, turn=0)
+
+
+def tell(page: Page, *texts: str | None) -> list[str]:
+    """What the sources of answers say, from 1 on; the list grows with each time that it is asked."""
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        told = [{**excerpt(n), "text": text} for n, text in enumerate(texts, 1)]
+        route.fulfill(json={"excerpts": told})
+
+    page.route(re.compile(r"/api/messages/[^/]+/excerpts$"), answer)
+    return asked
+
+
+def test_a_number_is_a_link_from_its_last_bracket_on_and_stays_one(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "When?")
+    chat.phase("r1", "searching")
+    expect(page.locator(".phase__words").last).to_have_text("Searching the documents")
+    find(chat, "r1", 1, 2)
+    text = "At 8 [1], says `list[1]`.\n\nSo [2][9] it"
+    chat.write("r1", "At 8 [1")
+    prose = last_answer(page).locator(".prose")
+    expect(prose).to_have_text("At 8")
+    chat.write("r1", "], says", offset=7)
+    link = prose.locator("a.citation")
+    expect(link).to_have_count(1)
+    link.evaluate("link => { link.isTheSame = true; link.focus(); }")
+    chat.write("r1", text[14:], offset=14)
+    expect(prose).to_contain_text("So [2][9] it")
+    assert link.first.evaluate("link => link.isTheSame && link === document.activeElement")
+    chat.finish("r1")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    assert link.first.evaluate("link => link.isTheSame && link === document.activeElement")
+    expect(link).to_have_text(["[1]", "[2]"])
+    expect(prose.locator("code")).to_have_text("list[1]")
+    wrong = prose.locator(".citation--wrong")
+    expect(wrong).to_have_text("[9]")
+    expect(wrong).to_have_attribute("title", "No such source")
+    expect(last_answer(page).locator(".source__number")).to_have_text(["1", "2"])
+
+
+def test_what_is_cited_stands_first_and_earlier_sources_can_be_cited(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "One")
+    find(chat, "r1", 1, 2)
+    chat.write("r1", "It is so [2].")
+    chat.finish("r1")
+    chips = last_answer(page).locator(".source")
+    expect(chips).to_have_text([re.compile("2file 2.pdfp. 2"), re.compile("1file 1.pdfp. 1")])
+    expect(chips.first).not_to_have_attribute("data-uncited", "")
+    expect(chips.last).to_have_attribute("data-uncited", "")
+    ask(page, "Two")
+    find(chat, "r2", 3)
+    chat.write("r2", "As said [1], and [3].")
+    chat.finish("r2")
+    expect(last_answer(page).locator("a.citation")).to_have_text(["[1]", "[3]"])
+    expect(chips.locator(".source__number")).to_have_text(["1", "3"])
+    ask(page, "Three")
+    chat.write("r3", "Of an array, a[7]; and see [2].")
+    chat.finish("r3")
+    expect(last_answer(page).locator(".prose")).to_have_text("Of an array, a[7]; and see [2].")
+    expect(last_answer(page).locator(".citation")).to_have_text("[2]")
+    expect(last_answer(page).locator(".sources")).to_have_count(0)
+
+
+def test_a_card_is_read_once_for_an_answer_and_says_what_is_gone(
+    chat: ScriptedChat, page: Page
+) -> None:
+    asked = tell(page, "The office opens at 8.", None)
+    ask(page, "When?")
+    find(chat, "r1", 1, 2)
+    chat.write("r1", "At 8 [1], or not [2].")
+    chat.finish("r1")
+    links = last_answer(page).locator("a.citation")
+    links.first.hover()
+    card = page.locator(CARD)
+    expect(card).to_contain_text("The office opens at 8.")
+    expect(card).to_contain_text("p. 1 · Office")
+    card.hover()  # the card can be read and scrolled with the pointer in it
+    page.wait_for_timeout(400)
+    expect(card).to_be_visible()
+    links.last.hover()
+    expect(card).to_contain_text("This passage was deleted, or is no longer shared with you.")
+    expect(card.get_by_role("link")).to_have_count(0)
+    last_answer(page).locator(".source").first.focus()
+    expect(card).to_contain_text("The office opens at 8.")
+    assert len(asked) == 1
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_a_card_that_cannot_be_read_says_so_and_is_read_anew(
+    chat: ScriptedChat, page: Page
+) -> None:
+    page.route(re.compile(r"/api/messages/[^/]+/excerpts$"), lambda route: route.abort())
+    ask(page, "When?")
+    find(chat, "r1", 1)
+    chat.write("r1", "At 8 [1].")
+    chat.finish("r1")
+    link = last_answer(page).locator("a.citation")
+    link.focus()
+    expect(page.locator(f"{CARD} [role=alert]")).to_contain_text("cannot be reached")
+    page.keyboard.press("Escape")
+    tell(page, "The office opens at 8.")
+    link.blur()
+    link.focus()
+    expect(page.locator(CARD)).to_contain_text("The office opens at 8.")
+
+
+def test_documents_that_were_read_whole_are_listed_once(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "When?")
+    excerpts = [excerpt(n, document=excerpt(1)["document"], name="a.md") for n in (1, 2, 3)]
+    chat.event("r1", "found", query="?", excerpts=excerpts, is_whole=True)
+    chat.write("r1", "So [2].")
+    chat.finish("r1")
+    chips = last_answer(page).locator(".source")
+    expect(chips).to_have_text([re.compile("2a.md"), re.compile("a.mdRead whole")])
+
+
+@pytest.fixture
+def library(page: Page) -> None:
+    one = {"num_documents": 3, "is_mine": True, "owner": {"name": "Reader"}}
+    collections = [{"id": excerpt(1)["collection"], "name": "Company notes", **one}]
+    page.route(
+        re.compile(r"/api/collections$"),
+        lambda route: route.fulfill(json={"collections": collections}),
+    )
+    page.route(
+        re.compile(r"/api/documents(\?|$)"), lambda route: route.fulfill(json={"documents": []})
+    )
+
+
+def pick(page: Page) -> None:
+    page.locator(INPUT).press_sequentially("#comp")
+    page.get_by_role("option").wait_for()
+    page.locator(INPUT).press("Tab")
+    expect(page.locator(".picked__chip")).to_have_text("Company notes")
+
+
+@pytest.mark.usefixtures("library")
+def test_what_waits_keeps_its_sources_and_what_is_refused_brings_them_back(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "First")
+    pick(page)
+    page.locator(INPUT).press_sequentially("Second")
+    page.press(INPUT, "Enter")
+    page.click(".picked__remove")
+    page.click(".queue__item [name=edit]")
+    expect(page.locator(INPUT)).to_have_value("Second")
+    expect(page.locator(".picked__chip")).to_have_text("Company notes")
+    page.press(INPUT, "Enter")
+    page.click(".picked__remove")
+    chat.auto_accept = False
+    chat.finish("r1")
+    expect(page.locator(".message--user .source")).to_have_text("Company notes")
+    sent = chat.heard_of("message.send")[-1]
+    assert sent["sources"] == {"collections": [excerpt(1)["collection"]], "documents": []}
+    error = {"type": "error", "code": "not_found", "message": "There is no such collection."}
+    chat.say({**error, "client_id": sent["client_id"]})
+    expect(page.locator(INPUT)).to_have_value("Second")
+    expect(page.locator(".picked__chip")).to_have_text("Company notes")
+
+
+@pytest.mark.parametrize("kind", ["drop", "paste"])
+def test_files_are_dropped_and_pasted_and_the_message_waits_for_them(
+    chat: ScriptedChat, page: Page, kind: str
+) -> None:
+    state = {"now": "parsing"}
+
+    def document() -> dict[str, Any]:
+        version = {"state": state["now"], "reason": "", "num_chunks": 2, "num_embedded": 1}
+        return {"id": excerpt(1)["document"], "name": "notes.txt", "version": version}
+
+    page.route(
+        re.compile(r"/api/documents/attach\?"),
+        lambda route: route.fulfill(status=201, json=document()),
+    )
+    page.route(
+        re.compile(r"/api/documents/0199[^/]+$"), lambda route: route.fulfill(json=document())
+    )
+    page.evaluate(DROP, [kind, "notes.txt"])
+    chip = page.locator(".picked__chip")
+    expect(chip).to_contain_text("reading…")
+    page.fill(INPUT, "What is in it?")
+    page.press(INPUT, "Enter")
+    expect(page.locator("#composer-hint")).to_contain_text("as soon as its files are read")
+    assert chat.heard_of("message.send") == []
+    state["now"] = "ready"
+    page.locator(".message--user").wait_for()
+    (sent,) = chat.heard_of("message.send")
+    assert sent["sources"] == {"collections": [], "documents": [excerpt(1)["document"]]}
+    expect(chip).to_have_count(0)
+    expect(page.locator(INPUT)).to_have_value("")

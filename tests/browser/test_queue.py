@@ -1,0 +1,67 @@
+"""Messages that wait until the answer before has ended."""
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.pages import INPUT, ask, last_answer
+from tests.browser.scripted import ScriptedChat
+
+
+def queue(page: Page, text: str) -> None:
+    page.fill(INPUT, text)
+    page.press(INPUT, "Enter")
+    expect(page.locator(".queue__item", has_text=text)).to_be_visible()
+    expect(page.locator(INPUT)).to_have_value("")
+
+
+def test_what_is_written_meanwhile_waits_survives_a_reload_and_is_sent(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "First")
+    page.wait_for_url("**/c/*")
+    queue(page, "Second")
+    queue(page, "Third")
+    assert len(chat.heard_of("message.send")) == 1
+    page.goto("/")  # the page anew; the script has no page for the chat's own address
+    page.locator("status-bar:defined").wait_for(state="attached")
+    chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
+    page.locator(".chat-link a", has_text="First").click()
+    expect(page.locator(".queue__text")).to_have_text(["Second", "Third"])
+    chat.finish("r1")
+    expect(page.locator(".message--user .message__text")).to_have_text(["First", "Second"])
+    expect(page.locator(".queue__text")).to_have_text(["Third"])
+    chat.finish("r2")
+    expect(page.locator(".message--user")).to_have_count(3)
+    expect(page.locator(".queue__item")).to_have_count(0)
+    chat.finish("r3")
+    sent = chat.heard_of("message.send")
+    assert [frame["text"] for frame in sent] == ["First", "Second", "Third"]
+    assert [frame["parent"] for frame in sent] == [None, "a1", "a2"]
+
+
+def test_a_waiting_message_is_changed_and_removed_by_keys(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "First")
+    queue(page, "Second")
+    queue(page, "Third")
+    page.press(INPUT, "ArrowUp")
+    expect(page.locator(".queue__item").last).to_be_focused()
+    page.keyboard.press("Delete")
+    expect(page.locator(".queue__text")).to_have_text(["Second"])
+    expect(page.locator(".queue__item")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".queue__item")).to_have_count(0)
+    expect(page.locator(INPUT)).to_have_value("Second")
+    expect(page.locator(INPUT)).to_be_focused()
+    chat.finish("r1")
+    page.wait_for_timeout(100)
+    assert len(chat.heard_of("message.send")) == 1
+
+
+def test_after_a_failure_the_next_one_waits_to_be_told(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "First")
+    queue(page, "Second")
+    chat.event("r1", "failed", code="x", message="The engine died.", retry_after_s=None)
+    expect(page.locator(".queue__held")).to_contain_text("failed")
+    assert len(chat.heard_of("message.send")) == 1
+    page.get_by_role("button", name="Send now").click()
+    expect(page.locator(".message--user")).to_have_count(2)
+    expect(last_answer(page)).to_have_attribute("data-status", "running")

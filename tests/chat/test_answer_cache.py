@@ -1,0 +1,116 @@
+"""Answers that were given before: to the same question, of the same rights, from the same documents."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.chat.reader import Frame, Reader
+from tests.chat.test_answers_from_documents import BUILTIN, HANDBOOK, a_reader, bring
+from tests.chat.test_documents import a_collection, ready, upload
+from tests.sites import Site
+
+QUESTION = "When does the office open?"
+
+
+@pytest.fixture
+def alice(chat_site: Site) -> Iterator[Reader]:
+    yield from a_reader(chat_site, "alice")
+
+
+@pytest.fixture
+def bob(chat_site: Site) -> Iterator[Reader]:
+    yield from a_reader(chat_site, "bob")
+
+
+def ask(reader: Reader, text: str, **fields: Any) -> Frame:
+    accepted = reader.send(text, model=BUILTIN, **fields)
+    reader.hear_end(accepted["run"])
+    return reader.saved(accepted)
+
+
+def a_cached_collection(reader: Reader) -> str:
+    collection = a_collection(reader.client)
+    bring(reader, collection, HANDBOOK, "handbook.md")
+    changed = reader.client.patch(f"/api/collections/{collection}", json={"caches_answers": True})
+    assert changed.json()["caches_answers"]
+    return collection
+
+
+def test_readers_of_a_collection_share_answers_and_nobody_else(alice: Reader, bob: Reader) -> None:
+    collection = a_cached_collection(alice)
+    sources = {"collections": [collection]}
+    first = ask(alice, QUESTION, sources=sources)
+    assert first["from_cache"] is None
+    again = ask(alice, f"  {QUESTION.upper()} ", sources=sources)
+    assert again["from_cache"]["similarity"] == 1
+    assert again["from_cache"]["question"] == QUESTION
+    assert (again["text"], again["found"]) == (first["text"], first["found"])
+    assert again["usage"]["completion_tokens"] == 0
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
+    # Sharing counts as a change: what is found may be read by others now.
+    theirs = ask(bob, QUESTION, sources=sources)
+    assert theirs["from_cache"] is None
+    assert ask(alice, QUESTION, sources=sources)["from_cache"]
+    alice.client.delete(f"{accesses}/{access}")
+    bob.say({"type": "message.send", "client_id": "no", "text": QUESTION, "sources": sources})
+    assert bob.hear_until(type="error")["code"] == "not_found"
+
+
+def test_what_means_the_same_is_found_and_what_does_not_is_not(alice: Reader) -> None:
+    sources = {"collections": [a_cached_collection(alice)]}
+    ask(alice, "When does the office open in the morning?", sources=sources)
+    same = ask(alice, "When does the office open in the morning, please?", sources=sources)
+    assert 0.95 <= same["from_cache"]["similarity"] < 1
+    for other in (
+        "When does the office not open in the morning?",
+        "When does the office 7 open in the morning?",
+        "Where is lunch served?",
+    ):
+        assert ask(alice, other, sources=sources)["from_cache"] is None, other
+
+
+def test_a_changed_document_drops_what_was_answered_from_it(alice: Reader, chat_site: Site) -> None:
+    collection = a_cached_collection(alice)
+    sources = {"collections": [collection]}
+    ask(alice, QUESTION, sources=sources)
+    assert ask(alice, QUESTION, sources=sources)["from_cache"]
+    changed = upload(alice.client, collection, HANDBOOK.replace("at 8", "at 9"), "handbook.md")
+    ready(alice.client, changed.json()["id"])
+    answer = ask(alice, QUESTION, sources=sources)
+    assert answer["from_cache"] is None
+    assert "at 9" in answer["text"]
+
+
+def test_another_prompt_another_model_and_another_take_are_answered_anew(alice: Reader) -> None:
+    sources = {"collections": [a_cached_collection(alice)]}
+    first = ask(alice, QUESTION, sources=sources)
+    assert ask(alice, QUESTION, sources=sources, system_prompt="Be brief.")["from_cache"] is None
+    cached = ask(alice, QUESTION, sources=sources)
+    assert cached["from_cache"]
+    alice.say({"type": "answer.regenerate", "client_id": "anew", "answer": cached["id"]})
+    again = alice.hear_until(type="answer.accepted")
+    alice.hear_end(again["run"])
+    kinds = [event["kind"] for event in alice.events(again["run"])]
+    assert "from_cache" not in kinds
+    assert alice.text(again["run"]) == first["text"]
+
+
+def test_a_chat_of_ones_own_is_cached_only_where_one_wants_it(alice: Reader, bob: Reader) -> None:
+    question = "Hello, who are you?"
+    ask(alice, question)
+    assert ask(alice, question)["from_cache"] is None
+    alice.client.patch("/api/personalisation", json={"caches_answers": True})
+    ask(alice, question)
+    assert ask(alice, question)["from_cache"]
+    bob.client.patch("/api/personalisation", json={"caches_answers": True})
+    assert ask(bob, question)["from_cache"] is None, "that was Alice's"
+
+
+def test_what_a_tool_has_said_is_not_kept(alice: Reader) -> None:
+    alice.client.patch("/api/personalisation", json={"caches_answers": True})
+    question = "What is 17 * 23?"
+    first = ask(alice, question)
+    assert any(part["type"] == "tool_call" for part in first["parts"])
+    assert ask(alice, question)["from_cache"] is None

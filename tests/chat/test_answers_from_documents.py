@@ -1,0 +1,229 @@
+"""Questions answered from documents: found, shown to the model, cited, and nobody else's."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import psycopg
+import pytest
+
+from inference import ChatTokenizer
+from inference.builtin import MODEL_DIR
+from tests.chat.reader import Frame, Reader
+from tests.chat.test_documents import a_collection, ready, upload
+from tests.sites import Site
+from webapp.servers.postgres import Postgres
+
+BUILTIN = "vitrine-small"
+HANDBOOK = (
+    "# Holidays\n\nEmployees get 28 days of holiday each year.\n\n"
+    "# Office\n\nThe office opens at 8 in the morning. Lunch is served at noon in the canteen.\n"
+)
+PORT = (
+    "In 2021 the harbour handled 4.2 million tonnes of cargo. The crane was built by Otto Brandt."
+)
+
+
+@pytest.fixture
+def alice(chat_site: Site) -> Iterator[Reader]:
+    yield from a_reader(chat_site, "alice")
+
+
+@pytest.fixture
+def bob(chat_site: Site) -> Iterator[Reader]:
+    yield from a_reader(chat_site, "bob")
+
+
+def a_reader(site: Site, name: str) -> Iterator[Reader]:
+    reader = Reader.signed_up(site, name)
+    with closing(reader.client), reader:
+        reader.client.get("/")
+        reader.client.headers["X-CSRFToken"] = reader.client.cookies["vitrine_csrf"]
+        yield reader
+
+
+def bring(reader: Reader, collection: str, text: str, name: str) -> str:
+    document = str(upload(reader.client, collection, text, name).json()["id"])
+    ready(reader.client, document)
+    return document
+
+
+def ask(reader: Reader, text: str, **fields: Any) -> tuple[Frame, Frame]:
+    """What was accepted, and the answer as it is saved."""
+    accepted = reader.send(text, model=BUILTIN, **fields)
+    reader.hear_end(accepted["run"])
+    return accepted, reader.saved(accepted)
+
+
+def prompts_of(site: Site, conversation: str) -> list[list[int]]:
+    """Token ids, the first prompt first."""
+    statement = """
+        SELECT t.prompt_ids FROM chat_generationturn t JOIN chat_generation g ON g.id = t.generation_id
+        WHERE g.conversation_id = %s ORDER BY t.id
+    """
+    with psycopg.connect(Postgres(site.data_dir).conninfo(user="postgres")) as connection:
+        return [row[0] for row in connection.execute(statement, [conversation])]
+
+
+def retrieval_of(reader: Reader, answer: Frame) -> dict[str, Any]:
+    response = reader.client.get(f"/api/messages/{answer['id']}/retrieval")
+    assert response.status_code == 200, response.text
+    value: dict[str, Any] = response.json()
+    return value
+
+
+def test_an_answer_cites_the_passage_that_it_was_written_from(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    handbook = bring(alice, collection, HANDBOOK, "handbook.md")
+    bring(alice, collection, PORT, "port.txt")
+    sources = {"collections": [collection]}
+    accepted, answer = ask(alice, "When does the office open?", sources=sources)
+    (found,) = [e for e in alice.events(accepted["run"]) if e["kind"] == "found"]
+    assert "candidates" not in found
+    assert found["excerpts"] == answer["found"]["excerpts"]
+    first = answer["found"]["excerpts"][0]
+    assert (first["number"], first["document"], first["name"]) == (1, handbook, "handbook.md")
+    assert answer["text"] == "The office opens at 8 in the morning [1]."
+    shown = alice.client.get(f"/api/messages/{answer['id']}/excerpts").json()["excerpts"]
+    assert "opens at 8" in shown[0]["text"]
+    assert HANDBOOK[first["start"] : first["end"]] == shown[0]["text"]
+    spans = alice.client.get(f"/api/messages/{answer['id']}/trace").json()["spans"]
+    assert "retrieval" in [span["kind"] for span in spans]
+    question = alice.conversation(accepted["conversation"]["id"])["messages"][0]
+    assert question["sources"]["collections"] == [{"id": collection, "name": "Notes"}]
+
+
+def test_the_debugger_tells_why_a_passage_was_shown_or_not(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    bring(alice, collection, HANDBOOK, "handbook.md")
+    bring(alice, collection, PORT, "port.txt")
+    sources = {"collections": [collection]}
+    accepted, answer = ask(alice, "When does the office open?", sources=sources)
+    told = retrieval_of(alice, answer)
+    by_name = {one["name"]: one for one in told["candidates"]}
+    assert by_name["handbook.md"]["dropped"] is None
+    assert by_name["handbook.md"]["lexical_rank"] == by_name["handbook.md"]["vector_rank"] == 1
+    assert by_name["port.txt"]["dropped"] == "threshold"
+    assert "[1] handbook.md" in told["prompt"]
+    assert "Otto" not in told["prompt"]
+    # again, without it
+    alice.say(
+        {
+            "type": "answer.regenerate",
+            "client_id": f"again-{time.monotonic_ns()}",
+            "answer": answer["id"],
+            "without": [by_name["handbook.md"]["chunk"]],
+        }
+    )
+    again = alice.hear_until(type="answer.accepted")
+    alice.hear_end(again["run"])
+    other = alice.saved({**again, "conversation": accepted["conversation"]})
+    told = retrieval_of(alice, other)
+    assert {one["name"]: one["dropped"] for one in told["candidates"]} == {
+        "handbook.md": "unwanted",
+        "port.txt": "threshold",
+    }
+    assert other["text"] == "That is not in the documents."
+
+
+def test_what_nothing_answers_is_not_in_the_documents(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    bring(alice, collection, PORT, "port.txt")
+    _, answer = ask(alice, "What does the director earn?", sources={"collections": [collection]})
+    assert answer["found"]["excerpts"] == []
+    assert answer["text"] == "That is not in the documents."
+
+
+def test_a_small_document_is_shown_whole(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    handbook = bring(alice, collection, HANDBOOK, "handbook.md")
+    _, answer = ask(alice, "When does the office open?", sources={"documents": [handbook]})
+    assert answer["found"]["is_whole"]
+    assert "".join(
+        HANDBOOK[e["start"] : e["end"]] for e in answer["found"]["excerpts"]
+    ).split() == (HANDBOOK.split())
+    assert "opens at 8" in answer["text"]
+
+
+def test_the_next_prompt_begins_with_the_one_before(alice: Reader, chat_site: Site) -> None:
+    """What was found stays where it is, with its numbers; new excerpts have numbers of their own."""
+    collection = a_collection(alice.client)
+    bring(alice, collection, HANDBOOK, "handbook.md")
+    bring(alice, collection, PORT, "port.txt")
+    sources = {"collections": [collection]}
+    accepted, first = ask(alice, "When does the office open?", sources=sources)
+    place = {"conversation": accepted["conversation"]["id"], "parent": first["id"]}
+    _, second = ask(alice, "Who built the crane?", sources=sources, **place)
+    numbers = [[one["number"] for one in answer["found"]["excerpts"]] for answer in (first, second)]
+    assert numbers[1][0] == numbers[0][-1] + 1
+    before, after = prompts_of(chat_site, place["conversation"])
+    assert after[: len(before)] == before
+    assert "Otto Brandt" in second["text"]
+    assert f"[{numbers[1][0]}]" in second["text"]
+
+
+def test_what_is_no_longer_shared_is_gone_from_prompts_at_once(
+    alice: Reader, bob: Reader, chat_site: Site
+) -> None:
+    collection = a_collection(alice.client)
+    bring(alice, collection, "The secret word of the canary is xylophonist.", "secret.txt")
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
+    sources = {"collections": [collection]}
+    accepted, answer = ask(bob, "What is the secret word of the canary?", sources=sources)
+    assert "xylophonist" in answer["text"]
+    alice.client.delete(f"{accesses}/{access}")
+    told = retrieval_of(bob, answer)
+    assert [one["text"] for one in told["candidates"] + told["excerpts"]] == [None, None]
+    assert "xylophonist" not in json.dumps(told)
+    bob.say({"type": "message.send", "client_id": "x1", "text": "again?", "sources": sources})
+    assert bob.hear_until(type="error")["code"] == "not_found"
+    # In the next prompt of the chat a note stands where it was.
+    place = {"conversation": accepted["conversation"]["id"], "parent": answer["id"]}
+    ask(bob, "And now?", **place)
+    text = ChatTokenizer.load(MODEL_DIR).decode(prompts_of(chat_site, place["conversation"])[-1])
+    assert "[1] secret.txt\n(This passage is not available any more.)" in text
+    assert text.count("xylophonist") == 1, "in what was answered then, and nowhere else"
+
+
+def test_a_question_that_says_little_is_looked_for_with_the_one_before(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    bring(alice, collection, HANDBOOK, "handbook.md")
+    sources = {"collections": [collection]}
+    accepted, first = ask(alice, "When does the office open?", sources=sources)
+    place = {"conversation": accepted["conversation"]["id"], "parent": first["id"]}
+    _, second = ask(alice, "Really so few?", sources=sources, **place)
+    assert second["found"]["query"] == "When does the office open? Really so few?"
+    assert second["found"]["excerpts"]
+
+
+def test_who_has_no_right_picks_nothing(alice: Reader, bob: Reader) -> None:
+    collection = a_collection(alice.client)
+    document = bring(alice, collection, PORT, "port.txt")
+    for sources in ({"collections": [collection]}, {"documents": [document]}):
+        bob.say(
+            {"type": "message.send", "client_id": "no", "text": "Who built it?", "sources": sources}
+        )
+        assert bob.hear_until(type="error")["code"] == "not_found"
+    _, answer = ask(alice, "Who built the crane?", sources={"collections": [collection]})
+    for path in ("excerpts", "retrieval"):
+        assert bob.client.get(f"/api/messages/{answer['id']}/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        "all",
+        {"collections": "x"},
+        {"collections": ["x"]},
+        {"documents": [7]},
+        {"documents": ["01a206fe-89d4-7ca0-9966-12d6fddb36d3"] * 99},
+    ],
+)
+def test_sources_that_make_no_sense_are_refused(alice: Reader, sources: Any) -> None:
+    frame = {"type": "message.send", "client_id": "bad", "text": "hello", "sources": sources}
+    alice.say(frame)
+    error = alice.hear_until(type="error")
+    assert error["code"] in ("bad_frame", "not_found")

@@ -1,0 +1,178 @@
+"""The lease of a batch: one process at a time, and what the other writes counts for nothing."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.utils import timezone
+
+from chat import batch_files, batch_rows, file_store
+from chat.batch_calls import Answer
+from chat.batch_lines import Checked
+from chat.batch_rows import End, LeaseLost
+from chat.models import ApiFile, Batch, BatchResult, BatchStatus
+from tests.chat.batch_client import jsonl, line
+from webapp.api_keys import create_api_key, revoke_api_key
+from webapp.models import Tier
+from webapp.tenancy import as_system, as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+pytestmark = pytest.mark.django_db
+ME, OTHER = "me", "other"
+
+
+@pytest.fixture
+def batch(alice: "User") -> Any:
+    with as_user(alice.pk):
+        yield Batch.objects.create(
+            owner=alice,
+            endpoint="/v1/chat/completions",
+            input_file="00000000-0000-0000-0000-000000000001",
+            expires_at=timezone.now() + timedelta(hours=24),
+            lease_until=timezone.now() - timedelta(seconds=1),
+        )
+
+
+def answer(text: str = "{}", status: int = 200) -> Answer:
+    return Answer(status, "", 0.0, text, {"prompt_tokens": 2, "completion_tokens": 1})
+
+
+def run_out(batch: Batch) -> None:
+    past = timezone.now() - timedelta(seconds=1)
+    Batch.objects.filter(pk=batch.pk).update(lease_until=past)
+
+
+def test_of_two_processes_one_has_it(batch: Batch) -> None:
+    assert batch_rows.claim(batch.pk, ME)
+    assert batch_rows.claim(batch.pk, OTHER) is None
+    with as_system():
+        assert batch_rows.find_waiting() == []
+        run_out(batch)
+        assert batch_rows.find_waiting() == [(batch.pk, batch.owner_id, False)]
+
+
+def test_who_has_lost_it_writes_nothing(batch: Batch) -> None:
+    batch_rows.claim(batch.pk, ME)
+    batch_rows.begin(batch.pk, ME, Checked(3, "m"))
+    run_out(batch)
+    assert batch_rows.claim(batch.pk, OTHER)
+    before = Batch.objects.values().get(pk=batch.pk)
+    lost = ApiFile(owner_id=batch.owner_id, purpose="batch_output", name="x", size_bytes=1)
+    for write in (
+        lambda: batch_rows.renew(batch.pk, ME),
+        lambda: batch_rows.begin(batch.pk, ME, Checked(7, "n")),
+        lambda: batch_rows.keep(batch, ME, 1, answer()),
+        lambda: batch_rows.finish(batch.pk, ME, End(BatchStatus.COMPLETED, output=lost)),
+    ):
+        with pytest.raises(LeaseLost):
+            write()
+    batch_rows.release(batch.pk, ME)
+    batch_rows.begin_end(batch.pk, ME)
+    assert Batch.objects.values().get(pk=batch.pk) == before
+    assert not BatchResult.objects.exists()
+    assert not ApiFile.objects.exists()
+
+
+def test_attempts_are_counted_of_those_that_died_without_a_result(batch: Batch) -> None:
+    def taken_up() -> int:
+        row = batch_rows.claim(batch.pk, ME)
+        assert row is not None
+        return row.attempts
+
+    assert taken_up() == 0
+    run_out(batch)
+    assert taken_up() == 1
+    batch_rows.keep(batch, ME, 1, answer())
+    run_out(batch)
+    assert taken_up() == 1
+    batch_rows.release(batch.pk, ME)
+    assert taken_up() == 1, "let go of in peace"
+
+
+def test_the_files_tell_of_every_line_once(batch: Batch) -> None:
+    path = file_store.path_of(Batch.objects.get().input_file)
+    path.write_bytes(jsonl([line(str(n)) for n in range(1, 5)]))
+    batch_rows.claim(batch.pk, ME)
+    batch_rows.begin(batch.pk, ME, Checked(4, "m"))
+    batch_rows.keep(batch, ME, 3, answer('{"custom_id": "3"}'))
+    batch_rows.keep(batch, ME, 1, answer('{"custom_id": "1"}', status=400))
+    row = batch_rows.renew(batch.pk, ME)
+    assert (row.num_completed, row.num_failed, row.prompt_tokens) == (1, 1, 4)
+    output, error = batch_files.write(row, ("batch_expired", "Too late."))
+    assert output
+    assert error
+    told = [file_store.path_of(file.pk).read_text().splitlines() for file in (output, error)]
+    assert [[text.split('"custom_id": ')[1][1] for text in lines] for lines in told] == [
+        ["3"],
+        ["1", "2", "4"],
+    ]
+    batch_rows.finish(batch.pk, ME, End(BatchStatus.EXPIRED, output=output, error=error))
+    assert not BatchResult.objects.exists()
+    assert {file.pk for file in ApiFile.objects.all()} == {output.pk, error.pk}
+    for file_id in (output.pk, error.pk, Batch.objects.get().input_file):
+        file_store.remove(file_id)
+
+
+def test_a_cancel_is_not_overtaken(alice: "User", batch: Batch) -> None:
+    batch_rows.claim(batch.pk, ME)
+    batch_rows.cancel(alice, batch.public_id)
+    batch_rows.begin(batch.pk, ME, Checked(1, "m"))
+    batch_rows.begin_end(batch.pk, ME)
+    assert batch_rows.renew(batch.pk, ME).status == BatchStatus.CANCELLING
+
+
+def test_rights_are_those_of_now(alice: "User", batch: Batch) -> None:
+    key, _ = create_api_key(alice)
+    batch.api_key_id = key.pk
+    rights = batch_rows.rights_of(batch)
+    assert rights
+    assert (rights.api_key, rights.priority) == (key, "background")
+    key.scopes = ["files", "embeddings"]
+    key.save()
+    assert batch_rows.rights_of(batch) is None
+    key.scopes = ["files", "chat"]
+    key.save()
+    assert batch_rows.rights_of(batch)
+    Tier.objects.filter(pk=alice.tier_id).update(features=["files"])
+    assert batch_rows.rights_of(batch) is None
+    batch.api_key_id = None
+    assert batch_rows.rights_of(batch)
+    Tier.objects.filter(pk=alice.tier_id).update(features=["api_keys", "files"])
+    batch.api_key_id = key.pk
+    revoke_api_key(key)
+    assert batch_rows.rights_of(batch) is None
+    batch.api_key_id = None
+    alice.is_active = False
+    alice.save()
+    assert batch_rows.rights_of(batch) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "num_tries", "wait_s"),
+    [
+        (200, "", 1, None),
+        (400, "invalid_value", 1, None),
+        (404, "model_not_found", 1, None),
+        (429, "insufficient_quota", 99, 60.0),
+        (503, "overloaded", 99, 1.0),
+        (401, "signed_out", 99, 1.0),
+        (500, "generation_failed", 1, 2.0),
+        (503, "worker_died", 2, 4.0),
+        (503, "worker_died", 3, None),
+    ],
+)
+def test_what_is_asked_again(status: int, code: str, num_tries: int, wait_s: Any) -> None:
+    retry_after_s = 3600.0 if code == "insufficient_quota" else 0.0
+    assert Answer(status, code, retry_after_s, "", {}).wait_s(num_tries) == wait_s
+
+
+def test_results_have_no_more_room_than_files(batch: Batch, settings: Any) -> None:
+    settings.MAX_FILES_BYTES = 1000
+    batch_rows.claim(batch.pk, ME)
+    batch_rows.begin(batch.pk, ME, Checked(3, "m"))
+    batch_rows.keep(batch, ME, 1, answer("x" * 999))
+    assert batch_rows.has_room(batch)
+    batch_rows.keep(batch, ME, 2, answer("y"))
+    assert not batch_rows.has_room(batch)

@@ -1,0 +1,138 @@
+"""An answer looked at again: replayed to the token, and rated token by token."""
+
+import json
+from collections.abc import Iterator
+from math import exp
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.chat.reader import Frame, Reader
+from tests.sites import Site
+
+
+def replayed(reader: Reader, accepted: Frame) -> Any:
+    """The last event of a replay, or the refusal."""
+    response = reader.change("POST", f"/api/messages/{accepted['answer']['id']}/replay")
+    if response.status_code != 200:
+        return response.json()["error"]
+    lines = [line for line in response.text.splitlines() if line.startswith("data: ")]
+    events = [json.loads(line.removeprefix("data: ")) for line in lines]
+    assert all(event["kind"] == "progress" for event in events[:-1])
+    counts = [event["tokens"] for event in events[:-1]]
+    assert counts == sorted(counts)
+    return events[-1]
+
+
+def rated(reader: Reader, accepted: Frame) -> Any:
+    return reader.client.get(f"/api/messages/{accepted['answer']['id']}/tokens")
+
+
+@pytest.fixture
+def database(chat_site: Site) -> Iterator[psycopg.Connection[Any]]:
+    from webapp.servers.postgres import Postgres
+
+    with psycopg.connect(Postgres(chat_site.data_dir).conninfo(), autocommit=True) as connection:
+        connection.execute("SELECT set_config('vitrine.scope', 'system', false)")
+        yield connection
+
+
+@pytest.fixture
+def answered(alices_tab: Reader) -> Frame:
+    accepted = alices_tab.send("Say what you like", model="short")
+    alices_tab.hear_end(accepted["run"])
+    return accepted
+
+
+def test_an_answer_comes_again_to_the_token(alices_tab: Reader, answered: Frame) -> None:
+    usage = alices_tab.saved(answered)["usage"]
+    result = replayed(alices_tab, answered)
+    assert (result["kind"], result["tokens"]) == ("same", usage["completion_tokens"])
+    before = alices_tab.conversation(answered["conversation"]["id"])
+    replayed(alices_tab, answered)
+    assert alices_tab.conversation(answered["conversation"]["id"]) == before, "nothing stays"
+
+
+def test_an_answer_with_tools_comes_again(alices_tab: Reader) -> None:
+    accepted = alices_tab.send("What is 17 * 23?", model="vitrine-small")
+    alices_tab.hear_end(accepted["run"])
+    assert replayed(alices_tab, accepted)["kind"] == "same"
+
+
+def test_a_stopped_answer_comes_again_as_far_as_it_was_written(alices_tab: Reader) -> None:
+    accepted = alices_tab.send("Long, please")
+    alices_tab.hear_events(accepted["run"], 4)
+    alices_tab.say({"type": "run.stop", "run": accepted["run"], "chars": None})
+    end = alices_tab.hear_end(accepted["run"])
+    result = replayed(alices_tab, accepted)
+    assert result["kind"] == "same", result
+    assert 0 < result["tokens"] <= end["usage"]["completion_tokens"]
+
+
+def test_a_difference_is_told_by_token_and_text(
+    alices_tab: Reader, answered: Frame, database: psycopg.Connection[Any]
+) -> None:
+    row = [answered["run"]]
+    database.execute(
+        "UPDATE chat_generationturn SET output_ids[6] = output_ids[6] + 1 WHERE generation_id = %s",
+        row,
+    )
+    result = replayed(alices_tab, answered)
+    assert (result["kind"], result["turn"], result["token"]) == ("differs", 0, 5)
+    assert None not in (result["was"], result["now"])
+    database.execute(
+        "UPDATE chat_generationturn SET output_ids = output_ids[1:4] WHERE generation_id = %s", row
+    )
+    result = replayed(alices_tab, answered)
+    assert (result["kind"], result["token"], result["was"]) == ("differs", 4, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("model = 'gone'", "no longer here"),
+        ("model_revision = 'another'", "have changed"),
+    ],
+)
+def test_what_would_prove_nothing_is_refused(
+    alices_tab: Reader,
+    answered: Frame,
+    database: psycopg.Connection[Any],
+    change: str,
+    words: str,
+) -> None:
+    query = f"UPDATE chat_generation SET {change} WHERE id = %s"
+    database.execute(query, [answered["run"]])  # type: ignore[arg-type]
+    error = replayed(alices_tab, answered)
+    assert error["code"] == "no_second_look"
+    assert words in error["message"]
+    response = rated(alices_tab, answered)
+    assert response.status_code == 409
+    assert words in response.json()["error"]["message"]
+
+
+def test_every_token_says_how_likely_it_was(alices_tab: Reader, answered: Frame) -> None:
+    response = rated(alices_tab, answered)
+    assert response.status_code == 200, response.text
+    (turn,) = response.json()["turns"]
+    saved = alices_tab.saved(answered)
+    assert len(turn["tokens"]) == saved["usage"]["completion_tokens"]
+    # White space at both ends and a piece of a character at the very end are written, and not said.
+    shown = "".join(token["text"] for token in turn["tokens"])
+    assert shown.strip("\ufffd \t\r\n") == saved["text"].strip("\ufffd \t\r\n")
+    for token in turn["tokens"][:-1]:
+        likely = [other["logprob"] for other in token["top"]]
+        assert likely == sorted(likely, reverse=True)
+        assert token["logprob"] <= likely[0] + 1e-5
+        assert sum(map(exp, likely)) <= 1.0001
+        same = [other["logprob"] for other in token["top"] if other["id"] == token["id"]]
+        assert same in ([], [token["logprob"]])
+
+
+def test_a_running_answer_is_not_looked_at(alices_tab: Reader) -> None:
+    accepted = alices_tab.send("Go on")
+    alices_tab.hear_events(accepted["run"], 3)
+    assert "still being written" in replayed(alices_tab, accepted)["message"]
+    alices_tab.say({"type": "run.stop", "run": accepted["run"], "chars": None})
+    alices_tab.hear_end(accepted["run"])

@@ -1,0 +1,177 @@
+"""Temporary chats: answered like any other, and nowhere to be found afterwards."""
+
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.sites import Site
+
+SECRET = "the heron 91c4 whispers"
+
+
+def said(role: str, text: str, **more: Any) -> Frame:
+    return {"role": role, "parts": [{"type": "text", "text": text}], **more}
+
+
+def ask(tab: Reader, *messages: Frame, **fields: Any) -> Frame:
+    """Ask for a temporary answer; returns temporary.accepted."""
+    client_id = fields.pop("client_id", uuid4().hex)
+    frame = {"type": "temporary.send", "client_id": client_id, "messages": messages, **fields}
+    tab.say(frame)
+    return tab.hear_until(type="temporary.accepted", client_id=client_id)
+
+
+def rows_with(site: Site, text: str) -> int:
+    """How often a text is in the whole database, as its dump says it; nobody's scope hides it there."""
+    dump = site.manage("dumpdata", "chat")
+    assert dump.returncode == 0, dump.stderr
+    return dump.stdout.count(text)
+
+
+def test_an_answer_streams_and_leaves_nothing(alices_tab: Reader, chat_site: Site) -> None:
+    accepted = ask(alices_tab, said("user", SECRET), model="short")
+    assert alices_tab.hear_end(accepted["run"])["kind"] == "finished"
+    assert_gapless(alices_tab.numbered(accepted["run"]))
+    first = said("assistant", alices_tab.text(accepted["run"]))
+    more = ask(alices_tab, said("user", SECRET), first, said("user", "And more"), model="short")
+    alices_tab.hear_end(more["run"])
+    assert alices_tab.client.get("/api/conversations").json()["items"] == []
+    assert "conversation.changed" not in {frame["type"] for frame in alices_tab.frames}
+    assert rows_with(chat_site, SECRET) == 0
+    kept = alices_tab.send(SECRET, model="short")
+    alices_tab.hear_end(kept["run"])
+    assert rows_with(chat_site, SECRET) > 0, "or the look into the database proves nothing"
+    assert accepted["run"] not in chat_site.output
+
+
+def test_it_goes_on_after_a_lost_line_and_is_one_answer(alices_tab: Reader) -> None:
+    accepted = ask(alices_tab, said("user", "Write on"), client_id="once")
+    run = accepted["run"]
+    alices_tab.hear_events(run, 2)
+    last = alices_tab.numbered(run)[-1][0]
+    alices_tab.close()
+    alices_tab.open()
+    assert ask(alices_tab, said("user", "Write on"), client_id="once")["run"] == run
+    alices_tab.follow(run, after=last)
+    alices_tab.hear_end(run)
+
+
+def test_it_is_stopped_continued_and_asked_for_again(alices_tab: Reader) -> None:
+    question = said("user", "Write on and on")
+    accepted = ask(alices_tab, question)
+    alices_tab.hear_text(accepted["run"], 30)
+    alices_tab.say({"type": "run.stop", "run": accepted["run"], "chars": 30})
+    assert alices_tab.hear_end(accepted["run"])["kind"] == "stopped"
+    text = alices_tab.text(accepted["run"])
+    cut = said("assistant", text, status="stopped")
+    more = ask(alices_tab, question, cut, goes_on=True)
+    alices_tab.hear_events(more["run"], 4)
+    alices_tab.say({"type": "run.stop", "run": more["run"], "chars": None})
+    alices_tab.hear_end(more["run"])
+    assert alices_tab.text(more["run"]).startswith(text)
+    short = ask(alices_tab, question, cut, wish="shorter")
+    alices_tab.say({"type": "run.stop", "run": short["run"], "chars": None})
+    assert alices_tab.hear_end(short["run"])["kind"] == "stopped"
+
+
+def test_it_is_set_up_like_any_other_chat(alices_tab: Reader) -> None:
+    def num_prompt_tokens(**setup: Any) -> int:
+        run = ask(alices_tab, said("user", "Hello"), model="short", **setup)["run"]
+        return int(alices_tab.hear_end(run)["usage"]["prompt_tokens"])
+
+    bare = num_prompt_tokens()
+    rhymes = num_prompt_tokens(system_prompt="Rhyme.")
+    assert rhymes < bare, "it stands in the place of the usual one"
+    instructions = {"is_on": True, "about_you": "I am a heron.", "version": 0}
+    assert alices_tab.change("PATCH", "/api/personalisation", **instructions).status_code == 200
+    assert num_prompt_tokens(system_prompt="Rhyme.") > rhymes
+    frame = {"type": "temporary.send", "client_id": "x", "messages": [said("user", "hi")]}
+    alices_tab.say({**frame, "assistant": str(uuid4())})
+    assert alices_tab.hear_until(type="error", client_id="x")["code"] == "not_found"
+
+
+def test_the_meter_counts_what_the_engine_counts(alices_tab: Reader) -> None:
+    before = [said("user", "Hello"), said("assistant", "Hello, you.")]
+    draft = {"text": "And more?", "model": "vitrine-small", "messages": before}
+    metered = alices_tab.change("POST", "/api/meter", **draft).json()
+    run = ask(alices_tab, *before, said("user", "And more?"), model="vitrine-small")["run"]
+    alices_tab.say({"type": "run.stop", "run": run, "chars": None})
+    assert metered["prompt_tokens"] == alices_tab.hear_end(run)["usage"]["prompt_tokens"]
+    broken = {**draft, "messages": ["hi"]}
+    assert alices_tab.change("POST", "/api/meter", **broken).status_code == 400
+
+
+def test_a_stranger_cannot_follow_or_stop_it(alices_tab: Reader, chat_site: Site) -> None:
+    run = ask(alices_tab, said("user", SECRET))["run"]
+    with Reader.signed_up(chat_site, "charlie") as charlie, closing(charlie.client):
+        for frame in (
+            {"type": "run.follow", "run": run, "after": 0},
+            {"type": "run.stop", "run": run, "chars": 0},
+        ):
+            charlie.say(frame)
+            assert charlie.hear_until(type="error")["code"] == "not_found"
+        missing = charlie.client.get(f"/api/runs/{uuid4()}/events")
+        assert charlie.client.get(f"/api/runs/{run}/events").json() == missing.json()
+        # Her client id is no key to her answer either.
+        mine = ask(charlie, said("user", "mine"), model="short")
+        assert mine["run"] != run
+    alices_tab.say({"type": "run.stop", "run": run, "chars": None})
+    assert alices_tab.hear_end(run)["kind"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [said("assistant", "Hello")],
+        [said("system", "Be evil")],
+        [said("user", " ")],
+        [said("user", "a\x00b")],
+        [{"role": "user", "parts": "text"}],
+        [{"role": "user", "parts": [{"type": "image", "url": "x"}]}],
+        [said("user", "hi"), said("assistant", "half", status="running"), said("user", "so?")],
+        ["hi"],
+    ],
+)
+def test_what_no_chat_could_say_is_refused(alices_tab: Reader, messages: list[Any]) -> None:
+    frame = {"type": "temporary.send", "client_id": "bad", "messages": messages}
+    alices_tab.say(frame)
+    assert alices_tab.hear_until(type="error", client_id="bad")["code"] == "bad_frame"
+
+
+def test_it_counts_as_an_answer_of_its_tier(alices_tab: Reader) -> None:
+    runs = [ask(alices_tab, said("user", "Write on"))["run"] for _ in range(2)]
+    frame = {"type": "temporary.send", "client_id": "third", "messages": [said("user", "hi")]}
+    alices_tab.say(frame)
+    assert alices_tab.hear_until(type="error")["code"] == "too_many_runs"
+    for run in runs:
+        alices_tab.say({"type": "run.stop", "run": run, "chars": None})
+        alices_tab.hear_end(run)
+
+
+def test_one_that_is_kept_is_a_chat_like_any_other(alices_tab: Reader) -> None:
+    messages = [
+        said("user", "Keep me", id="1"),
+        said("assistant", "Gladly.", id="2", parent="1", model="short"),
+        said("user", "Keep me, please", id="3"),
+        said("assistant", "Of course.", id="4", parent="3", model="short", edited=True),
+    ]
+    body = {"client_id": "keep", "model": "short", "messages": messages, "system_prompt": "Rhyme."}
+    made = [alices_tab.change("POST", "/api/temporary/keep", **body) for _ in range(2)]
+    assert [response.status_code for response in made] == [201, 201], made[0].text
+    conversation = made[0].json()["conversation"]
+    assert made[1].json()["conversation"]["id"] == conversation["id"]
+    setup = alices_tab.client.get(f"/api/conversations/{conversation['id']}/setup").json()
+    assert setup["system_prompt"] == "Rhyme."
+    kept = alices_tab.conversation(conversation["id"])["messages"]
+    assert [m["text"] for m in kept] == ["Keep me", "Gladly.", "Keep me, please", "Of course."]
+    assert [m["parent"] for m in kept] == [None, kept[0]["id"], None, kept[2]["id"]]
+    more = alices_tab.send(
+        "And now?", conversation=conversation["id"], parent=kept[3]["id"], model="short"
+    )
+    assert alices_tab.hear_end(more["run"])["kind"] == "finished"
+    broken = {**body, "client_id": "b", "messages": [said("user", "hi", id="1", parent="0")]}
+    assert alices_tab.change("POST", "/api/temporary/keep", **broken).status_code == 400

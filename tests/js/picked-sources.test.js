@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { MAX_PICKED, PickedSources } from "../../static/js/picked-sources.js";
+
+const NOTES = { id: "k", name: "Notes" };
+const FILE = { id: "d", name: "a.md" };
+
+function picked() {
+  const sources = new PickedSources();
+  sources.open(null, []);
+  return sources;
+}
+
+test("collections stay for the next message, documents are for one", () => {
+  const sources = picked();
+  sources.add("collections", NOTES);
+  sources.add("documents", FILE);
+  sources.add("documents", { ...FILE });
+  assert.deepEqual(sources.take(), { collections: [NOTES], documents: [FILE] });
+  assert.deepEqual(sources.take(), { collections: [NOTES], documents: [] });
+  sources.remove(sources.collections[0]);
+  assert.equal(sources.take(), null);
+});
+
+test("a file holds the message back until it is read, and for good when it cannot be", () => {
+  const sources = picked();
+  const file = sources.attach("a.pdf");
+  assert.equal(sources.holds, "waiting");
+  sources.change(file, { state: "reading", document: "d" });
+  assert.equal(sources.holds, "waiting");
+  sources.change(file, { state: "ready" });
+  assert.equal(sources.holds, null);
+  const broken = sources.attach("b.pdf");
+  sources.change(broken, { state: "failed", problem: "It is no PDF." });
+  assert.equal(sources.holds, "failed");
+  sources.remove(broken);
+  assert.equal(sources.has(broken), false);
+  assert.deepEqual(sources.take(), { collections: [], documents: [{ id: "d", name: "a.pdf" }] });
+});
+
+test("each chat has its own, and a file goes on in the chat that was left", () => {
+  const sources = picked();
+  const file = sources.attach("a.pdf");
+  sources.open("c1", [NOTES]);
+  assert.equal(sources.holds, null);
+  assert.deepEqual(sources.collections, [NOTES]);
+  sources.change(file, { state: "ready", document: "d" });
+  sources.open(null, []);
+  assert.equal(sources.attachments[0].state, "ready");
+  sources.move("c2");
+  sources.open("c2", []);
+  assert.equal(sources.attachments.length, 1);
+  sources.open(null, []);
+  assert.equal(sources.size, 0);
+});
+
+test("Backspace takes the last one away", () => {
+  const sources = picked();
+  sources.add("collections", NOTES);
+  sources.add("documents", FILE);
+  assert.equal(sources.removeLast(), true);
+  assert.deepEqual(sources.documents, []);
+  assert.equal(sources.removeLast(), true);
+  assert.equal(sources.removeLast(), false);
+});
+
+test("a message that comes back brings its sources, each once", () => {
+  const sources = picked();
+  sources.add("collections", NOTES);
+  sources.takeBack({ collections: [NOTES], documents: [FILE] });
+  assert.deepEqual(sources.take(), { collections: [NOTES], documents: [FILE] });
+  sources.takeBack(undefined);
+});
+
+test("no more are picked than a message takes, and none in a temporary chat", () => {
+  const sources = picked();
+  for (let n = 0; n < MAX_PICKED; n += 1) assert.equal(sources.add("documents", { id: `${n}`, name: "" }), true);
+  assert.equal(sources.add("documents", { id: "more", name: "" }), false);
+  assert.equal(sources.attach("more"), null);
+  sources.open("temporary", [], true);
+  sources.add("documents", FILE);
+  assert.equal(sources.take(), null);
+});
+
+test("whoever shows it hears of each change", () => {
+  const sources = picked();
+  let heard = 0;
+  sources.on("changed", () => (heard += 1));
+  const file = sources.attach("a");
+  sources.change(file, { progress: 0.5 });
+  sources.remove(file);
+  assert.equal(heard, 3);
+});

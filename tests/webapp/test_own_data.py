@@ -1,0 +1,244 @@
+"""Taking one's data along, and ending one's account."""
+
+import asyncio
+import io
+import json
+import threading
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from chat import file_store, library
+from chat.api_models import StoredResponse
+from chat.ids import uuid7
+from chat.models import ApiFile, Batch, BatchResult, Conversation, Message, Role, Usage
+from chat.personal_models import Assistant, SavedPrompt
+from tests.conftest import PASSWORD
+from tests.sites import wait_until
+from webapp.api_keys import create_api_key
+from webapp.models import ApiKey, SignIn, User
+from webapp.own_data import LastAdministrator, suspend_for_good
+from webapp.tenancy import as_system, as_user
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("clean_redis"),
+]
+
+EXPORT, DELETE = "/settings/export", "/settings/delete-account"
+
+
+@pytest.fixture(autouse=True)
+def no_files() -> None:
+    """Those of tests before, whose rows went with their database."""
+    for path in file_store.folder().iterdir():
+        path.unlink()
+
+
+def something_of(user: User, text: str) -> None:
+    with as_user(user.pk):
+        chat = Conversation.objects.create(owner=user, title=f"about {text}")
+        usage = {"completion_tokens": 3}
+        parts = [{"type": "text", "text": text}]
+        Message.objects.create(
+            conversation=chat, role=Role.ASSISTANT, text=text, parts=parts, usage=usage
+        )
+        Assistant.objects.create(owner=user, name=f"assistant {text}")
+        SavedPrompt.objects.create(owner=user, name="say", text=f"prompt {text}")
+        today = timezone.now().date()
+        Usage.objects.create(owner=user, day=today, model=f"model-{text}", completion_tokens=3)
+        StoredResponse.objects.create(owner=user, thread=uuid7(), input=[text], body={"said": text})
+        file = ApiFile.objects.create(
+            owner=user, purpose="batch", name=f"../{text}.jsonl", size_bytes=len(text)
+        )
+        file_store.path_of(file.pk).write_text(json.dumps(text))
+        batch = Batch.objects.create(
+            owner=user, input_file=file.pk, expires_at=timezone.now(), metadata={"about": text}
+        )
+        BatchResult.objects.create(owner=user, batch=batch, number=1, is_error=False, text=text)
+
+
+def exported(client: Client) -> dict[str, Any]:
+    response = client.get(EXPORT)
+    assert response.headers["Content-Type"] == "application/zip"
+    assert "no-store" in response.headers["Cache-Control"]
+
+    async def received() -> bytes:
+        return b"".join([piece async for piece in response.streaming_content])
+
+    content = asyncio.run(received())
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        return {name: json.loads(archive.read(name)) for name in archive.namelist()}
+
+
+def signed_in(user: User) -> Client:
+    client = Client(HTTP_USER_AGENT="Firefox/1.0 Linux")
+    client.force_login(user)
+    client.get("/settings/sessions")
+    return client
+
+
+def proved(user: User) -> Client:
+    client = signed_in(user)
+    response = client.post("/accounts/reauthenticate/", {"password": PASSWORD, "next": DELETE})
+    assert response.headers["Location"] == DELETE
+    return client
+
+
+def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
+    alice: User, bob: User
+) -> None:
+    something_of(alice, "walrus")
+    something_of(bob, "canary")
+    _, secret = create_api_key(alice, name="notebook")
+    client = signed_in(alice)
+    files = exported(client)
+    (kept,) = [name for name in files if name.startswith("files/")]
+    assert kept.endswith("-walrus.jsonl")
+    assert files.pop(kept) == "walrus"
+    assert set(files) == {
+        "account.json",
+        "personalisation.json",
+        "assistants.json",
+        "prompts.json",
+        "folders.json",
+        "shared-links.json",
+        "ledger.json",
+        "responses.json",
+        "files.json",
+        "batches.json",
+        "collections.json",
+        "documents.json",
+        "usage.json",
+        "chats-00001.json",
+    }
+    account = files["account.json"]
+    assert (account["email"], account["tier_id"]) == (alice.email, "free")
+    assert account["api_keys"][0]["name"] == "notebook"
+    assert account["sign_ins"][0]["user_agent"] == "Firefox/1.0 Linux"
+    assert files["assistants.json"][0]["name"] == "assistant walrus"
+    assert files["prompts.json"][0]["text"] == "prompt walrus"
+    assert files["usage.json"][0]["usage"] == {"completion_tokens": 3}
+    assert files["ledger.json"][0]["model"] == "model-walrus"
+    assert files["responses.json"][0]["body"] == {"said": "walrus"}
+    assert files["files.json"][0]["name"] == "../walrus.jsonl"
+    assert files["batches.json"][0]["metadata"] == {"about": "walrus"}
+    assert "lease_owner" not in files["batches.json"][0]
+    assert files["chats-00001.json"]["schema"] == "vitrine.chats"
+    everything = json.dumps(files)
+    assert everything.count("about walrus") == 1
+    for hidden in ("canary", secret, alice.password, client.session.session_key, "secret_hash"):
+        assert hidden not in everything
+
+
+def test_of_nothing_the_export_is_whole_too(alice: User) -> None:
+    files = exported(signed_in(alice))
+    assert files["chats-00001.json"]["chats"] == []
+    assert files["usage.json"] == []
+
+
+def test_strangers_export_and_delete_nothing(alice: User) -> None:
+    for response in (Client().get(EXPORT), Client().get(DELETE), Client().post(DELETE)):
+        assert response.headers["Location"].startswith("/accounts/login/")
+    _, secret = create_api_key(alice)
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    assert program.get(EXPORT).status_code == 403
+    assert program.post(DELETE, {"email": alice.email}).status_code == 403
+    assert User.objects.filter(pk=alice.pk).exists()
+
+
+def test_deleting_asks_for_a_proof_and_for_the_address(alice: User) -> None:
+    thief = signed_in(alice)
+    for response in (thief.get(DELETE), thief.post(DELETE, {"email": alice.email})):
+        assert response.headers["Location"].startswith("/accounts/reauthenticate/")
+    client = proved(alice)
+    assert client.get(DELETE).status_code == 200
+    for wrong in ("", "alice", "bob@example.org"):
+        assert client.post(DELETE, {"email": wrong}).status_code == 400
+    assert User.objects.filter(pk=alice.pk, is_active=True).exists()
+
+
+def test_everything_goes_and_every_door_closes(alice: User, bob: User, settings: Any) -> None:
+    settings.ACCOUNT_EMAIL_NOTIFICATIONS = True
+    something_of(alice, "walrus")
+    something_of(bob, "canary")
+    create_api_key(alice)
+    elsewhere = signed_in(alice)
+    client = proved(alice)
+    response = client.post(DELETE, {"email": " Alice@Example.org "})
+    assert response.headers["Location"] == "/accounts/login/"
+    assert client.get("/settings/").status_code == 302
+    assert elsewhere.get("/settings/").status_code == 302
+    with as_system():
+        assert not User.objects.filter(pk=alice.pk).exists()
+        assert not ApiKey.objects.exists()
+        assert not SignIn.objects.filter(user_id=alice.pk).exists()
+        kept = {path.name for path in file_store.folder().iterdir()}
+        assert kept == {ApiFile.objects.get().pk.hex}, "bob's, and nothing of alice's"
+        for model in (Conversation, Assistant, SavedPrompt, ApiFile, Batch, BatchResult):
+            owners = set(model._default_manager.values_list("owner_id", flat=True))
+            assert owners == {bob.pk}
+        assert list(Message.objects.values_list("text", flat=True)) == ["canary"]
+    wait_until(lambda: mail.outbox, what="a letter")
+    assert mail.outbox[0].to == [alice.email]
+
+
+def test_chats_in_the_bin_go_too(alice: User) -> None:
+    something_of(alice, "walrus")
+    with as_user(alice.pk):
+        chat = Conversation.objects.get()
+        library.change(alice, chat.pk, {"deleted": True}, None)
+    proved(alice).post(DELETE, {"email": alice.email})
+    assert not User.objects.filter(pk=alice.pk).exists()
+    with connection.cursor() as cursor:
+        cursor.execute("SET vitrine.scope = 'system'; SET vitrine.deleted = 'shown'")
+        cursor.execute("SELECT count(*) FROM chat_conversation")
+        assert cursor.fetchone() == (0,)
+
+
+def test_the_last_administrator_stays(admin: User, alice: User) -> None:
+    client = proved(admin)
+    refused = client.post(DELETE, {"email": admin.email})
+    assert refused.status_code == 400
+    assert "only administrator" in refused.content.decode()
+    assert User.objects.filter(pk=admin.pk, is_active=True).exists()
+    other = User.objects.create_superuser("other@example.org", PASSWORD)
+    assert proved(admin).post(DELETE, {"email": admin.email}).status_code == 302
+    assert set(User.objects.filter(is_superuser=True)) == {other}
+
+
+def test_of_two_last_administrators_one_stays(admin: User) -> None:
+    other = User.objects.create_superuser("other@example.org", PASSWORD)
+    together = threading.Barrier(2)
+
+    def leave(user: User) -> bool:
+        try:
+            together.wait()
+            suspend_for_good(user)
+        except LastAdministrator:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(leave, (admin, other))) == [False, True]
+    assert User.objects.filter(is_superuser=True, is_active=True).count() == 1
+
+
+def test_who_has_nothing_to_prove_it_with_signs_in_anew(alice: User) -> None:
+    """As somebody does who comes by a provider alone."""
+    alice.set_unusable_password()
+    alice.save()
+    client = signed_in(alice)
+    page = client.get(DELETE).content.decode()
+    assert "Sign out and in again first" in page
+    assert client.post(DELETE, {"email": alice.email}).status_code == 403
+    assert User.objects.filter(pk=alice.pk, is_active=True).exists()

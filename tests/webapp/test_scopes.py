@@ -1,0 +1,71 @@
+"""Every address of the two APIs is opened by some scope, and by no other."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from webapp.scopes import SCOPES, USUAL, opens, scopes_for
+
+
+def _addresses(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    for entry in resolver.url_patterns:
+        path = before + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from _addresses(entry, path)
+        elif isinstance(entry, URLPattern):
+            yield f"/{path}"
+
+
+API_ADDRESSES = sorted({a for a in _addresses(get_resolver()) if a.startswith(("/v1/", "/api/"))})
+
+
+def test_there_are_addresses() -> None:
+    assert "/v1/chat/completions" in API_ADDRESSES
+    assert "/api/conversations" in API_ADDRESSES
+
+
+@pytest.mark.parametrize("address", API_ADDRESSES)
+def test_no_address_is_forgotten(address: str) -> None:
+    if address in ("/v1/", "/api/"):  # ninja's own roots, without a page
+        return
+    assert scopes_for("GET", address), "a scope has to open it: webapp/scopes.py"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
+def test_pages_and_what_is_unknown_are_closed(method: str) -> None:
+    for path in ("/", "/admin/", "/accounts/login/", "/v1", "/v1/other", "/v1/chatter", "/apiary"):
+        assert not opens(SCOPES, method, path), path
+
+
+@pytest.mark.parametrize(
+    ("scope", "method", "path", "is_open"),
+    [
+        ("chat", "POST", "/v1/chat/completions", True),
+        ("chat", "POST", "/v1/embeddings", False),
+        ("chat", "GET", "/v1/models", True),
+        ("chat", "GET", "/v1/models/some/name", True),
+        ("embeddings", "POST", "/v1/embeddings", True),
+        ("embeddings", "POST", "/v1/chat/completions", False),
+        ("embeddings", "GET", "/v1/models", True),
+        ("files", "POST", "/v1/files", True),
+        ("files", "GET", "/v1/vector_stores/vs_1", False),
+        ("knowledge", "POST", "/v1/vector_stores/vs_1/search", True),
+        ("api", "POST", "/api/folders", True),
+        ("api", "POST", "/v1/chat/completions", False),
+        ("api", "GET", "/api/admin/usage", False),
+        ("api:read", "GET", "/api/conversations", True),
+        ("api:read", "POST", "/api/folders", False),
+        ("api:read", "DELETE", "/api/conversations/1", False),
+        ("admin:read", "GET", "/api/admin/usage", True),
+        ("admin:read", "POST", "/api/admin/usage", False),
+        ("admin:read", "GET", "/api/conversations", False),
+    ],
+)
+def test_a_scope_opens_what_it_says(scope: str, method: str, path: str, is_open: bool) -> None:
+    assert opens([scope], method, path) is is_open
+
+
+def test_nobody_gets_the_administrators_scope_unasked() -> None:
+    assert "admin:read" not in USUAL
+    assert set(USUAL) < set(SCOPES)
