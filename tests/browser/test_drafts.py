@@ -143,7 +143,7 @@ def test_a_draft_goes_with_its_chat_also_when_another_is_shown(
     chat.finish("r1")
     page.wait_for_url("**/c/*")
     write(page, SECRET)
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     write(page, "for the new chat")
     assert chat.conversation is not None
     deleted_elsewhere(chat, page, chat.conversation["id"])

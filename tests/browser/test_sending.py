@@ -94,7 +94,7 @@ def test_a_message_that_is_refused_while_another_chat_is_shown_waits_in_its_own(
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
     chat.auto_accept = False
     ask(page, "Again")
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     page.fill(INPUT, "something else")
     refuse(chat)
     expect(page.locator(".toast")).to_contain_text("The queue is full")
@@ -136,7 +136,7 @@ def test_what_is_typed_before_a_message_is_accepted_stays_apart_from_it(
     chat.accept(second)
     page.wait_for_url("**/c/*")
     expect(page.locator(INPUT)).to_have_value("and then")
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     expect(page.locator(INPUT)).to_have_value("")
     expect(page.locator(".message")).to_have_count(0)
     page.go_back()
@@ -149,7 +149,7 @@ def test_a_new_chat_does_not_send_what_the_last_one_waits_for(
 ) -> None:
     chat.auto_accept = False
     ask(page, "Still on its way")
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     expect(page.locator(".message")).to_have_count(0)
     expect(page.locator(INPUT)).to_have_value("")
     page.fill(INPUT, "for another chat")
@@ -167,7 +167,7 @@ def test_each_chat_keeps_its_draft(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Hello")
     chat.finish("r1")
     page.fill(INPUT, "half a thought")
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     expect(page.locator(INPUT)).to_have_value("")
     page.go_back()
     expect(page.locator(INPUT)).to_have_value("half a thought")

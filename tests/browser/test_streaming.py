@@ -58,7 +58,7 @@ def test_a_reload_in_the_middle_doubles_and_loses_nothing(chat: ScriptedChat, pa
     page.wait_for_url("**/c/*")
     # The server would render the saved part; here the page reads it again instead.
     chat.messages[1].update(text="The first", parts=[{"type": "text", "text": "The first"}])
-    page.locator(".sidebar__new a").click()
+    page.locator(".sidebar__new [data-new-chat]").click()
     page.go_back()
     expect(last_answer(page)).to_contain_text("The first")
     assert chat.heard_of("run.follow")[-1] == {"type": "run.follow", "run": "r1", "after": 0}

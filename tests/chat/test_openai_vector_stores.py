@@ -63,6 +63,11 @@ def settled(client: openai.OpenAI, store: str) -> openai.types.VectorStore:
 
 @pytest.fixture(scope="module")
 def filled(owner: openai.OpenAI) -> dict[str, str]:
+    """For all tests that only read."""
+    return a_filled_store(owner)
+
+
+def a_filled_store(owner: openai.OpenAI) -> dict[str, str]:
     """A store with three files, which have attributes; `store` and their names are keys."""
     store = owner.vector_stores.create(name="Nature")
     ids = {"store": store.id}
@@ -469,8 +474,9 @@ def body_of(path: str, file_id: str) -> dict[str, Any]:
 
 
 def test_who_has_no_right_finds_nothing_and_opens_nothing(
-    owner: openai.OpenAI, charlie: openai.OpenAI, chat_site: Site, filled: dict[str, str]
+    owner: openai.OpenAI, charlie: openai.OpenAI, chat_site: Site
 ) -> None:
+    filled = a_filled_store(owner)
     batch = owner.vector_stores.file_batches.create(filled["store"], file_ids=[filled["fish.md"]])
     own_file = a_file(charlie, "planted")
     missing = f"vs_{'0' * 32}"

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -103,8 +104,12 @@ async def test_a_host_that_is_cancelled_while_a_worker_is_forked_leaves_none(
         hasty.load("tiny")
         await asyncio.sleep(0)
         await hasty.close()
-    async with asyncio.timeout(30):
-        while len(zygote.children()) > 1:  # noqa: ASYNC110
+    # The zygote forks behind the hosts' backs, and late where the machine is busy.
+    alone_since_s = time.monotonic()
+    async with asyncio.timeout(60):
+        while time.monotonic() - alone_since_s < 2:
+            if len(zygote.children()) > 1:
+                alone_since_s = time.monotonic()
             await asyncio.sleep(0.05)
     assert [child.pid for child in zygote.children()] == [_worker(engine).pid]
 
