@@ -39,7 +39,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(condition: Callable[[], Any], *, timeout_s: float = 20.0, what: str = "it") -> Any:
+def wait_until(condition: Callable[[], Any], *, timeout_s: float = 40.0, what: str = "it") -> Any:
     """The first true value of `condition`, asked every 20 ms."""
     deadline = time.monotonic() + timeout_s
     while not (value := condition()):

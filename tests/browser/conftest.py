@@ -5,11 +5,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, expect
 
 from tests.browser.pages import cookies_of
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
+
+# Five seconds, Playwright's own, are not enough for two cores that also run a model.
+expect.set_options(timeout=20_000)
 
 WATCH_POLICY = """
   window.__violations = [];

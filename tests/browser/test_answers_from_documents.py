@@ -61,7 +61,7 @@ def chips(page: Page) -> Locator:
 def answered(page: Page, text: str = ANSWER) -> Locator:
     answer = last_answer(page)
     expect(answer).to_have_attribute("data-status", "complete", timeout=ANSWER_TIMEOUT_MS)
-    expect(answer.locator(".prose")).to_have_text(text)
+    expect(answer.locator(".prose")).to_have_text(text, timeout=ANSWER_TIMEOUT_MS)
     return answer
 
 
