@@ -21,6 +21,7 @@ from django.utils import timezone
 from pgvector import HalfVector
 from pgvector.django import CosineDistance
 
+from chat import metrics
 from chat.cache_scope import CacheScope
 from chat.db import in_db
 from chat.embedder import meanings_of
@@ -75,13 +76,13 @@ def context_of(scope: CacheScope, model: str, messages: Sequence[Any], sampling:
 
 async def find(asked: Asked, caller: Caller) -> tuple[Hit | None, Asked]:
     """The answer that was given, if any; and what was asked with its meaning, for `keep`."""
-    exact = await in_db(_exact)(asked)
-    if exact is not None or settings.CACHE_SIMILARITY >= 1:
-        return exact, asked
-    with_meaning = Asked(
-        asked.scope, asked.question, asked.context, await meanings_of(asked.question, caller)
-    )
-    return await in_db(_near)(with_meaning), with_meaning
+    hit = await in_db(_exact)(asked)
+    if hit is None and settings.CACHE_SIMILARITY < 1:
+        meanings = await meanings_of(asked.question, caller)
+        asked = Asked(asked.scope, asked.question, asked.context, meanings)
+        hit = await in_db(_near)(asked)
+    metrics.looked_up(hit.similarity if hit else None)
+    return hit, asked
 
 
 async def keep(asked: Asked, text: str, found: Any, model: str, revision: str) -> None:

@@ -12,7 +12,7 @@ from time import monotonic
 
 from django.conf import settings
 
-from chat import answer_cache, prompt
+from chat import answer_cache, metrics, prompt
 from chat import parts as message_parts
 from chat.active import counted
 from chat.answer_cache import Asked, Hit
@@ -56,6 +56,7 @@ async def answer(
                 async for event in events:
                     if isinstance(event, TERMINAL):
                         state.watch.end()
+                        metrics.heard(request.model, request.priority, event)
                     for span in state.watch.take():
                         yield span
                     yield event
@@ -63,7 +64,9 @@ async def answer(
             state.watch.end()
             for span in state.watch.take():
                 yield span
-            yield Failed(error.code, str(error), error.retry_after_s, error.param)
+            failed = Failed(error.code, str(error), error.retry_after_s, error.param)
+            metrics.heard(request.model, request.priority, failed)
+            yield failed
 
 
 async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, None]:

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from time import monotonic
 
+from chat import metrics
 from chat.active import counted
 from chat.asking import Sampling
 from chat.engine import engine
@@ -60,14 +61,18 @@ class RawText:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """The last is Finished or Failed. Closing the iterator early aborts the engine's request."""
+        request = self.request
         with counted():
             try:
                 async with aclosing(engine().generate(self._engine_request())) as updates:
                     async for update in updates:
                         if (event := self._hear(update)) is not None:
+                            metrics.heard(request.model, request.priority, event)
                             yield event
             except EngineError as error:
-                yield Failed(error.code, str(error), error.retry_after_s, error.param)
+                failed = Failed(error.code, str(error), error.retry_after_s, error.param)
+                metrics.heard(request.model, request.priority, failed)
+                yield failed
 
     def _engine_request(self) -> GenerateRequest:
         request = self.request

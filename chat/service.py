@@ -3,12 +3,13 @@
 import asyncio
 from time import monotonic
 
-from chat import active, answers, batch_runner, embedder, runs, windows
+from chat import answers, batch_runner, embedder, runs, windows
+from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
 from chat.engine import close_engine, engine
 from chat.recovery import find_lost, resume
-from inference import ModelState
+from inference import EngineStats, ModelState
 
 _POLL_S = 0.05
 SMALL_CHUNKS = 64
@@ -20,6 +21,8 @@ __all__ = [
     "find_lost",
     "find_waiting_batches",
     "model_states",
+    "model_stats",
+    "num_active",
     "resume",
     "start",
     "take_up_batch",
@@ -41,7 +44,7 @@ async def drain(timeout_s: float) -> None:
     await batch_runner.stop_all()
     deadline_s = monotonic() + timeout_s
     # Polled: what was admitted a moment ago is not a task yet, and /v1 knows no runs.
-    while (active.num_active() or runs.active()) and monotonic() < deadline_s:  # noqa: ASYNC110
+    while (num_active() or runs.active()) and monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
     await runs.release()
     await close_engine()
@@ -56,6 +59,11 @@ async def embed_documents() -> None:
 async def embed_small_documents() -> None:
     """The same beside it, so that what is attached to a message does not wait for whole books."""
     await embedder.embed_documents(runs.PROCESS_ID, SMALL_CHUNKS)
+
+
+def model_stats(model: str) -> EngineStats | None:
+    """How busy its workers are; None of one that another server runs."""
+    return None if engine().is_upstream(model) else engine().stats(model)
 
 
 def model_states() -> list[ModelState]:

@@ -1,6 +1,6 @@
-"""Versions of documents that are long replaced."""
+"""Versions of documents: those that are long replaced, and those that are not there yet."""
 
-from django.db.models import F, Window
+from django.db.models import Count, F, Window
 from django.db.models.functions import RowNumber
 
 from retrieval import document_files
@@ -18,3 +18,11 @@ def prune() -> None:
     for version_id in list(old.exclude(pk__in=live).values_list("pk", flat=True)):
         Version.objects.filter(pk=version_id).delete()
         document_files.remove(version_id)
+
+
+def num_unfinished() -> dict[str, int]:
+    """How many are in each state on the way to being found. In the system's scope."""
+    counted = (
+        Version.objects.filter(state__in=UNFINISHED).values_list("state").annotate(Count("pk"))
+    )
+    return {str(state): 0 for state in UNFINISHED} | dict(counted)

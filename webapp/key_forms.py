@@ -19,7 +19,7 @@ _SCOPE_WORDS = {
     "knowledge": _("Vector stores and their search"),
     "api": _("Everything under /api: chats, folders, assistants"),
     "api:read": _("Everything under /api, to read only"),
-    "admin:read": _("Everybody's usage"),
+    "admin:read": _("Everybody's usage, and metrics"),
 }
 _DAYS = ("7", "30", "90", "365")
 

@@ -10,7 +10,7 @@ SCOPES = {
     "knowledge": "vector stores and their search",
     "api": "everything of its user's under /api",
     "api:read": "the same, to read",
-    "admin:read": "everybody's usage, for an administrator's key",
+    "admin:read": "everybody's usage and the site's metrics, for an administrator's key",
 }
 """Scope -> what for, in words."""
 
@@ -38,6 +38,7 @@ _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/batches", frozenset({"files"})),
     ("/v1/vector_stores", frozenset({"knowledge"})),
     ("/api/admin/", frozenset({"admin:read"})),
+    ("/metrics", frozenset({"admin:read"})),
     ("/api/", frozenset({"api"})),
 )
 

@@ -14,6 +14,7 @@ from webapp import (
     key_pages,
     keys_api,
     languages,
+    metrics,
     own_data,
     provider_sign_in,
     setup,
@@ -29,6 +30,7 @@ api.add_router("", admin_api.router)
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("manifest.webmanifest", installable.manifest, name="manifest"),
     path("service-worker.js", installable.service_worker, name="service-worker"),
     path("offline", installable.offline, name="offline"),
