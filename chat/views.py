@@ -79,6 +79,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "is_whole": len(shown) == len(path),
         "models": models,
         "public_shares": settings.PUBLIC_SHARES,
+        "may_keep_files": rights.may_keep_files,
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,

@@ -85,6 +85,7 @@ export class CaretMenu {
     this.#query = query;
     this.#active = Math.max(0, active);
     const nothing = items.length ? null : this.kind.nothing(query);
+    this.list.setAttribute("role", nothing ? "list" : "listbox"); // a listbox may hold options alone
     this.list.replaceChildren(...(nothing ? [nothing] : items.map((item) => this.kind.row(item))));
     this.list.hidden = !this.list.childElementCount;
     this.#mark();

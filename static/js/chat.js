@@ -300,7 +300,8 @@ function opened(wanted) {
   setup.forget();
   const { draftName } = session.store;
   composer.open(draftName);
-  composer.picked.open(draftName, lastPicked(), session.store.isTemporary);
+  const picked = drafts.of(draftName).sources ?? { collections: lastPicked(), documents: [] };
+  composer.picked.open(draftName, picked, session.store.isTemporary);
   queue.open(draftName);
   sendAgain(draftName); // before what waits for its answer
   showPath();

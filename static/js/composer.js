@@ -55,6 +55,7 @@ export class ChatComposer extends HTMLElement {
       this.#changed();
     });
     this.picked.on("changed", () => this.#sendWhenReady());
+    this.picked.on("picked", () => this.#keepPicked(this.picked.ready));
     this.input.addEventListener("keydown", (event) => this.#keyPressed(event));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -171,6 +172,7 @@ export class ChatComposer extends HTMLElement {
 
   #sources() {
     const sources = this.picked.take();
+    this.#keepPicked(null); // they are the message's now
     return sources ? { sources } : {};
   }
 
@@ -225,6 +227,11 @@ export class ChatComposer extends HTMLElement {
   #save() {
     clearTimeout(this.#saving);
     if (this.#conversation !== undefined) this.drafts?.type(this.#conversation, this.input.value);
+  }
+
+  /** @param {import("./sources.js").Sources | null} sources */
+  #keepPicked(sources) {
+    if (this.#conversation !== undefined) this.drafts?.pick(this.#conversation, sources);
   }
 
   #showState() {

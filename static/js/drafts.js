@@ -1,12 +1,13 @@
 // @ts-check
 /**
  * What one account has written in this browser and the server does not have yet, chat by chat: what
- * is typed and, apart from it, what waits for an answer to end, and what was sent and neither accepted
+ * is typed, what was picked to answer it from, and, apart from these, what waits for an answer to end, and what was sent and neither accepted
  * nor refused. Sent again under its client id, after a reload say, it is still one message.
  *
  * @typedef {{text: string, clientId: string, setup?: import("./chat-setup.js").NewChat,
  *   sources?: import("./sources.js").Sources}} Sent
- * @typedef {{typed: string, queued: Sent[], sent: Sent[]}} Draft
+ * @typedef {{typed: string, sources: import("./sources.js").Sources | null, queued: Sent[], sent: Sent[]}} Draft
+ *   sources: null where nothing was picked anew
  */
 
 import { forgetAll, preference, remember } from "./preferences.js";
@@ -29,7 +30,7 @@ export class Drafts {
    * @returns {Draft}
    */
   of(conversation) {
-    const empty = { typed: "", queued: [], sent: [] };
+    const empty = { typed: "", sources: null, queued: [], sent: [] };
     if (conversation === TEMPORARY) return this.#temporary ?? empty;
     return { ...empty, ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
   }
@@ -40,6 +41,14 @@ export class Drafts {
    */
   type(conversation, typed) {
     this.#write(conversation, { ...this.of(conversation), typed });
+  }
+
+  /**
+   * @param {string | null} conversation
+   * @param {import("./sources.js").Sources | null} sources
+   */
+  pick(conversation, sources) {
+    this.#write(conversation, { ...this.of(conversation), sources });
   }
 
   /**
@@ -142,7 +151,7 @@ export class Drafts {
       this.#temporary = draft;
       return;
     }
-    const isEmpty = !draft.typed.trim() && !draft.sent.length && !draft.queued.length;
+    const isEmpty = !draft.typed.trim() && !draft.sources && !draft.sent.length && !draft.queued.length;
     remember(this.#nameOf(conversation), isEmpty ? null : JSON.stringify(draft));
   }
 }

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * What the next message is to be answered from, chat by chat: collections, which stay for the message after
- * it, documents, and files that are being brought, which are for one message. No DOM; emits "changed".
+ * it, documents, and files that are being brought, which are for one message. No DOM; emits "changed", and
+ * "picked" where somebody did that and not another chat that is shown.
  *
  * @typedef {import("./sources.js").Named} Named
  * @typedef {import("./sources.js").Sources} Sources
@@ -61,12 +62,13 @@ export class PickedSources extends Emitter {
   /**
    * Another chat is shown.
    * @param {string | null} chat
-   * @param {Named[]} collections those of its last question
+   * @param {Sources} sources what was picked for it before this page was loaded, or the collections of its
+   *   last question
    */
-  open(chat, collections, isOff = false) {
+  open(chat, { collections, documents }, isOff = false) {
     this.isOff = isOff;
     this.#chat = chat;
-    if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents: [], attachments: [] });
+    if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents, attachments: [] });
     this.emit("changed");
   }
 
@@ -110,6 +112,7 @@ export class PickedSources extends Emitter {
   change(attachment, change) {
     Object.assign(attachment, change);
     this.emit("changed");
+    if (change.state === "ready" && this.attachments.includes(attachment)) this.emit("picked");
   }
 
   /** Whether a file is still wanted. @param {Attachment} attachment */
@@ -136,9 +139,16 @@ export class PickedSources extends Emitter {
   /** What goes with the message that is sent now. @returns {Sources | null} */
   take() {
     if (this.isOff || !this.size) return null;
-    const { collections, documents, attachments } = this.#picked;
-    const attached = attachments.flatMap(({ document: id, name }) => (id ? [{ id, name }] : []));
+    const sources = this.ready;
     this.#put({ documents: [], attachments: [] });
+    return sources;
+  }
+
+  /** What can be answered from now. @returns {Sources} */
+  get ready() {
+    const { collections, documents, attachments } = this.#picked;
+    const isReady = attachments.filter(({ state }) => state === "ready");
+    const attached = isReady.flatMap(({ document: id, name }) => (id ? [{ id, name }] : []));
     return { collections, documents: [...documents, ...attached] };
   }
 
@@ -160,5 +170,6 @@ export class PickedSources extends Emitter {
   #put(change) {
     this.#chats.set(this.#chat, { ...this.#picked, ...change });
     this.emit("changed");
+    this.emit("picked");
   }
 }

@@ -44,7 +44,7 @@ function row({ id, name, text }) {
 
 function emptyRow() {
   const link = element("a", { href: "/settings/prompts/new" }, [gettext("Save the first one")]);
-  return element("li", { class: "caret-menu__empty", role: "presentation" }, [`${gettext("You have no prompts yet.")} `, link]);
+  return element("li", { class: "caret-menu__empty" }, [`${gettext("You have no prompts yet.")} `, link]);
 }
 
 /**

@@ -46,7 +46,6 @@ function listenForCitations({ list, api }) {
 /** @param {Page} page */
 function listenForPicking({ page, composer, api, tell }) {
   const { input, picked } = composer;
-  const chooser = /** @type {HTMLInputElement} */ (find(composer, ".composer__files"));
   /** @type {Promise<import("./source-picker.js").SourcePicker> | null} */
   let picker = null;
   const load = () => {
@@ -69,6 +68,18 @@ function listenForPicking({ page, composer, api, tell }) {
     const isPlain = !event.isComposing && !event.repeat;
     if (event.key === "Backspace" && isPlain && !input.value && picked.removeLast()) event.preventDefault();
   });
+  if (composer.querySelector(".composer__attach")) listenForFiles(page, composer, attach);
+}
+
+/**
+ * Files that are chosen, pasted or dropped; a plan may have none.
+ * @param {HTMLElement} page
+ * @param {import("./composer.js").ChatComposer} composer
+ * @param {(files: FileList | File[]) => void} attach
+ */
+function listenForFiles(page, composer, attach) {
+  const { input, picked } = composer;
+  const chooser = /** @type {HTMLInputElement} */ (find(composer, ".composer__files"));
   find(composer, ".composer__attach").addEventListener("click", () => chooser.click());
   chooser.addEventListener("change", () => {
     attach(chooser.files ?? []);

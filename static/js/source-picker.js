@@ -183,5 +183,5 @@ function collectionWords({ num_documents, is_mine, owner }) {
 
 function emptyRow() {
   const link = element("a", { href: "/documents/" }, [gettext("Bring the first one")]);
-  return element("li", { class: "caret-menu__empty", role: "presentation" }, [`${gettext("You have no documents yet.")} `, link]);
+  return element("li", { class: "caret-menu__empty" }, [`${gettext("You have no documents yet.")} `, link]);
 }

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
 from tests.chat.test_answers_from_documents import HANDBOOK, PORT
 from tests.chat.test_documents import a_collection, ready, upload
-from tests.sites import Site
+from tests.chat.test_limits import a_tier, place
+from tests.sites import Site, email_of
 
 ANSWER_TIMEOUT_MS = 60_000
 QUESTION = "When does the office open?"
@@ -202,3 +203,37 @@ def test_a_question_that_is_edited_keeps_its_sources(own: Page) -> None:
     own.keyboard.press("Control+Enter")
     answered(own)
     expect(own.locator(".message--user .source")).to_have_text("Company notes")
+
+
+def test_what_is_picked_survives_a_reload_until_it_is_sent(own: Page) -> None:
+    pick(own, "Company")
+    pick(own, "port")
+    own.reload()
+    expect(chips(own)).to_have_text(["Company notes", "port.txt"])
+    ask(own, QUESTION)
+    answered(own)
+    expect(own.locator(".message--user .source")).to_have_text(["Company notes", "port.txt"])
+    own.reload()
+    expect(chips(own)).to_have_text(["Company notes"])  # documents are for one message
+    own.get_by_role("button", name="Remove Company notes").click()
+    own.reload()
+    expect(own.locator(INPUT)).to_be_visible()
+    expect(own.locator(".message--assistant")).to_have_count(1)
+    expect(chips(own)).to_have_count(0)
+
+
+def test_a_plan_without_files_has_no_paperclip(
+    own: Page, vitrine_server: Site, browser: Browser
+) -> None:
+    expect(own.locator(".composer__attach")).to_be_visible()
+    with closing(vitrine_server.sign_up("clipless")) as visitor:
+        place(vitrine_server, email_of("clipless"), a_tier(vitrine_server, features=["tools"]))
+        with browser.new_context(base_url=vitrine_server.url) as context:
+            context.add_cookies(cookies_of(visitor, vitrine_server.url))
+            page = context.new_page()
+            open_chat(page)
+            page.locator(INPUT).press_sequentially("#")  # what others share may be picked
+            expect(page.locator("#source-menu")).to_be_visible()
+            expect(page.locator(".composer__attach")).to_have_count(0)
+            expect_no_faults(page)
+            expect_no_sideways_scrolling(page)

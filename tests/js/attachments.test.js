@@ -43,7 +43,7 @@ function sending(answers = []) {
     },
   };
   const picked = new PickedSources();
-  picked.open(null, []);
+  picked.open(null, { collections: [], documents: [] });
   const attachments = new Attachments(api, picked, { make: () => request, pause: async () => {} });
   const attachment = picked.attach("a.pdf");
   attachments.send(attachment, { name: "a.pdf" });

@@ -10,7 +10,7 @@ beforeEach(() => {
   Object.defineProperty(globalThis, "localStorage", { value, configurable: true });
 });
 
-const EMPTY = { typed: "", queued: [], sent: [] };
+const EMPTY = { typed: "", sources: null, queued: [], sent: [] };
 const kept = () => Object.keys(localStorage);
 
 test("each account and each chat has a draft of its own", () => {
@@ -107,4 +107,16 @@ test("of a temporary chat nothing is stored", () => {
   assert.deepEqual(kept(), []);
   drafts.forget(TEMPORARY);
   assert.deepEqual(drafts.of(TEMPORARY), EMPTY);
+});
+
+test("what was picked is kept beside what is typed, also alone", () => {
+  const sources = { collections: [{ id: "k", name: "Notes" }], documents: [] };
+  new Drafts("1").pick("c1", sources);
+  const drafts = new Drafts("1");
+  assert.deepEqual(drafts.of("c1"), { ...EMPTY, sources });
+  drafts.type("c1", "When?");
+  drafts.pick("c1", null);
+  assert.deepEqual(drafts.of("c1"), { ...EMPTY, typed: "When?" });
+  drafts.type("c1", "");
+  assert.deepEqual(kept(), []);
 });

@@ -5,10 +5,11 @@ import { MAX_PICKED, PickedSources } from "../../static/js/picked-sources.js";
 
 const NOTES = { id: "k", name: "Notes" };
 const FILE = { id: "d", name: "a.md" };
+const NONE = { collections: [], documents: [] };
 
 function picked() {
   const sources = new PickedSources();
-  sources.open(null, []);
+  sources.open(null, NONE);
   return sources;
 }
 
@@ -42,16 +43,16 @@ test("a file holds the message back until it is read, and for good when it canno
 test("each chat has its own, and a file goes on in the chat that was left", () => {
   const sources = picked();
   const file = sources.attach("a.pdf");
-  sources.open("c1", [NOTES]);
+  sources.open("c1", { collections: [NOTES], documents: [] });
   assert.equal(sources.holds, null);
   assert.deepEqual(sources.collections, [NOTES]);
   sources.change(file, { state: "ready", document: "d" });
-  sources.open(null, []);
+  sources.open(null, NONE);
   assert.equal(sources.attachments[0].state, "ready");
   sources.move("c2");
-  sources.open("c2", []);
+  sources.open("c2", NONE);
   assert.equal(sources.attachments.length, 1);
-  sources.open(null, []);
+  sources.open(null, NONE);
   assert.equal(sources.size, 0);
 });
 
@@ -78,7 +79,7 @@ test("no more are picked than a message takes, and none in a temporary chat", ()
   for (let n = 0; n < MAX_PICKED; n += 1) assert.equal(sources.add("documents", { id: `${n}`, name: "" }), true);
   assert.equal(sources.add("documents", { id: "more", name: "" }), false);
   assert.equal(sources.attach("more"), null);
-  sources.open("temporary", [], true);
+  sources.open("temporary", NONE, true);
   sources.add("documents", FILE);
   assert.equal(sources.take(), null);
 });
@@ -91,4 +92,23 @@ test("whoever shows it hears of each change", () => {
   sources.change(file, { progress: 0.5 });
   sources.remove(file);
   assert.equal(heard, 3);
+});
+
+test("what somebody picks is told, to be kept; what a chat brings along is not", () => {
+  const sources = new PickedSources();
+  /** @type {unknown[]} */
+  const told = [];
+  sources.on("picked", () => told.push(sources.ready));
+  sources.open("c1", { collections: [NOTES], documents: [FILE] });
+  assert.deepEqual(told, []);
+  assert.deepEqual(sources.ready, { collections: [NOTES], documents: [FILE] });
+  sources.remove(sources.collections[0]);
+  const file = sources.attach("b.pdf");
+  sources.change(file, { progress: 0.5 });
+  sources.change(file, { state: "ready", document: "b" });
+  assert.deepEqual(told.at(-1), { collections: [], documents: [FILE, { id: "b", name: "b.pdf" }] });
+  assert.equal(told.length, 3);
+  sources.open("c2", NONE);
+  sources.change(file, { state: "ready" });
+  assert.equal(told.length, 3, "in the chat that is shown");
 });
