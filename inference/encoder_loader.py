@@ -1,6 +1,5 @@
 """From a model directory to an encoder that runs, or to a sentence that says why not."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from transformers.models.auto.modeling_auto import (
 
 from inference.encoder_layout import EncoderLayout, read_encoder_layout
 from inference.encoder_model import EncoderModel
+from inference.encoder_revision import encoder_revision
 from inference.errors import ModelRefused
 from inference.loader import (
     Progress,
@@ -25,7 +25,7 @@ from inference.loader import (
 )
 from inference.messages import ModelInfo
 from inference.pooling import load_dense
-from inference.weights import Weights, read_weights
+from inference.weights import read_weights
 
 
 def load_encoder(
@@ -50,7 +50,7 @@ def load_encoder(
     progress("checking the batches", 0.9)
     info = ModelInfo(
         name=name,
-        revision=_revision(path, weights, layout),
+        revision=encoder_revision(path, weights, layout),
         architecture=str(config.model_type),
         num_parameters=weights.num_parameters,
         weights_bytes=weights.num_parameters * dtype.itemsize,
@@ -90,13 +90,3 @@ def _modes(layout: EncoderLayout, config: PretrainedConfig) -> tuple[str, ...]:
         kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
     )
     return ("lasttoken",) if is_decoder else ("mean",)
-
-
-def _revision(path: Path, weights: Weights, layout: EncoderLayout) -> str:
-    """Changes with everything that a vector depends on: the pooling and the tokenizer as well."""
-    digest = hashlib.sha256(weights.revision.encode())
-    dense = [directory / "model.safetensors" for directory in layout.dense]
-    for file in [*sorted(path.glob("*.json")), *sorted(path.glob("*/config.json")), *dense]:
-        digest.update(str(file.relative_to(path)).encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]

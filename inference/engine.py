@@ -12,6 +12,7 @@ from inference.defaults import SamplingDefaults, read_context_tokens, read_sampl
 from inference.encode_messages import Caller
 from inference.encoder import Classifications, Embeddings, Encoder, Reranking
 from inference.encoder_layout import EncoderLayout, read_encoder_layout
+from inference.encoder_revision import read_encoder_revision
 from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
 from inference.host import ModelHost
@@ -257,6 +258,12 @@ class Engine:
     async def encoder_layout(self, model: str) -> EncoderLayout:
         """What the files of an encoder say: its dimensions, window, prompts, labels."""
         return (await self._encoder(model, self.spec(model).kind)).layout
+
+    async def encoder_revision(self, model: str) -> str:
+        """As `ModelState.revision`; of one that has not been loaded yet as its files are now, which are
+        read anew each time. Raises ModelError."""
+        revision = self.state(model).revision
+        return revision or await asyncio.to_thread(read_encoder_revision, self._host(model).path)
 
     async def _encoder(self, model: str, kind: ModelKind) -> Encoder:
         """Read once, in a thread. Raises ModelError, WrongKind."""

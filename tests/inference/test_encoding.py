@@ -70,6 +70,22 @@ async def engine(models: dict[str, Path], tiny_model: Path) -> AsyncIterator[Eng
     await running.close()
 
 
+async def test_the_revision_is_known_before_the_model_is_loaded(
+    models: dict[str, Path], tiny_model: Path
+) -> None:
+    engine = _engine(models, tiny_model)
+    try:
+        by_files = await engine.encoder_revision("tiny")
+        assert engine.state("tiny").state == "cold"
+        await engine.embed("tiny", ["x"])
+        assert engine.state("tiny").revision == by_files == await engine.encoder_revision("tiny")
+        assert by_files != await engine.encoder_revision("slow")
+        with pytest.raises(UnknownModel):
+            await engine.encoder_revision("nobody")
+    finally:
+        await engine.close()
+
+
 def _kill(engine: Engine, model: str) -> None:
     pid = engine.worker_pid(model)
     assert pid is not None
