@@ -159,12 +159,19 @@ class Chunk(models.Model):
 
 
 class EmbeddingModel(models.Model):
-    """A model whose vectors are kept; those of each lie in an index of their own (vectors.py)."""
+    """A model whose vectors are kept; those of each lie in an index of their own (vectors.py).
+
+    `configured_at` is when the youngest web process began that is configured with it; None: none that
+    has said so. Who holds the lease gives passages its vectors that lack them (reembedding.py).
+    """
 
     id = models.SmallAutoField(primary_key=True)
     name = models.CharField(max_length=MODEL_NAME_CHARS)
     revision = models.CharField(max_length=64, blank=True)
     dimensions = models.PositiveSmallIntegerField()
+    configured_at = models.DateTimeField(null=True)
+    lease_owner = models.CharField(max_length=64, blank=True)
+    lease_until = models.DateTimeField(default=timezone.now)
 
     class Meta:
         constraints = [

@@ -82,7 +82,15 @@ def _publish(
 ) -> None:
     """Raises LeaseLost, and DoesNotExist for what was deleted meanwhile."""
     version_leases.update(version_id, me)
-    make_live(Version.objects.get(pk=version_id), passages, model)
+    version = Version.objects.get(pk=version_id)
+    try:
+        make_live(version, passages, model)
+    except EmbeddingModel.DoesNotExist:
+        # Another model has taken over from this one meanwhile. What was made of it is found by it
+        # nevertheless, until it has vectors of that one (reembedding.py).
+        assert model is not None
+        model = embedding_model(model.name, model.dimensions, model.revision)
+        make_live(version, passages, model)
     version_leases.hand_on(version_id, me, VersionState.READY, staged=[])
 
 

@@ -23,6 +23,7 @@ from retrieval.models import (
     VersionState,
 )
 from retrieval.terms import Terms, terms_of
+from retrieval.vectors import hold
 
 _COUNT_TERMS = """
     INSERT INTO retrieval_term AS known (collection_id, term, num_chunks)
@@ -54,7 +55,8 @@ class Passage:
 def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingModel | None) -> None:
     """Keep the passages, and let them be found in place of those of the version before, which go.
 
-    Raises Document.DoesNotExist for one that was deleted meanwhile; then nothing is kept.
+    Raises Document.DoesNotExist for one that was deleted meanwhile, and EmbeddingModel.DoesNotExist for
+    a model whose last vectors were; then nothing is kept.
     """
     with transaction.atomic():
         # The collection's row is locked: its sums, and those of its words, change by one at a time.
@@ -64,6 +66,8 @@ def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingMod
             if document.versions.filter(pk=document.live_version, number__gt=version.number):
                 return _finish(version, 0)  # a newer one was faster
             _remove_passages(document.live_version, collection.pk)
+        if model is not None:
+            hold(model)
         terms = [terms_of(f"{passage.context} {passage.text}") for passage in passages]
         chunks = Chunk.objects.bulk_create(
             (_chunk(version, n, *pair) for n, pair in enumerate(zip(passages, terms, strict=True))),

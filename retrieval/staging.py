@@ -12,7 +12,7 @@ from uuid import UUID
 from retrieval import document_files, version_leases
 from retrieval.chunking import ChunkSettings, chunks
 from retrieval.indexing import Passage
-from retrieval.models import Version, VersionState
+from retrieval.models import Chunk, Version, VersionState
 from retrieval.parsing import Limits, Parsed, Unreadable, parse
 from retrieval.version_leases import LeaseLost
 
@@ -98,6 +98,6 @@ def staged(version: Version) -> list[Passage]:
     ]
 
 
-def to_embed(passages: Sequence[Passage]) -> list[str]:
+def to_embed(passages: Sequence[Passage | Chunk]) -> list[str]:
     """What a model reads of each: its context stands in front."""
     return [f"{one.context}\n{one.text}" if one.context else one.text for one in passages]

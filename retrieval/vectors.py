@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Sequence
 
 from django.db import connection
+from django.db.models import F
 from pgvector import HalfVector
 
 from retrieval.models import EmbeddingModel
@@ -60,6 +61,7 @@ _SIMILARITY = """
     SELECT a.chunk_id, b.chunk_id, 1 - (a.vector <=> b.vector)
     FROM given a JOIN given b ON a.chunk_id < b.chunk_id
 """
+_HOLD = "SELECT id FROM retrieval_embeddingmodel WHERE id = %s FOR KEY SHARE"
 _SETTINGS = """
     SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
         set_config('hnsw.ef_search', %s, true), set_config('hnsw.max_scan_tuples', %s, true)
@@ -95,19 +97,36 @@ def similarity(chunk_ids: Sequence[int], model: EmbeddingModel) -> dict[tuple[in
 
 
 def models_in_use() -> list[EmbeddingModel]:
-    return list(EmbeddingModel.objects.order_by("pk"))
+    """All that passages have vectors of, or soon will; the one that is configured now is the last."""
+    return list(EmbeddingModel.objects.order_by(F("configured_at").asc(nulls_first=True), "pk"))
+
+
+def hold(model: EmbeddingModel) -> None:
+    """Until the transaction ends the model is not deleted. Raises DoesNotExist where it has been."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, [model.pk])
+        if cursor.fetchone() is None:
+            raise EmbeddingModel.DoesNotExist
+
+
+def index_name(model: EmbeddingModel) -> str:
+    return f"embedding_near_{int(model.pk)}"
 
 
 def embedding_model(name: str, dimensions: int, revision: str = "") -> EmbeddingModel:
-    """The row of a model, and its index; made where there is none."""
+    """The row of a model, and its index; made where there is none. In the system's scope."""
     model, _ = EmbeddingModel.objects.get_or_create(
         name=name, revision=revision, defaults={"dimensions": dimensions}
     )
     if model.dimensions != dimensions:
         raise ValueError(f"{name} has {model.dimensions} dimensions here, and not {dimensions}.")
     with connection.cursor() as cursor:
+        # Asked first: to say IF NOT EXISTS, Postgres would wait for everybody who writes vectors.
+        cursor.execute("SELECT to_regclass(%s)", [index_name(model)])
+        if cursor.fetchone()[0] is not None:
+            return model
         cursor.execute(
-            f"CREATE INDEX IF NOT EXISTS embedding_near_{int(model.pk)} ON retrieval_embedding"
+            f"CREATE INDEX IF NOT EXISTS {index_name(model)} ON retrieval_embedding"
             f" USING hnsw ((vector::halfvec({int(dimensions)})) halfvec_cosine_ops)"
             f" WHERE model_id = {int(model.pk)}"
         )

@@ -42,8 +42,8 @@ def _measure(language: str) -> list[Row]:
     user = User.objects.create_user(f"{language}@example.org")
     with as_user(user.pk):
         collection = Collection.objects.create(owner=user, name=language)
-    model = vectors.embedding_model(BUILTIN_EMBEDDING, len(passage_vectors[0]))
     with as_system():
+        model = vectors.embedding_model(BUILTIN_EMBEDDING, len(passage_vectors[0]))
         chunks = [
             _add(collection, text, vector, model)
             for text, vector in zip(texts, passage_vectors, strict=True)

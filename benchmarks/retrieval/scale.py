@@ -50,7 +50,8 @@ def _measure(num_chunks: int, num_searches: int) -> list[Row]:
     with _superuser() as admin:
         admin.execute("TRUNCATE retrieval_collection, retrieval_embeddingmodel CASCADE")
     readers = _readers(num_chunks)
-    model = EmbeddingModel.objects.create(name=f"made-up-{num_chunks}", dimensions=DIMENSIONS)
+    with as_system():
+        model = EmbeddingModel.objects.create(name=f"made-up-{num_chunks}", dimensions=DIMENSIONS)
     fill_s = _fill(passages, readers, model)
     build_s = _build(model)
     rows = []
@@ -144,7 +145,7 @@ def _count(admin: Any, passages: Passages, collection: Collection, begin: int, e
 
 def _build(model: EmbeddingModel) -> float:
     began_s = time.monotonic()
-    with connection.cursor() as cursor:
+    with as_system(), connection.cursor() as cursor:
         cursor.execute("SET maintenance_work_mem = '3GB'")
         cursor.execute("SET max_parallel_maintenance_workers = 2")
         vectors.embedding_model(model.name, model.dimensions)

@@ -12,7 +12,16 @@ from django.db.models import F, Sum
 from retrieval import lexical, vectors
 from retrieval.indexing import Passage, forget, make_live
 from retrieval.lexical import Ranked
-from retrieval.models import Access, Chunk, Collection, Document, Embedding, Term, Version
+from retrieval.models import (
+    Access,
+    Chunk,
+    Collection,
+    Document,
+    Embedding,
+    EmbeddingModel,
+    Term,
+    Version,
+)
 from retrieval.scopes import SearchScope
 from retrieval.searching import Meaning, fused, passages, search
 from retrieval.terms import terms_of
@@ -28,6 +37,11 @@ pytestmark = pytest.mark.django_db
 ALL = SearchScope()
 
 
+def tiny(dimensions: int) -> EmbeddingModel:
+    with as_system():
+        return embedding_model("tiny", dimensions)
+
+
 def texts_found(
     question: str, scope: SearchScope = ALL, meaning: Meaning | None = None
 ) -> list[str]:
@@ -41,7 +55,7 @@ def texts_found(
 def test_the_owner_finds_and_nobody_else(
     alice: "User", bob: "User", notes: Collection, add: Add
 ) -> None:
-    model = embedding_model("tiny", 3)
+    model = tiny(3)
     add(notes, "The canary sings.", vectors=[[1, 0, 0]], model=model)
     meaning = Meaning(model, [1.0, 0.0, 0.0])
     with as_user(alice.pk):
@@ -208,7 +222,7 @@ def test_the_nearest_come_first_however_they_are_found(
 ) -> None:
     monkeypatch.setattr(vectors, "MAX_EXACT", max_exact)
     chance = random.Random(3)
-    model = embedding_model("tiny", 8)
+    model = tiny(8)
     with as_user(bob.pk):
         theirs = Collection.objects.create(owner=bob, name="Theirs")
     points = [[chance.gauss(0, 1) for _ in range(8)] for _ in range(400)]
@@ -227,7 +241,7 @@ def test_the_nearest_come_first_however_they_are_found(
 def test_filters(alice: "User", notes: Collection, add: Add) -> None:
     with as_user(alice.pk):
         other = Collection.objects.create(owner=alice, name="Other")
-    model = embedding_model("tiny", 3)
+    model = tiny(3)
     vector = {"vectors": [[1, 0, 0]], "model": model}
     one = add(notes, "bird one", tags=["work"], media_type="text/plain", **vector)
     two = add(other, "bird two", tags=["work", "old"], media_type="application/pdf", **vector)
@@ -292,7 +306,7 @@ def sums() -> dict[str, Any]:
 
 
 def test_counts_follow_versions_and_deletion(alice: "User", notes: Collection, add: Add) -> None:
-    model = embedding_model("tiny", 3)
+    model = tiny(3)
     first = add(notes, "old bird", "old dog", vectors=[[1, 0, 0]] * 2, model=model)
     second = add(notes, "other bird")
     assert sums()["bird"] == 2
@@ -314,7 +328,7 @@ def test_counts_follow_versions_and_deletion(alice: "User", notes: Collection, a
 def test_with_a_collection_goes_all_that_was_in_it(
     alice: "User", notes: Collection, add: Add
 ) -> None:
-    add(notes, "old bird", vectors=[[1, 0, 0]], model=embedding_model("tiny", 3))
+    add(notes, "old bird", vectors=[[1, 0, 0]], model=tiny(3))
     with as_user(alice.pk):
         Collection.objects.get(pk=notes.pk).delete()
     with as_system():
