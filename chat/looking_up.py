@@ -129,7 +129,7 @@ def _select(
         room_tokens,
         unwanted=sources.without,
         relevance=relevance,
-        similarity=similarity(near, search.meanings[-1].model) if search.meanings else None,
+        similarity=_similarity(near, search),
     )
     chosen = excerpts_of([rows[id_] for id_ in selection.chosen], sources.first_number)
     return Found(
@@ -137,6 +137,14 @@ def _select(
         excerpts=tuple(one.to_json() for one in chosen),
         candidates=tuple(_told(one, selection, rows, relevance) for one in candidates),
     )
+
+
+def _similarity(chunk_ids: Sequence[int], search: Search) -> dict[tuple[int, int], float]:
+    """While one model takes over from another, the newer one's of those pairs that both know."""
+    found: dict[tuple[int, int], float] = {}
+    for meaning in search.meanings:
+        found |= similarity(chunk_ids, meaning.model)
+    return found
 
 
 def _told(

@@ -23,6 +23,7 @@ __all__ = [
     "model_states",
     "model_stats",
     "num_active",
+    "reembed_documents",
     "resume",
     "start",
     "take_up_batch",
@@ -64,6 +65,11 @@ async def embed_small_documents() -> None:
 def model_stats(model: str) -> EngineStats | None:
     """How busy its workers are; None of one that another server runs."""
     return None if engine().is_upstream(model) else engine().stats(model)
+
+
+async def reembed_documents() -> None:
+    """Give vectors by the configured model to passages that have none by it. In the system's scope."""
+    await embedder.reembed_documents(runs.PROCESS_ID)
 
 
 def model_states() -> list[ModelState]:

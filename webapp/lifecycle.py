@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 FIND_LOST_EVERY_S = 3.0
 FIND_BATCHES_EVERY_S = 1.0
 FIND_DOCUMENTS_EVERY_S = 0.5
+FIND_LACKING_EVERY_S = 5.0
 
 _draining = False
 _chores: list[asyncio.Task[None]] = []
@@ -44,6 +45,7 @@ async def startup() -> None:
             (take_up_batches, FIND_BATCHES_EVERY_S),
             (embed_documents, FIND_DOCUMENTS_EVERY_S),
             (embed_small_documents, FIND_DOCUMENTS_EVERY_S),
+            (reembed_documents, FIND_LACKING_EVERY_S),
         )
     )
 
@@ -95,6 +97,12 @@ async def embed_small_documents() -> None:
     """The same for small ones, which wait for no large one."""
     with as_system():
         await service.embed_small_documents()
+
+
+async def reembed_documents() -> None:
+    """Give vectors by the configured model to what has those of another."""
+    with as_system():  # documents of all users
+        await service.reembed_documents()
 
 
 class Lifespan:
