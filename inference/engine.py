@@ -130,6 +130,13 @@ class Engine:
         else:
             served.start()
 
+    async def has_room(self, model: str) -> bool:
+        """Whether a model is loaded or on its way, or could be without another one making room for it.
+
+        For work that nobody waits for. Raises ModelError.
+        """
+        return await self._host(model).has_room()
+
     async def unload(self, model: str) -> None:
         await self._host(model).close()
 

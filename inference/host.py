@@ -31,6 +31,7 @@ from inference.messages import (
     Reply,
     Update,
 )
+from inference.needs import estimate_needs
 from inference.residency import Residency
 from inference.restarts import REST_S
 from inference.supervisor import WAITING_FOR_MEMORY, Supervisor
@@ -55,6 +56,7 @@ class ModelHost:
             Supervisor(spec.name, number, path, self.config, residency, self)
             for number in range(num_workers)
         ]
+        self._residency = residency
         self._boarding = Boarding(self.workers)
         self._changed = changed
         self._failure = ""
@@ -114,6 +116,14 @@ class ModelHost:
         self._failure = ""
         for worker in self.workers:
             worker.start()
+
+    async def has_room(self) -> bool:
+        """Whether there is a worker, or memory for one that nobody uses or waits for."""
+        if any(worker.is_awake for worker in self.workers):
+            return True
+        facts = (self.spec.name, self.path, self.config, self._residency.budget_bytes())
+        needs = await asyncio.to_thread(estimate_needs, *facts)
+        return self._residency.has_spare(needs.size_bytes)
 
     async def close(self) -> None:
         """End the workers; requests on board are failed."""

@@ -25,6 +25,10 @@ class Residency:
     def budget_bytes(self) -> int:
         return self._ledger.budget_bytes()
 
+    def has_spare(self, needed_bytes: int) -> bool:
+        """Whether so much is free, and promised to nobody."""
+        return self._ledger.has_spare(needed_bytes)
+
     @contextmanager
     def room(self, name: str, needed_bytes: int, retire: Retire, model: str = "") -> Iterator[None]:
         """Within, a worker of a model waits for so much memory and then has it.

@@ -158,3 +158,16 @@ async def test_a_model_that_can_never_fit_is_refused_with_both_numbers(three_mod
     assert updates[-1].code == "model_too_large"
     assert "needs about 0.4 GiB" in updates[-1].message
     assert "0.1 GiB are there for all models together" in updates[-1].message
+
+
+async def test_there_is_room_for_what_takes_it_from_nobody(three_models: Path) -> None:
+    async with _engine(_config(three_models, 2)) as engine:
+        assert await engine.has_room("c")
+        await _run(engine, _ask("a"))
+        assert await engine.has_room("c")
+        await _run(engine, _ask("b"))
+        assert await engine.has_room("a"), "it is there"
+        assert not await engine.has_room("c"), "one of them would have to go"
+        assert _states(engine) == ["ready", "ready", "cold"], "to ask loads nothing"
+        await engine.unload("a")
+        assert await engine.has_room("c")
