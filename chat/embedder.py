@@ -65,7 +65,7 @@ async def meanings_of(question: str, caller: Caller) -> list[Meaning]:
 
 async def _question(model: str, text: str, caller: Caller) -> Embedded | None:
     try:
-        return await _embedded(model, [text], "query", caller)
+        return await embed(model, [text], "query", caller)
     except EngineError as error:
         _warn_once(f"questions have no vectors by {model}", error)
         return None
@@ -78,11 +78,14 @@ def _warn_once(what: str, why: object) -> None:
 
 
 async def _passages(texts: Sequence[str]) -> Embedded:
-    return await _embedded(settings.EMBEDDING_MODEL, texts, "document", _INDEX)
+    return await embed(settings.EMBEDDING_MODEL, texts, "document", _INDEX)
 
 
-async def _embedded(model: str, texts: Sequence[str], role: str, caller: Caller) -> Embedded:
-    """`role`: what stands in front of the text, of models that make a difference."""
+async def embed(model: str, texts: Sequence[str], role: str, caller: Caller) -> Embedded:
+    """Vectors of texts, which lose what the model does not read. Raises EngineError.
+
+    `role` is "query" or "document": what stands in front of the text, of models that make a difference.
+    """
     layout = await engine().encoder_layout(model)
     found = await engine().embed(
         model,

@@ -28,6 +28,7 @@ from chat.personal_models import HistoryStrategy as HistoryStrategy
 from chat.personal_models import Personalisation as Personalisation
 from chat.personal_models import SavedPrompt as SavedPrompt
 from chat.price_models import ModelPrice as ModelPrice
+from chat.recall_models import MessageVector as MessageVector
 from chat.usage_models import Reservation as Reservation
 from chat.usage_models import Usage as Usage
 

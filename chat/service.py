@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic
 
-from chat import answers, batch_runner, embedder, runs, windows
+from chat import answers, batch_runner, embedder, message_embedder, runs, windows
 from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
@@ -17,6 +17,7 @@ SMALL_CHUNKS = 64
 __all__ = [
     "drain",
     "embed_documents",
+    "embed_messages",
     "embed_small_documents",
     "find_lost",
     "find_waiting_batches",
@@ -70,6 +71,11 @@ def model_stats(model: str) -> EngineStats | None:
 async def reembed_documents() -> None:
     """Give vectors by the configured model to passages that have none by it. In the system's scope."""
     await embedder.reembed_documents(runs.PROCESS_ID)
+
+
+async def embed_messages() -> None:
+    """Give vectors to messages that wait for theirs, behind all documents. In the system's scope."""
+    await message_embedder.embed_messages()
 
 
 def model_states() -> list[ModelState]:

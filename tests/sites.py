@@ -58,6 +58,7 @@ class Site:
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
             "VITRINE_PRELOAD": "false",
+            "VITRINE_CHAT_MEANING": "false",  # a model less to load; tests of it say otherwise
             "TRUSTED_PROXIES": "127.0.0.1",  # visitors name their addresses
             **environment,
         }

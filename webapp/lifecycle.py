@@ -22,6 +22,7 @@ FIND_LOST_EVERY_S = 3.0
 FIND_BATCHES_EVERY_S = 1.0
 FIND_DOCUMENTS_EVERY_S = 0.5
 FIND_LACKING_EVERY_S = 5.0
+FIND_MESSAGES_EVERY_S = 2.0  # nobody waits for these
 
 _draining = False
 _chores: list[asyncio.Task[None]] = []
@@ -46,6 +47,7 @@ async def startup() -> None:
             (embed_documents, FIND_DOCUMENTS_EVERY_S),
             (embed_small_documents, FIND_DOCUMENTS_EVERY_S),
             (reembed_documents, FIND_LACKING_EVERY_S),
+            (embed_messages, FIND_MESSAGES_EVERY_S),
         )
     )
 
@@ -103,6 +105,12 @@ async def reembed_documents() -> None:
     """Give vectors by the configured model to what has those of another."""
     with as_system():  # documents of all users
         await service.reembed_documents()
+
+
+async def embed_messages() -> None:
+    """Give vectors to what was said, so that it is found by its meaning."""
+    with as_system():  # messages of all users
+        await service.embed_messages()
 
 
 class Lifespan:

@@ -25,7 +25,11 @@ _LEFT_OUT = {"owner", "token_hash", "lease_owner", "lease_until", "attempts"}
 
 
 def records_of(user: Any) -> dict[str, list[Json]]:
-    """By the name of their file. In the scope of the user."""
+    """By the name of their file. In the scope of the user.
+
+    Search entries and vectors of messages are left out: they say nothing that the chats themselves do
+    not say, and are made anew of these wherever they are imported.
+    """
     kinds: dict[str, type[models.Model]] = {
         "personalisation": Personalisation,
         "assistants": Assistant,
