@@ -28,7 +28,10 @@ _CANCELED = "57014"
 
 
 class Hit(NamedTuple):
-    """A chat, and its best message if one was found, of which `text` is the part that matches."""
+    """A chat, and its best message if one was found, of which `text` is the part that matches.
+
+    `cosine` of one that was found by its meaning; None: by its words.
+    """
 
     conversation_id: UUID
     message_id: UUID | None
@@ -36,6 +39,7 @@ class Hit(NamedTuple):
     text: str
     written_at: datetime
     num_matches: int
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def search(user: Any, query: SearchQuery, cursor: str = "") -> SearchPage:
     if not query.units:
         return _chats(query, names, cursor) if query.has_filters else SearchPage([], None)
     hits: list[Hit] = []
-    with _looking_for(query.units) as can_match:
+    with looking_for(query.units) as can_match:
         for _ in range(MAX_WINDOWS if can_match else 0):
             assert place is not None
             hits, place = _page(query, names, place)
@@ -89,13 +93,15 @@ def search(user: Any, query: SearchQuery, cursor: str = "") -> SearchPage:
 
 
 @contextmanager
-def _looking_for(units: list[Unit]) -> Iterator[bool]:
-    """A transaction that sees matching entries only. False: there is nothing to look for."""
+def looking_for(units: list[Unit], timeout_ms: int = TIMEOUT_MS) -> Iterator[bool]:
+    """A transaction that sees matching entries only. False: there is nothing to look for.
+
+    Raises SearchTooSlow where a statement within takes longer."""
     wanted: dict[str, Any] = {
         "texts": [unit.text for unit in units],
         "exact": [unit.is_exact for unit in units],
         "unwanted": [unit.is_unwanted for unit in units],
-        "timeout": str(TIMEOUT_MS),
+        "timeout": str(timeout_ms),
     }
     try:
         with transaction.atomic(), connection.cursor() as cursor:

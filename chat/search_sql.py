@@ -45,6 +45,32 @@ _BEHIND_WINDOW = """
             AND (newer.created_at, newer.id) >= (%(window_at)s, %(window_id)s)
     )
 """
+# Chats that words find are left out: in this transaction only the entries that match are seen. The chats
+# themselves are asked, because one in the bin has its messages and their vectors still.
+_NEAR = """
+    WITH near AS MATERIALIZED (
+        SELECT v.conversation_id, v.message_id, v.start, v."end",
+            1 - (v.vector <=> %(vector)s::halfvec) AS cosine
+        FROM chat_messagevector v
+        WHERE v.model_id = %(model)s AND v.owner_id = %(owner)s {filters}
+    ), best AS (
+        SELECT DISTINCT ON (conversation_id) * FROM near WHERE cosine >= %(min_cosine)s
+        ORDER BY conversation_id, cosine DESC, message_id
+    ), counted AS (
+        SELECT conversation_id, count(DISTINCT message_id) AS num_messages
+        FROM near WHERE cosine >= %(min_cosine)s GROUP BY conversation_id
+    )
+    SELECT c.id, m.id, m.role, substr(m.text, best.start + 1, best."end" - best.start), m.created_at,
+        counted.num_messages, best.cosine
+    FROM best JOIN counted USING (conversation_id)
+    JOIN chat_message m ON m.id = best.message_id AND m.deleted_at IS NULL
+    JOIN chat_conversation c ON c.id = best.conversation_id AND {own}
+    WHERE NOT EXISTS (
+        SELECT FROM chat_searchentry e WHERE e.conversation_id = best.conversation_id {entry_filters}
+    )
+    ORDER BY best.cosine DESC, c.id
+    LIMIT %(limit)s
+"""
 _OWN = "c.owner_id = %(owner)s AND c.deleted_at IS NULL"
 _CHATS = """
     SELECT c.id, c.updated_at FROM chat_conversation c
@@ -52,7 +78,9 @@ _CHATS = """
     ORDER BY c.updated_at DESC, c.id DESC
     LIMIT %(limit)s
 """
-_IN_CHATS = " AND e.conversation_id IN (SELECT c.id FROM chat_conversation c WHERE {own} {filters})"
+_IN_CHATS = (
+    " AND {row}.conversation_id IN (SELECT c.id FROM chat_conversation c WHERE {own} {filters})"
+)
 _BEHIND_CHAT = " AND (c.updated_at, c.id) < (%(behind_at)s, %(behind_id)s)"
 
 
@@ -61,7 +89,7 @@ def matches_sql(query: SearchQuery, *, is_first: bool) -> str:
     filters = _moments(query, "e.created_at")
     if chats := _of_chats(query):
         # Only where it is needed: joined with the chats, the planner misjudges how many match.
-        filters += _IN_CHATS.format(own=_OWN, filters=chats)
+        filters += _IN_CHATS.format(row="e", own=_OWN, filters=chats)
     behind = "" if is_first else _BEHIND_WINDOW
     names = {"level": _LEVEL, "filters": filters + behind}
     messages = _MATCHES.format(**names, which="e.message_id IS NOT NULL", limit="window")
@@ -69,6 +97,14 @@ def matches_sql(query: SearchQuery, *, is_first: bool) -> str:
         return messages
     titles = _MATCHES.format(**names, which="e.message_id IS NULL", limit="titles")
     return f"({messages}) UNION ALL ({titles})"
+
+
+def near_sql(query: SearchQuery) -> str:
+    """What means about the same, in chats in which words have found nothing. Needs `filters_of`."""
+    filters = _moments(query, "v.created_at")
+    if chats := _of_chats(query):
+        filters += _IN_CHATS.format(row="v", own=_OWN, filters=chats)
+    return _NEAR.format(filters=filters, entry_filters=_moments(query, "e.created_at"), own=_OWN)
 
 
 def chats_sql(query: SearchQuery, *, is_first: bool) -> str:

@@ -17,7 +17,8 @@ const NEAR_END_PX = 300;
  * @typedef {import("./conversation-store.js").Conversation} Conversation
  * @typedef {[string, boolean][]} Pieces text, and whether it was looked for
  * @typedef {{conversation: Conversation, message: string | null, url: string, role: string | null,
- *   title: Pieces, snippet: Pieces, written_at: string, num_matches: number}} Hit
+ *   title: Pieces, snippet: Pieces, written_at: string, num_matches: number, cosine: number | null}} Hit
+ *   `cosine` is null where words have found it
  */
 
 export class SearchPalette extends HTMLElement {
@@ -268,7 +269,7 @@ function asHit(conversation) {
   /** @type {Hit} */
   const hit = {
     conversation, message: null, url: conversation.url, role: null,
-    title: [[conversation.title, false]], snippet: [], written_at: "", num_matches: 0,
+    title: [[conversation.title, false]], snippet: [], written_at: "", num_matches: 0, cosine: null,
   };
   return hit;
 }
@@ -277,11 +278,12 @@ function asHit(conversation) {
  * @param {Hit} hit
  * @param {number} index
  */
-function option({ conversation, role, title, snippet, written_at, num_matches }, index) {
+function option({ conversation, role, title, snippet, written_at, num_matches, cosine }, index) {
   const { pinned, archived } = conversation;
   const name = title.some(([text]) => text) ? pieces(title) : [gettext("New chat")];
   const head = element("span", { class: "palette__title", dir: "auto" }, name);
   const marks = [pinned && gettext("Pinned"), archived && gettext("Archived"), num_matches > 1 && count(num_matches, "message")];
+  if (cosine !== null) marks.unshift(gettext("By meaning"));
   if (written_at) marks.push(shortDate(written_at));
   const meta = element("span", { class: "palette__meta numbers" }, [marks.filter(Boolean).join(" · ")]);
   const rows = [element("span", { class: "palette__head" }, [head, meta])];

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 import openai
 import pytest
@@ -9,6 +10,11 @@ import pytest
 from tests.chat.api_caller import Caller
 from tests.chat.reader import Reader
 from tests.sites import Site, SiteMaker, email_of
+
+if TYPE_CHECKING:
+    from chat.models import Conversation
+    from tests.chat.meanings import Loop
+    from webapp.models import User
 
 SECONDS_LONG = "endless"
 """A model that writes until its context is full: some seconds in which things can happen."""
@@ -70,3 +76,34 @@ def stranger(chat_site: Site, strangers_key: str) -> Caller:
 def client(chat_site: Site, key: str) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=f"{chat_site.url}/v1", api_key=key, max_retries=0) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def running_loop() -> Iterator["Loop"]:
+    from tests.chat.meanings import Loop
+
+    running = Loop()
+    running.load()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def loop(running_loop: "Loop") -> "Loop":
+    """With the embedding model ready."""
+    running_loop.load()
+    return running_loop
+
+
+@pytest.fixture
+def cooking(alice: "User", loop: "Loop") -> "Conversation":
+    """A chat of Alice's beside another one, with their vectors."""
+    from tests.chat.meanings import FLIGHT, LENTILS
+    from tests.chat.test_search import chat
+    from webapp.tenancy import as_user
+
+    with as_user(alice.pk):
+        made = chat(alice, "Dinner", "What shall I do today?", LENTILS)
+        chat(alice, "Travel", "When do we start?", FLIGHT)
+    loop.embed()
+    return made
