@@ -1,5 +1,5 @@
-"""`python -m benchmarks.retrieval quality|scale|indexing`: which passages are found, how long that
-takes, and how fast they are made."""
+"""`python -m benchmarks.retrieval quality|scale|indexing|recall`: which passages are found, how long
+that takes, and how fast they are made; and the same of one's own chats, by their meaning."""
 
 import argparse
 
@@ -17,6 +17,11 @@ def main() -> None:
     scale.add_argument("--searches", type=int, default=100)
     indexing = parts.add_parser("indexing", help="documents into passages, and a chat meanwhile")
     indexing.add_argument("--documents", type=int, default=500)
+    recall = parts.add_parser(
+        "recall", help="one's own chats by meaning: time, and what cosines tell"
+    )
+    recall.add_argument("--vectors", type=int, nargs="+", default=[5_000, 20_000, 100_000])
+    recall.add_argument("--searches", type=int, default=100)
     options = parser.parse_args()
     if options.part == "indexing":
         from benchmarks.retrieval import indexing as on_site
@@ -26,7 +31,15 @@ def main() -> None:
         save("retrieval-indexing", {"machine": machine(), "rows": rows})
         return
     with ground():
-        if options.part == "quality":
+        if options.part == "recall":
+            from benchmarks.retrieval import recall as chats
+
+            found = chats.quality()
+            show("% of the queries that find something, by the least cosine", found)
+            save("retrieval-recall-quality", {"machine": machine(), "rows": found})
+            rows = chats.speed(options.vectors, options.searches)
+            title = "One's own messages, compared one by one"
+        elif options.part == "quality":
             from benchmarks.retrieval import quality as part
 
             rows = part.measure(options.languages)
