@@ -40,7 +40,7 @@ class MessageVector(models.Model):
     end = models.PositiveIntegerField(default=0)
     model = models.ForeignKey(
         "retrieval.EmbeddingModel",
-        on_delete=models.CASCADE,
+        on_delete=models.PROTECT,  # its messages have to wait for other vectors first (queue_anew)
         null=True,
         related_name="+",
         db_index=False,

@@ -7,7 +7,8 @@ its meaning ever cannot. In the system's scope.
 
 import logging
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import ProtectedError
 
 from retrieval.models import Embedding, EmbeddingModel
 from retrieval.vectors import index_name
@@ -68,10 +69,14 @@ def _drop_index(model: EmbeddingModel) -> None:
 
 def _drop_model(model: EmbeddingModel) -> bool:
     """With the cached answers whose questions have vectors of it. False: somebody publishes with it just
-    now (vectors.hold), or has done so."""
-    with transaction.atomic():
-        free = EmbeddingModel.objects.select_for_update(skip_locked=True).filter(pk=model.pk)
-        if not free.exists() or _has_vectors(model):
-            return False
-        model.delete()
+    now (vectors.hold), or has done so; or there are vectors of something else than passages, which are
+    not ours to drop."""
+    try:
+        with transaction.atomic():
+            free = EmbeddingModel.objects.select_for_update(skip_locked=True).filter(pk=model.pk)
+            if not free.exists() or _has_vectors(model):
+                return False
+            model.delete()
+    except (ProtectedError, IntegrityError):
+        return False
     return True

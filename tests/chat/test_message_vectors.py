@@ -18,6 +18,8 @@ from chat.message_pieces import MAX_CHARS, pieces_of
 from chat.models import Conversation, Message, MessageStatus, MessageVector, Role
 from inference import BUILTIN_EMBEDDING, EngineError, TokenCounter
 from retrieval.models import Collection, Document, EmbeddingModel, Version, VersionState
+from retrieval.retiring import retire_some
+from retrieval.vectors import embedding_model
 from tests.chat.meanings import (
     COOKING,
     FLIGHT,
@@ -85,6 +87,22 @@ def test_another_model_takes_over(loop: Loop, alice: "User", cooking: Conversati
     assert found(loop, alice, COOKING) == ["Dinner"]
     assert num_vectors(model__name="another") == 0
     assert num_vectors(model__name=BUILTIN_EMBEDDING) == before
+
+
+def test_a_model_goes_when_no_message_has_vectors_of_it(
+    loop: Loop, alice: "User", cooking: Conversation
+) -> None:
+    with as_system():
+        EmbeddingModel.objects.update(name="another", dimensions=384)
+        before = num_vectors(model__name="another")
+        new = embedding_model(BUILTIN_EMBEDDING, 384, "new")
+        assert not retire_some(new)
+        assert num_vectors(model__name="another") == before > 0
+    loop.embed()
+    with as_system():
+        assert retire_some(new)
+        assert not EmbeddingModel.objects.filter(name="another").exists()
+    assert found(loop, alice, COOKING) == ["Dinner"]
 
 
 def test_another_revision_is_another_model(
