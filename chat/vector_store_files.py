@@ -107,7 +107,8 @@ def attach(
     with _copies() as copies, transaction.atomic():
         # Else only the owner could lock it. Of a file that comes twice at once one is new.
         with system_rights():
-            Collection.objects.select_for_update().filter(pk=collection.pk).first()
+            rows = Collection.objects.select_for_update(no_key=True)
+            rows.filter(pk=collection.pk).first()
         there = _known(collection, list(given))
         new = [
             copies.copy_of(source, is_known=False)

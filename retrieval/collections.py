@@ -106,8 +106,10 @@ def change(
 def delete(user: Any, collection_id: object) -> None:
     """With its documents, their files, and all that was found in them. Raises NotFound, NotAllowed."""
     row = own_collection_for(user, collection_id)
-    versions = list(Version.objects.filter(collection=row).values_list("pk", flat=True))
     with transaction.atomic():
+        # First of all, as whoever publishes does: in another order each would wait for the other.
+        Collection.objects.select_for_update().filter(pk=row.pk).first()
+        versions = list(Version.objects.filter(collection=row).values_list("pk", flat=True))
         row.delete()
     for version_id in versions:
         document_files.remove(version_id)

@@ -11,12 +11,16 @@ from retrieval import document_files, indexing
 from retrieval.models import Collection, Document, Version
 from retrieval.system_rights import system_rights
 
-# Right to a minute: a search is no reason to write a row each time.
+# Right to a minute: a search is no reason to write a row each time, nor to wait for whoever has it, for
+# seconds while passages are published. Such a collection is noted by the next search.
 _USED = """
-    UPDATE retrieval_collection SET last_active_at = now()
-    WHERE id = ANY(%s) AND last_active_at < now() - interval '1 minute'
-        AND (expires_after_days IS NULL
-            OR last_active_at + make_interval(days => expires_after_days) > now())
+    UPDATE retrieval_collection SET last_active_at = now() WHERE id IN (
+        SELECT id FROM retrieval_collection
+        WHERE id = ANY(%s) AND last_active_at < now() - interval '1 minute'
+            AND (expires_after_days IS NULL
+                OR last_active_at + make_interval(days => expires_after_days) > now())
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
 """
 
 

@@ -59,9 +59,11 @@ def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingMod
     a model whose last vectors were; then nothing is kept.
     """
     with transaction.atomic():
-        # The collection's row is locked: its sums, and those of its words, change by one at a time.
-        collection = Collection.objects.select_for_update().get(pk=version.collection_id)
-        document = Document.objects.select_for_update().get(pk=version.document_id)
+        # The collection's row is locked: its sums, and those of its words, change by one at a time. Not
+        # its key: what is brought meanwhile refers to it, and would wait for all of this.
+        collections = Collection.objects.select_for_update(no_key=True)
+        collection = collections.get(pk=version.collection_id)
+        document = Document.objects.select_for_update(no_key=True).get(pk=version.document_id)
         if document.live_version is not None:
             if document.versions.filter(pk=document.live_version, number__gt=version.number):
                 return _finish(version, 0)  # a newer one was faster
@@ -90,7 +92,7 @@ def _finish(version: Version, num_chunks: int) -> None:
 def forget(document: Document) -> None:
     """Delete a document with all that was kept of it."""
     with transaction.atomic():
-        Collection.objects.select_for_update().get(pk=document.collection_id)
+        Collection.objects.select_for_update(no_key=True).get(pk=document.collection_id)
         if document.live_version is not None:
             _remove_passages(document.live_version, document.collection_id)
         document.delete()
