@@ -4,8 +4,10 @@ In a web process, whose engine has the embedding model, behind everybody's answe
 `background`). A process that dies loses vectors that are not kept yet, and the next one begins again.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -47,18 +49,42 @@ async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) ->
 
 async def _embed_one(version: Version, embed: Embed, me: str) -> None:
     try:
-        try:
-            passages, model = await _embedded(version, embed, me)
-        except BaseException:
-            # This process ends, or its engine does: the document has done nothing.
-            await in_db(version_leases.hand_on)(version.pk, me, VersionState.EMBEDDING)
-            raise
-        await in_db(_publish)(version.pk, me, passages, model)
+        # Behind everybody's answers a call may wait for minutes, and many passages take long to keep.
+        async with _kept(version.pk, me):
+            try:
+                passages, model = await _embedded(version, embed, me)
+            except BaseException:
+                # This process ends, or its engine does: the document has done nothing.
+                await in_db(version_leases.hand_on)(version.pk, me, VersionState.EMBEDDING)
+                raise
+            await in_db(_publish)(version.pk, me, passages, model)
     except (LeaseLost, Version.DoesNotExist, Document.DoesNotExist, Collection.DoesNotExist):
         logger.warning("version %s is gone, or another process works on it", version.pk)
     except DatabaseError:
         logger.exception("version %s could not be kept", version.pk)
         raise
+
+
+@asynccontextmanager
+async def _kept(version_id: UUID, me: str) -> AsyncIterator[None]:
+    """Within, the lease is renewed, whatever is waited for."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(version_leases.RENEW_S)
+            try:
+                await in_db(version_leases.update)(version_id, me)
+            except LeaseLost:
+                return
+            except DatabaseError:
+                logger.warning("a lease could not be renewed, trying again", exc_info=True)
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
 
 
 async def _embedded(

@@ -179,3 +179,24 @@ def test_a_second_version_takes_the_place_of_the_first(notes: Collection, alice:
     with as_user(alice.pk):
         assert not search("canary", [], SearchScope())
         assert len(search("raven", [], SearchScope())) == 1
+
+
+def test_a_version_whose_vectors_take_long_is_taken_up_by_nobody_else(
+    notes: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine makes vectors behind everybody's answers, however long these take."""
+    monkeypatch.setattr(version_leases, "LEASE_S", 0.5)
+    monkeypatch.setattr(version_leases, "RENEW_S", 0.1)
+    version = read(bring(notes, TEXT))
+    seen = []
+
+    async def slowly(texts: Sequence[str]) -> Embedded:
+        for _ in range(4):
+            await asyncio.sleep(0.3)
+            seen.append(await in_db(version_leases.find_waiting)(VersionState.EMBEDDING))
+        return await vectors_of(texts)
+
+    embed(by=slowly)
+    assert not any(seen)
+    version.refresh_from_db()
+    assert (version.state, version.attempts) == (VersionState.READY, 0)
