@@ -9,18 +9,14 @@ from chat import access
 from chat.document_prompt import documents_text
 from chat.models import Generation, Message
 from chat.values import Value
-from retrieval.excerpts import Excerpt, texts_of
+from retrieval.excerpts import Excerpt, texts_of, told
 from retrieval.models import Chunk
 
 
 def excerpts_for(user: Any, message_id: object) -> Value:
     """Raises NotFound."""
     excerpts, texts = _read(access.message_for(user, message_id))
-    return {
-        "excerpts": [
-            {**one.to_json(), "text": text} for one, text in zip(excerpts, texts, strict=True)
-        ]
-    }
+    return {"excerpts": _told(excerpts, texts)}
 
 
 def retrieval_of(user: Any, message_id: object) -> Value:
@@ -34,9 +30,7 @@ def retrieval_of(user: Any, message_id: object) -> Value:
         "message": str(message.pk),
         "query": found.get("query", ""),
         "is_whole": bool(found.get("is_whole")),
-        "excerpts": [
-            {**one.to_json(), "text": text} for one, text in zip(excerpts, texts, strict=True)
-        ],
+        "excerpts": _told(excerpts, texts),
         "candidates": _candidates(generation),
         "without": generation.params.get("without", []),
         "prompt": documents_text(excerpts, texts) if found else "",
@@ -49,11 +43,16 @@ def _read(message: Message) -> tuple[list[Excerpt], list[str | None]]:
     return excerpts, texts_of(excerpts)
 
 
+def _told(excerpts: list[Excerpt], texts: list[str | None]) -> list[Value]:
+    pairs = zip(excerpts, texts, strict=True)
+    return [{**told(one, text).to_json(), "text": text} for one, text in pairs]
+
+
 def _candidates(generation: Generation) -> list[Value]:
-    told = generation.trace.get("candidates", [])
-    rows = Chunk.objects.select_related("document").in_bulk([one["chunk"] for one in told])
+    kept = generation.trace.get("candidates", [])
+    rows = Chunk.objects.select_related("document").in_bulk([one["chunk"] for one in kept])
     shown = []
-    for one in told:
+    for one in kept:
         row = rows.get(one["chunk"])
         name, text = (row.document.name, row.text) if row else (None, None)
         shown.append({**one, "name": name, "text": text})

@@ -5,6 +5,7 @@ socket and the REST API frame them. A `Phase` is a status for the eye: it is nev
 A `Span` goes into the trace of the answer, and to no follower.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -264,7 +265,16 @@ def from_payload(payload: dict[str, Any]) -> LogEvent:
 
 def for_reader(event: LogEvent) -> dict[str, Any]:
     """The event as readers get it: without token ids."""
-    return _shallow(event, leave_out=_SERVER_ONLY)
+    payload = _shallow(event, leave_out=_SERVER_ONLY)
+    if isinstance(event, Found):
+        payload["excerpts"] = places_of(event.excerpts)
+    return payload
+
+
+def places_of(excerpts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Excerpts as readers get them, without the headings above: these are words of the document, which
+    are had with its text, as long as that may be read (document_glass.py)."""
+    return [{**one, "context": ""} for one in excerpts]
 
 
 def _shallow(event: LogEvent, leave_out: tuple[str, ...]) -> dict[str, Any]:

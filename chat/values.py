@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from chat.events import Phase
+from chat.events import Phase, places_of
 from chat.models import ACTIVE_STATUSES, Conversation, Folder, Generation, Message, MessageStatus
 from inference import ModelState
 
@@ -77,7 +77,7 @@ def message_value(message: Message, run_id: UUID | None = None) -> Value:
         "is_pinned": message.is_pinned,
         "left_out": message.left_out,
         "sources": None if message.deleted_at else message.sources,
-        "found": None if message.deleted_at else message.found,
+        "found": None if message.deleted_at else _found_value(message.found),
         "from_cache": None if message.deleted_at else message.from_cache,
         "run": str(run_id) if run_id else None,
         "created_at": message.created_at.isoformat(),
@@ -89,6 +89,10 @@ def message_value(message: Message, run_id: UUID | None = None) -> Value:
         "edited": message.edited,
         "resumed": message.resumed,
     }
+
+
+def _found_value(found: Value | None) -> Value | None:
+    return found and {**found, "excerpts": places_of(found["excerpts"])}
 
 
 def model_value(state: ModelState) -> Value:

@@ -5,7 +5,7 @@ reader. So what is deleted, or no longer shared, is gone from every prompt at on
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -96,6 +96,11 @@ def _excerpt(group: list[Chunk], number: int, page_label: str) -> Excerpt:
         context=first.context,
         chunks=tuple(chunk.pk for chunk in group),
     )
+
+
+def told(excerpt: Excerpt, text: str | None) -> Excerpt:
+    """As its reader is told of it: of what is gone, or may not be read, nothing that stands in it."""
+    return excerpt if text is not None else replace(excerpt, context="", page_label="")
 
 
 def texts_of(excerpts: Iterable[Excerpt]) -> list[str | None]:

@@ -188,6 +188,33 @@ def test_what_is_no_longer_shared_is_gone_from_prompts_at_once(
     assert text.count("xylophonist") == 1, "in what was answered then, and nowhere else"
 
 
+def test_headings_above_what_is_no_longer_shared_are_gone_with_it(
+    alice: Reader, bob: Reader, chat_site: Site
+) -> None:
+    collection = a_collection(alice.client)
+    filling = "\n\n".join(
+        f"Paragraph {n} says nothing of importance to anybody." for n in range(60)
+    )
+    secret = f"# Project Xylophonist\n\n{filling}\n\nThe secret word of the canary is marimba.\n"
+    bring(alice, collection, secret, "secret.md")
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
+    question = "What is the secret word of the canary?"
+    accepted, answer = ask(bob, question, sources={"collections": [collection]})
+    shown = bob.client.get(f"/api/messages/{answer['id']}/excerpts").json()["excerpts"]
+    assert shown[0]["context"] == "Project Xylophonist"
+    alice.client.delete(f"{accesses}/{access}")
+    place = {"conversation": accepted["conversation"]["id"], "parent": answer["id"]}
+    ask(bob, "And now?", **place)
+    for told in (
+        ChatTokenizer.load(MODEL_DIR).decode(prompts_of(chat_site, place["conversation"])[-1]),
+        json.dumps(retrieval_of(bob, answer)),
+        bob.client.get(f"/api/messages/{answer['id']}/excerpts").text,
+        json.dumps(bob.conversation(place["conversation"])),
+    ):
+        assert "Xylophonist" not in told
+
+
 def test_a_question_that_says_little_is_looked_for_with_the_one_before(alice: Reader) -> None:
     collection = a_collection(alice.client)
     bring(alice, collection, HANDBOOK, "handbook.md")
