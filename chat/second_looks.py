@@ -12,11 +12,12 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from chat import access, turns
+from chat import access, history, turns
 from chat.engine import engine
 from chat.errors import ChatError
-from chat.models import MessageStatus
+from chat.models import Generation, MessageStatus
 from inference import ModelState, SamplingParams
+from retrieval.excerpts import Excerpt, texts_of
 
 _looking: set[Any] = set()
 
@@ -58,10 +59,14 @@ class Written:
 
 
 def written(user: Any, message_id: object) -> Written:
-    """Two queries. Raises NotFound, CannotLook."""
+    """A few queries. Raises NotFound, CannotLook."""
     generation = access.answer_for(user, message_id)
     if generation.message.status == MessageStatus.RUNNING:
         raise CannotLook(gettext("This answer is still being written."))
+    if not _may_be_read(generation):
+        raise CannotLook(
+            gettext("A passage that this answer was written from is not available any more.")
+        )
     rows = [row for row in generation.turns.all() if row.output_ids and row.params]
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))
@@ -79,6 +84,14 @@ def written(user: Any, message_id: object) -> Written:
             for row in rows
         ),
     )
+
+
+def _may_be_read(generation: Generation) -> bool:
+    """Whether all that documents have said in the prompt may still be read: it is in the ids of the
+    prompt, and who writes on from these would be told of it."""
+    path = history.branch_to(generation.conversation, generation.message_id)
+    values = [one for row in path if row.found for one in row.found["excerpts"]]
+    return None not in texts_of(map(Excerpt.from_json, values))
 
 
 def check_model(answer: Written) -> None:

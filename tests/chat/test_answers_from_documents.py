@@ -215,6 +215,30 @@ def test_headings_above_what_is_no_longer_shared_are_gone_with_it(
         assert "Xylophonist" not in told
 
 
+def test_nothing_is_written_anew_from_what_is_no_longer_shared(alice: Reader, bob: Reader) -> None:
+    """The prompt of then holds it: who branches an answer at a token would have the model read it."""
+    collection = a_collection(alice.client)
+    bring(alice, collection, "The secret word of the canary is xylophonist.", "secret.txt")
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
+    question = "What is the secret word of the canary?"
+    accepted, answer = ask(bob, question, sources={"collections": [collection]})
+    place = {"conversation": accepted["conversation"]["id"], "parent": answer["id"]}
+    _, second = ask(bob, "And now?", **place)
+    looks = [f"/api/messages/{one['id']}" for one in (answer, second)]
+    tokens = [bob.client.get(f"{look}/tokens").json()["turns"][0]["tokens"] for look in looks]
+    alice.client.delete(f"{accesses}/{access}")
+    for look, (first, *_) in zip(looks, tokens, strict=True):
+        fork = {"token": 0, "choice": first["top"][-1]["id"], "client_id": f"fork {look}"}
+        for response in (
+            bob.change("POST", f"{look}/branch", **fork),
+            bob.change("POST", f"{look}/replay"),
+            bob.client.get(f"{look}/tokens"),
+        ):
+            assert response.status_code == 409, response.text
+            assert "not available any more" in response.text
+
+
 def test_a_question_that_says_little_is_looked_for_with_the_one_before(alice: Reader) -> None:
     collection = a_collection(alice.client)
     bring(alice, collection, HANDBOOK, "handbook.md")
