@@ -35,8 +35,13 @@ logger = logging.getLogger(__name__)
 MAX_TEXT_CHARS = 100_000
 _NUMBERS = re.compile(r"\d+")
 _NOTS = re.compile(
-    r"\b(?:not|no|never|without|n't|nicht|kein\w*|nie|ohne|لا|ليس|بدون|不|没|無)", re.I
+    r"\b(?:not|no|nor|none|never|without|cannot|nicht|kein\w*|nie|niemals|ohne)\b|n['’]t\b"
+    r"|\b(?:لا|ليس|بدون)|[不没沒无無未]|ない|ません",  # in the midst of a run of characters, too
+    re.I,
 )
+_MAX_CHARS = 240
+"""Of a question that is found by its meaning. A model of vectors reads so many tokens and no more: two
+longer ones that begin alike are the same to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,8 @@ def context_of(scope: CacheScope, model: str, messages: Sequence[Any], sampling:
 async def find(asked: Asked, caller: Caller) -> tuple[Hit | None, Asked]:
     """The answer that was given, if any; and what was asked with its meaning, for `keep`."""
     hit = await in_db(_exact)(asked)
-    if hit is None and settings.CACHE_SIMILARITY < 1:
+    is_short = len(asked.question) <= _MAX_CHARS
+    if hit is None and is_short and settings.CACHE_SIMILARITY < 1:
         meanings = await meanings_of(asked.question, caller)
         asked = Asked(asked.scope, asked.question, asked.context, meanings)
         hit = await in_db(_near)(asked)
@@ -129,8 +135,9 @@ def _near(asked: Asked) -> Hit | None:
 
 
 def _marks(question: str) -> tuple[list[str], int]:
-    """What changes a question and hardly its meaning's vector: its numbers, and how often it says no."""
-    return sorted(_NUMBERS.findall(question)), len(_NOTS.findall(question)) % 2
+    """What changes a question and hardly its meaning's vector: its numbers in their order, and how often
+    it says no."""
+    return _NUMBERS.findall(question), len(_NOTS.findall(question)) % 2
 
 
 def _counted(hit: Hit) -> Hit:

@@ -1,10 +1,16 @@
 """Answers that were given before: to the same question, of the same rights, from the same documents."""
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from chat import answer_cache
+from chat.answer_cache import Asked, Hit, _marks
+from chat.cache_scope import CacheScope
+from chat.models import CachedAnswer
+from inference import Caller
 from tests.chat.reader import Frame, Reader
 from tests.chat.test_answers_from_documents import BUILTIN, HANDBOOK, a_reader, bring
 from tests.chat.test_documents import a_collection, ready, upload
@@ -69,6 +75,44 @@ def test_what_means_the_same_is_found_and_what_does_not_is_not(alice: Reader) ->
         "Where is lunch served?",
     ):
         assert ask(alice, other, sources=sources)["from_cache"] is None, other
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        ("Why does the lamp work?", "Why doesn't the lamp work?"),
+        ("Why does the lamp work?", "Why doesn\u2019t the lamp work?"),
+        ("Which plants can cats eat?", "Which plants cannot cats eat?"),
+        ("Welche Pflanzen fressen Katzen?", "Welche Pflanzen fressen Katzen nie?"),
+        ("图书馆什么时候开门?", "图书馆什么时候不开门?"),
+        ("猫は何を食べる?", "猫は何を食べない?"),
+        ("From 3 to 5, how many?", "From 5 to 3, how many?"),
+    ],
+)
+def test_a_question_that_says_the_contrary_is_another_one(asked: str, other: str) -> None:
+    assert _marks(asked) != _marks(other)
+
+
+def test_words_that_begin_like_a_no_say_none() -> None:
+    assert _marks("Where is the north notebook now?") == _marks("Where is the notebook?")
+
+
+def test_long_questions_are_not_found_by_their_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that begin alike a model of vectors reads the same: the beginning."""
+    monkeypatch.setattr(answer_cache, "_exact", lambda asked: None)
+    monkeypatch.setattr(answer_cache, "_near", lambda asked: Hit(CachedAnswer(), 0.99))
+
+    async def meanings(*_: Any) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(answer_cache, "meanings_of", meanings)
+
+    def found(question: str) -> bool:
+        asked = Asked(CacheScope(1, None), question, "")
+        return asyncio.run(answer_cache.find(asked, Caller("1")))[0] is not None
+
+    assert found("Give the text in French.")
+    assert not found(f"{'The harbour handled coal. ' * 50} Give the text in French.")
 
 
 def test_a_changed_document_drops_what_was_answered_from_it(alice: Reader, chat_site: Site) -> None:
