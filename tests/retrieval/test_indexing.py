@@ -19,6 +19,7 @@ from retrieval.parsing import Limits
 from retrieval.scopes import SearchScope
 from retrieval.searching import passages, search
 from retrieval.version_leases import LeaseLost
+from tests.retrieval.pdfs import PdfPage, make_pdf
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -80,6 +81,20 @@ def test_a_file_is_read_embedded_and_found(notes: Collection, alice: "User") -> 
         assert "canary number 93" in best.text
         assert best.text == version.text[best.start : best.end]
         assert best.document.name == "birds.md"
+
+
+def test_what_a_file_is_is_known_by_what_is_in_it(notes: Collection, alice: "User") -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "The canary sings of glass.")])])
+    for version in (bring(notes, pdf, "a name without an ending"), bring(notes, TEXT)):
+        read(version)
+    embed()
+    with as_user(alice.pk):
+        found = [
+            {row.document.name for row in passages([one.chunk_id for one in hits])}
+            for kind in ("application/pdf", "text/markdown")
+            for hits in [search("canary", [], SearchScope(media_types=[kind]))]
+        ]
+    assert found == [{"a name without an ending"}, {"birds.md"}]
 
 
 @pytest.mark.parametrize(
