@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from retrieval.collections import own_collection_for
 from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound, TooMany
 from retrieval.models import Access, Collection
+from retrieval.storable import is_storable
 
 MAX_ACCESSES = 500
 
@@ -88,8 +89,8 @@ def _whom(user: Any, email: str | None, group_id: int | None) -> dict[str, Any]:
 
 
 def _person(user: Any, email: str) -> Any:
-    people = get_user_model()._default_manager.filter(email__iexact=email.strip(), is_active=True)
-    person = people.first()
+    people = get_user_model()._default_manager.filter(is_active=True)
+    person = people.filter(email__iexact=email.strip()).first() if is_storable(email) else None
     if person is None:
         raise BadValue(gettext("Nobody here has this e-mail address."), "email")
     if person.pk == user.pk:
