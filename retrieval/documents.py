@@ -110,8 +110,10 @@ def max_file_bytes() -> int:
 
 def room_for(user: Any, collection: Collection) -> int:
     """Bytes that may still be brought: what the owner of the collection has left."""
-    versions = Version.objects.filter(collection__owner_id=collection.owner_id)
-    used: int = versions.aggregate(used=Sum("size_bytes"))["used"] or 0
+    # Who may write in one collection sees nothing of the owner's others, which count as well.
+    with system_rights():
+        versions = Version.objects.filter(collection__owner_id=collection.owner_id)
+        used: int = versions.aggregate(used=Sum("size_bytes"))["used"] or 0
     return max(0, settings.MAX_DOCUMENTS_BYTES - used)
 
 
@@ -163,6 +165,7 @@ def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document,
     """The next version of a document. Raises NotFound, NotAllowed, NoRoom."""
     with transaction.atomic():
         document = document_for(user, document_id, to_write=True)
+        _hold_place(document.collection)
         Document.objects.select_for_update().filter(pk=document.pk).first()
         _check_room(user, document.collection, brought.size_bytes)
         return document, _add_version(document, brought)

@@ -1,0 +1,35 @@
+"""Files that are brought to a collection: how much room there is for them, and for how long."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from retrieval import documents
+from retrieval.documents import Brought
+from retrieval.errors import NoRoom
+from retrieval.ids import uuid7
+from retrieval.models import Access, Collection
+from webapp.tenancy import as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_who_writes_for_somebody_has_the_room_that_they_have_left(
+    notes: Collection, alice: "User", charlie: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR, settings.MAX_DOCUMENTS_BYTES = tmp_path, 1000
+    with as_user(alice.pk):
+        documents.bring(alice, notes.pk, Brought(uuid7(), "alone.txt", 900))
+        shared = Collection.objects.create(owner=alice, name="Shared")
+        Access.objects.create(collection=shared, owner=alice, user=charlie, may_write=True)
+    with as_user(charlie.pk):
+        assert documents.room_for(charlie, shared) == 100
+        document, _ = documents.bring(charlie, shared.pk, Brought(uuid7(), "a.txt", 60))
+        with pytest.raises(NoRoom):
+            documents.bring(charlie, shared.pk, Brought(uuid7(), "b.txt", 60))
+        with pytest.raises(NoRoom):
+            documents.replace(charlie, document.pk, Brought(uuid7(), "a.txt", 60))
+        assert not documents.documents_for(charlie).filter(name="alone.txt").exists()
