@@ -19,6 +19,12 @@ class SearchScope:
     after: datetime | None = None
     before: datetime | None = None
 
+    @property
+    def is_filtered(self) -> bool:
+        """Whether of the collections and documents not all is searched."""
+        is_timed = self.after is not None or self.before is not None
+        return bool(self.tags or self.media_types or is_timed)
+
     def conditions(self, row: str) -> str:
         """SQL for the parameters below: of `row`, which has a collection, and its document `d`."""
         found = []

@@ -30,6 +30,11 @@ _COUNT_DOCUMENTS = """
     FROM retrieval_document d JOIN retrieval_version v ON v.id = d.live_version
     WHERE d.id = ANY(%(documents)s)
 """
+_COUNT_FILTERED = """
+    SELECT coalesce(sum(v.num_chunks), 0)
+    FROM retrieval_document d JOIN retrieval_version v ON v.id = d.live_version
+    WHERE true {conditions}
+"""
 _EXACT = """
     WITH seen AS MATERIALIZED (
         SELECT e.chunk_id, e.vector::halfvec({dimensions}) AS vector FROM retrieval_embedding e
@@ -78,7 +83,10 @@ def nearest(
         "limit": limit,
     }
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT ({_COUNT}) + ({_COUNT_DOCUMENTS})", given)
+        # The index gives up after so many that a filter leaves out: what it leaves has to be known.
+        filtered = _COUNT_FILTERED.format(conditions=scope.conditions("d"))
+        count = filtered if scope.is_filtered else f"SELECT ({_COUNT}) + ({_COUNT_DOCUMENTS})"
+        cursor.execute(count, given)
         is_exact = cursor.fetchone()[0] <= MAX_EXACT
         if not is_exact:
             cursor.execute(_SETTINGS, [str(max(EF_SEARCH, limit)), str(MAX_SCAN_TUPLES)])

@@ -238,6 +238,23 @@ def test_the_nearest_come_first_however_they_are_found(
         assert [cosine for _, cosine in found] == pytest.approx(wanted, abs=0.01)
 
 
+def test_a_filter_leaves_no_fewer_of_many_than_there_are(
+    alice: "User", notes: Collection, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index goes on past what a filter leaves out, but not for ever."""
+    monkeypatch.setattr(vectors, "MAX_EXACT", 100)
+    monkeypatch.setattr(vectors, "MAX_SCAN_TUPLES", 300)
+    chance = random.Random(5)
+    model = embedding_model("tiny", 3)
+    near = [[1.0, chance.random() / 100, chance.random() / 100] for _ in range(2000)]
+    add(notes, *["bird"] * len(near), vectors=near, model=model)
+    rare = add(notes, "fish", vectors=[[-1.0, 0.0, 0.0]], model=model, tags=["rare"])
+    with as_user(alice.pk), transaction.atomic():
+        for scope in (SearchScope(tags=["rare"]), SearchScope(after=rare.created_at)):
+            assert len(vectors.nearest([1.0, 0.0, 0.0], model, scope, 10)) == 1
+        assert len(vectors.nearest([1.0, 0.0, 0.0], model, ALL, 10)) == 10
+
+
 def test_filters(alice: "User", notes: Collection, add: Add) -> None:
     with as_user(alice.pk):
         other = Collection.objects.create(owner=alice, name="Other")
