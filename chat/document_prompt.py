@@ -15,7 +15,8 @@ _HEAD = (
 )
 _NOTHING = "(No passage fits the question.)"
 _GONE = "(This passage is not available any more.)"
-_MARK = re.compile(r"<(?=/?\s*documents\s*>)", re.IGNORECASE)
+_NUMBER = re.compile(r"^(\s*)\[(?=\s*\d{1,4}\s*\])", re.MULTILINE)
+_MARK = re.compile(r"<(?=\s*/?\s*documents\s*>)", re.IGNORECASE)
 
 
 def documents_text(excerpts: Sequence[Excerpt], texts: Sequence[str | None]) -> str:
@@ -34,5 +35,7 @@ def _row(given: Excerpt, text: str | None) -> str:
 
 
 def _plain(text: str) -> str:
-    """A "<" of a full-width form where the mark's own would be: it reads the same and ends nothing."""
+    """Signs of a full-width form where the mark's own would be, and numbers of passages: they read the
+    same, and end and begin nothing. Papers list their sources with numbers like ours."""
+    text = _NUMBER.sub("\\1\N{FULLWIDTH LEFT SQUARE BRACKET}", text)
     return _MARK.sub("\N{FULLWIDTH LESS-THAN SIGN}", text)
