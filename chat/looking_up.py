@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
+from django.db.models import F, QuerySet, Sum
 
 from chat.db import in_db
 from chat.document_prompt import documents_text
@@ -55,20 +56,22 @@ def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> Found | No
     picked = sources.picked
     if picked.collections or sources.without:
         return None
-    chunks = _live_chunks(sources)
-    if not chunks or sum(chunk.end - chunk.start for chunk in chunks) > 8 * room_tokens:
-        return None
+    live = _live_chunks(sources)
+    num_chars = live.aggregate(num=Sum(F("end") - F("start")))["num"] or 0
+    if not 0 < num_chars <= 8 * room_tokens:
+        return None  # a few large ones would be some hundred megabytes
+    order = {id_: place for place, id_ in enumerate(picked.documents)}
+    chunks = sorted(live, key=lambda row: (order[row.document_id], row.number))
     excerpts = [replace(one, chunks=()) for one in _cut_overlaps(chunks, sources.first_number)]
     if count(documents_text(excerpts, texts_of(excerpts))) > room_tokens:
         return None
     return Found(sources.question, tuple(one.to_json() for one in excerpts), is_whole=True)
 
 
-def _live_chunks(sources: Sources) -> list[Chunk]:
-    rows = Chunk.objects.filter(document__in=sources.picked.documents).select_related("document")
-    order = {id_: place for place, id_ in enumerate(sources.picked.documents)}
-    live = [row for row in rows if row.document.live_version == row.version_id]
-    return sorted(live, key=lambda row: (order[row.document_id], row.number))
+def _live_chunks(sources: Sources) -> "QuerySet[Chunk]":
+    rows = Chunk.objects.filter(document__in=sources.picked.documents)
+    live = rows.filter(version=F("document__live_version"))
+    return live.select_related("document").defer("terms", "text")
 
 
 def _cut_overlaps(chunks: Sequence[Chunk], first_number: int) -> list[Excerpt]:
