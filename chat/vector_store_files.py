@@ -142,6 +142,7 @@ def _copy(source: Path, target: Path) -> None:
     """The same bytes on the disk where it can be: neither is ever changed. Raises FileNotFoundError."""
     try:
         os.link(source, target)
+        os.utime(target)  # it is as old as the other, and old ones without rows are swept
     except FileNotFoundError:
         raise
     except OSError:

@@ -1,10 +1,12 @@
-"""Files that are brought to a collection: how much room there is for them, and for how long."""
+"""Files that are brought to a collection: how much room there is for them, and that they stay."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from retrieval import documents
+from chat.vector_store_files import _copy
+from retrieval import document_files, documents
 from retrieval.documents import Brought
 from retrieval.errors import NoRoom
 from retrieval.ids import uuid7
@@ -33,3 +35,17 @@ def test_who_writes_for_somebody_has_the_room_that_they_have_left(
         with pytest.raises(NoRoom):
             documents.replace(charlie, document.pk, Brought(uuid7(), "a.txt", 60))
         assert not documents.documents_for(charlie).filter(name="alone.txt").exists()
+
+
+def test_an_old_file_that_is_being_attached_is_not_swept(
+    db: None, settings: Any, tmp_path: Any
+) -> None:
+    """Its row comes last, when all files of a batch are copied; a link is as old as what it leads to."""
+    settings.DATA_DIR = tmp_path
+    source = tmp_path / "source"
+    source.write_bytes(b"of last week")
+    os.utime(source, (1, 1))
+    target = document_files.path_of(uuid7())
+    _copy(source, target)
+    document_files.sweep()
+    assert target.read_bytes() == b"of last week"
