@@ -128,8 +128,9 @@ def _select(
     near = [one.chunk_id for one in candidates[:NUM_RERANKED]]
     selection = select(
         candidates,
-        {id_: count(row.text) for id_, row in rows.items()},
-        room_tokens,
+        # With what stands above each: names and headings may be longer than a passage.
+        {id_: count(f"{row.document.name} {row.context}\n{row.text}") for id_, row in rows.items()},
+        room_tokens - count(documents_text((), ())),
         unwanted=sources.without,
         relevance=relevance,
         similarity=_similarity(near, search),
