@@ -22,6 +22,7 @@ from chat.models import (
 )
 from chat.prompt_plan import Exchange, PromptPlan
 from inference import ChatMessage
+from retrieval.excerpts import Excerpt, texts_of
 
 PAGE_SIZE = 40
 DELETED = "(This message was deleted.)"
@@ -126,6 +127,7 @@ def plan_along(
     conversation: Conversation, path: Sequence[Message], summaries: Iterable[Summary] = ()
 ) -> PromptPlan:
     """The same, with summaries that are at hand."""
+    summaries = _readable(list(summaries), path)
     plan = PromptPlan(
         exchanges=exchanges_of(path, documents_along(path)),
         system=system_text(conversation),
@@ -134,6 +136,20 @@ def plan_along(
     )
     told = [message.left_out for message in path if message.role == Role.ASSISTANT]
     return plan.showing(LeftOut(**told[-1])) if told and told[-1] else plan
+
+
+def _readable(summaries: list[Summary], path: Sequence[Message]) -> list[Summary]:
+    """Those that were not made of documents that may not be read any more: a summary repeats them."""
+    places = {message.pk: place for place, message in enumerate(path)}
+    if not any(one.until_id in places for one in summaries):
+        return summaries
+    gone = next((place for place, message in enumerate(path) if _is_unreadable(message)), len(path))
+    return [one for one in summaries if places.get(one.until_id, 0) <= gone]
+
+
+def _is_unreadable(message: Message) -> bool:
+    values = message.found["excerpts"] if message.found else []
+    return None in texts_of(map(Excerpt.from_json, values))
 
 
 def system_text(conversation: Conversation) -> str:

@@ -10,12 +10,17 @@ from chat import actions, answers
 from chat.actions import Draft
 from chat.errors import BadCursor
 from chat.history import PAGE_SIZE, conversation_page, plan_of
-from chat.models import Conversation
+from chat.models import Conversation, HistoryStrategy, Message, MessageStatus, Role, Summary
 from chat.rights import Rights
+from retrieval import documents
+from retrieval.models import Collection
+from tests.retrieval.conftest import Add, add, notes
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
     from webapp.models import User
+
+__all__ = ["add", "notes"]
 
 
 @pytest.fixture
@@ -79,3 +84,41 @@ def test_a_repeated_send_finds_the_answers_in_their_order(alice: "User") -> None
             for _ in range(2):
                 sent = actions.send_message(Rights(alice), draft, lease_owner="me")
                 assert [answer.model for answer in sent.answers] == ["a", "b", "c", "d"]
+
+
+def test_a_summary_of_what_may_not_be_read_any_more_is_not_shown(
+    alice: "User", notes: Collection, add: Add
+) -> None:
+    """A model made it of what documents had said."""
+    document = add(notes, "The canary sings.")
+    excerpt = {
+        **{"number": 1, "document": str(document.pk), "version": str(document.live_version)},
+        **{"collection": str(notes.pk), "name": "birds", "start": 0, "end": 0},
+        **{"first_page": 1, "last_page": 1, "page_label": "", "context": "", "chunks": []},
+    }
+    with as_user(alice.pk):
+        chat = Conversation.objects.create(owner=alice, history_strategy=HistoryStrategy.SUMMARY)
+        row = None
+        rows = []
+        for n in range(4):
+            for role in (Role.USER, Role.ASSISTANT):
+                found = {"query": "", "excerpts": [excerpt], "is_whole": False}
+                row = Message.objects.create(
+                    conversation=chat,
+                    parent=row,
+                    role=role,
+                    text=f"{role} {n}",
+                    parts=[{"type": "text", "text": f"{role} {n}"}],
+                    status=MessageStatus.COMPLETE,
+                    found=found if (n, role) == (1, Role.ASSISTANT) else None,
+                )
+                rows.append(row)
+        for until, text in ((rows[2], "before it"), (rows[4], "the canary sings")):
+            Summary.objects.create(conversation=chat, until=until, text=text, model="m")
+
+        def told() -> list[str]:
+            return [one.text for one in plan_of(chat, rows[-1].pk).summaries]
+
+        assert told() == ["before it", "the canary sings"]
+        documents.delete(alice, document.pk)
+        assert told() == ["before it"]
