@@ -74,7 +74,7 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class FromCache:
     """The answer was given before, to this question or one that means the same: `similarity` is 1 for
-    the very question. No model is asked."""
+    the very question. `question` as it was put, if that was the same person. No model is asked."""
 
     asked_at: str
     question: str

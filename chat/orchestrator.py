@@ -133,7 +133,9 @@ def _given_before(state: AnswerState, hit: Hit) -> Iterator[Event]:
     row = hit.row
     if row.found:
         yield Found(row.found["query"], tuple(row.found["excerpts"]), row.found["is_whole"])
-    yield FromCache(row.created_at.isoformat(), row.question, round(hit.similarity, 4))
+    is_own = str(row.owner_id) == state.request.user  # how others have put it is theirs
+    question = row.question if is_own else ""
+    yield FromCache(row.created_at.isoformat(), question, round(hit.similarity, 4))
     yield Started(state.request.model, row.revision, 0)
     state.wrote("text")
     yield Delta(row.text, 0)

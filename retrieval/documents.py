@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from retrieval import document_files, indexing
 from retrieval.collections import as_uuid, collection_for, may_write_in
 from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
+from retrieval.file_names import seen
 from retrieval.ids import uuid7
 from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
 from retrieval.parsing import Limits
@@ -272,11 +273,12 @@ def delete(user: Any, document_id: object) -> None:
 
 def checked_name(name: str) -> str:
     """The last part of a path, without what no name holds. Raises BadValue."""
-    name = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
-    if not name or name in (".", ".."):
-        raise BadValue(gettext("A document needs a name."), "name")
     if not is_storable(name):
         raise BadValue(gettext("The name holds a character that cannot be kept."), "name")
+    last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
+    name = seen(last).strip()
+    if not name or name in (".", ".."):
+        raise BadValue(gettext("A document needs a name."), "name")
     return name if len(name) <= MAX_NAME_CHARS else _shortened(name)
 
 

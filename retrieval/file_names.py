@@ -13,9 +13,13 @@ def safe_name(given: str) -> str:
     """The last part of what may be a path, of characters that are seen; empty where there is nothing.
     A long one keeps its ending."""
     last = re.split(r"[/\\]", given)[-1]
-    shown = "".join(c for c in last if c in _JOINERS or unicodedata.category(c) not in _UNSEEN)
-    name = unicodedata.normalize("NFC", shown).strip().lstrip(".").strip()
+    name = unicodedata.normalize("NFC", seen(last)).strip().lstrip(".").strip()
     if len(name) <= MAX_NAME_CHARS:
         return name
     ending = found[0] if (found := _ENDING.search(name)) else ""
     return name[: MAX_NAME_CHARS - len(ending)] + ending
+
+
+def seen(name: str) -> str:
+    """Without what nobody sees, or turns the direction: "gpj.exe" would read "exe.jpg"."""
+    return "".join(c for c in name if c in _JOINERS or unicodedata.category(c) not in _UNSEEN)

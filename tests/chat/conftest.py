@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import openai
+import psycopg
 import pytest
 
 from tests.chat.api_caller import Caller
@@ -107,3 +108,12 @@ def cooking(alice: "User", loop: "Loop") -> "Conversation":
         chat(alice, "Travel", "When do we start?", FLIGHT)
     loop.embed()
     return made
+
+
+@pytest.fixture
+def database(chat_site: Site) -> Iterator[psycopg.Connection[Any]]:
+    from webapp.servers.postgres import Postgres
+
+    with psycopg.connect(Postgres(chat_site.data_dir).conninfo(), autocommit=True) as connection:
+        connection.execute("SELECT set_config('vitrine.scope', 'system', false)")
+        yield connection

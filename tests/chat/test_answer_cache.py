@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 
 from chat import answer_cache
@@ -58,7 +59,9 @@ def test_readers_of_a_collection_share_answers_and_nobody_else(alice: Reader, bo
     # Sharing counts as a change: what is found may be read by others now.
     theirs = ask(bob, QUESTION, sources=sources)
     assert theirs["from_cache"] is None
-    assert ask(alice, QUESTION, sources=sources)["from_cache"]
+    assert ask(alice, QUESTION, sources=sources)["from_cache"]["question"] == "", (
+        "how Bob has put it"
+    )
     alice.client.delete(f"{accesses}/{access}")
     bob.say({"type": "message.send", "client_id": "no", "text": QUESTION, "sources": sources})
     assert bob.hear_until(type="error")["code"] == "not_found"
@@ -125,6 +128,28 @@ def test_a_changed_document_drops_what_was_answered_from_it(alice: Reader, chat_
     answer = ask(alice, QUESTION, sources=sources)
     assert answer["from_cache"] is None
     assert "at 9" in answer["text"]
+
+
+@pytest.mark.parametrize("change", ["unshare", "delete"])
+def test_nothing_is_left_of_answers_from_what_may_not_be_read_any_more(
+    alice: Reader, bob: Reader, database: psycopg.Connection[Any], change: str
+) -> None:
+    """Bob has kept them for himself, where Alice's scope sees nothing."""
+    collection = a_collection(alice.client)
+    bring(alice, collection, HANDBOOK, "handbook.md")
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
+    bob.client.patch("/api/personalisation", json={"caches_answers": True})
+    ask(bob, QUESTION, sources={"collections": [collection]})
+
+    def kept() -> Any:
+        sql = "SELECT count(*) FROM chat_cachedanswer WHERE collections @> ARRAY[%s::uuid]"
+        return database.execute(sql, [collection]).fetchone()
+
+    assert kept() == (1,)
+    path = f"{accesses}/{access}" if change == "unshare" else f"/api/collections/{collection}"
+    assert alice.client.delete(path).status_code == 204
+    assert kept() == (0,)
 
 
 def test_another_prompt_another_model_and_another_take_are_answered_anew(alice: Reader) -> None:

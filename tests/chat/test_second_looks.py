@@ -1,7 +1,6 @@
 """An answer looked at again: replayed to the token, and rated token by token."""
 
 import json
-from collections.abc import Iterator
 from math import exp
 from string import whitespace
 from typing import Any
@@ -10,7 +9,6 @@ import psycopg
 import pytest
 
 from tests.chat.reader import Frame, Reader
-from tests.sites import Site
 
 
 def replayed(reader: Reader, accepted: Frame) -> Any:
@@ -28,15 +26,6 @@ def replayed(reader: Reader, accepted: Frame) -> Any:
 
 def rated(reader: Reader, accepted: Frame) -> Any:
     return reader.client.get(f"/api/messages/{accepted['answer']['id']}/tokens")
-
-
-@pytest.fixture
-def database(chat_site: Site) -> Iterator[psycopg.Connection[Any]]:
-    from webapp.servers.postgres import Postgres
-
-    with psycopg.connect(Postgres(chat_site.data_dir).conninfo(), autocommit=True) as connection:
-        connection.execute("SELECT set_config('vitrine.scope', 'system', false)")
-        yield connection
 
 
 @pytest.fixture

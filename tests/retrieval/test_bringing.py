@@ -8,7 +8,7 @@ import pytest
 from chat.vector_store_files import _copy
 from retrieval import document_files, documents
 from retrieval.documents import Brought
-from retrieval.errors import NoRoom
+from retrieval.errors import BadValue, NoRoom
 from retrieval.ids import uuid7
 from retrieval.models import Access, Collection
 from webapp.tenancy import as_user
@@ -49,3 +49,23 @@ def test_an_old_file_that_is_being_attached_is_not_swept(
     _copy(source, target)
     document_files.sweep()
     assert target.read_bytes() == b"of last week"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("C:\\temp\\a  b.txt", "a b.txt"),
+        ("\u202efdp.exe\u202c", "fdp.exe"),
+        ("a\u200bb\u2066.md", "ab.md"),
+        ("\u0645\u06cc\u200c\u062e.txt", "\u0645\u06cc\u200c\u062e.txt"),
+        ("x" * 300 + ".pdf", "x" * 251 + ".pdf"),
+    ],
+)
+def test_a_name_is_what_is_seen_of_it(given: str, kept: str) -> None:
+    assert documents.checked_name(given) == kept
+
+
+@pytest.mark.parametrize("given", ["", "  ", "/", "..", "\u202e", "a\x00b", "\ud800"])
+def test_a_name_of_nothing_is_none(given: str) -> None:
+    with pytest.raises(BadValue):
+        documents.checked_name(given)
