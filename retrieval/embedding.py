@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import DatabaseError
 
+from inference import EncodingFailed
 from retrieval import staging, version_leases
 from retrieval.db import in_db
 from retrieval.indexing import Passage, make_live
@@ -39,7 +40,8 @@ Embed = Callable[[Sequence[str]], Awaitable[Embedded]]
 
 async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) -> None:
     """One version after the other, until none waits; with `max_chunks` only those that are so small. In
-    the system's scope. Raises what `embed` does; then the next call goes on."""
+    the system's scope. Raises what `embed` does, but for what one of them may be the reason of; then the
+    next call goes on."""
     find = in_db(version_leases.find_waiting)
     for version_id in await find(VersionState.EMBEDDING, max_chunks=max_chunks):
         version = await in_db(version_leases.claim)(version_id, me, VersionState.EMBEDDING)
@@ -53,6 +55,11 @@ async def _embed_one(version: Version, embed: Embed, me: str) -> None:
         async with _kept(version.pk, me):
             try:
                 passages, model = await _embedded(version, embed, me)
+            except EncodingFailed as error:
+                # Accepted and lost: its text may be the reason, and the next document has another one.
+                logger.warning("version %s has no vectors yet: %s", version.pk, error)
+                await in_db(version_leases.put_off)(version.pk, me)
+                return
             except BaseException:
                 # This process ends, or its engine does: the document has done nothing.
                 await in_db(version_leases.hand_on)(version.pk, me, VersionState.EMBEDDING)

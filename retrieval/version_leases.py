@@ -70,6 +70,20 @@ def hand_on(version_id: UUID, me: str, state: VersionState, **changes: Any) -> N
         raise LeaseLost
 
 
+def put_off(version_id: UUID, me: str) -> None:
+    """Something failed that this version may be the reason of: others go first, and after MAX_ATTEMPTS
+    it is given up. Raises LeaseLost."""
+    with transaction.atomic():
+        row = Version.objects.select_for_update().filter(pk=version_id, lease_owner=me).first()
+        if row is None:
+            raise LeaseLost
+        row.attempts += 1
+        row.lease_owner, row.lease_until = "", _lease_end()
+        if row.attempts >= MAX_ATTEMPTS:
+            row.state, row.reason = VersionState.FAILED, _TOOK_DOWN
+        row.save(update_fields=["attempts", "lease_owner", "lease_until", "state", "reason"])
+
+
 @contextmanager
 def kept(version_id: UUID, me: str) -> Iterator[None]:
     """Within, the lease is renewed by a thread of its own, whatever this one is busy with."""

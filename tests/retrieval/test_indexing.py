@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from inference import EncodingFailed
 from retrieval import document_files, embedding, staging, version_leases
 from retrieval.chunking import ChunkSettings
 from retrieval.db import in_db
@@ -164,6 +165,28 @@ def test_what_takes_three_processes_down_is_given_up(notes: Collection) -> None:
         run_out(version)
     assert read(version).state == VersionState.FAILED
     assert "several times" in version.reason
+
+
+def test_what_takes_the_engine_down_holds_up_no_other_document(notes: Collection) -> None:
+    poison = read(bring(notes, "# Poison\n\nThis takes it down.", "poison.md"))
+    good = read(bring(notes, TEXT))
+
+    async def failing(texts: Sequence[str]) -> Embedded:
+        if any("takes it down" in text for text in texts):
+            raise EncodingFailed("The worker died twice.")
+        return await vectors_of(texts)
+
+    for n in range(1, version_leases.MAX_ATTEMPTS + 1):
+        embed(by=failing)
+        good.refresh_from_db()
+        assert good.state == VersionState.READY
+        poison.refresh_from_db()
+        assert poison.attempts == n
+        run_out(poison)
+    assert poison.state == VersionState.FAILED
+    assert "several times" in poison.reason
+    embed(by=failing)
+    assert not Chunk.objects.filter(version=poison).exists()
 
 
 def test_a_document_that_is_deleted_meanwhile_leaves_nothing(notes: Collection) -> None:
