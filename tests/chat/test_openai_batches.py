@@ -221,8 +221,10 @@ def test_the_same_idempotency_key_makes_one_batch(own: openai.OpenAI) -> None:
 
 
 def _under_way(client: openai.OpenAI, num_lines: int = 60, **more: Any) -> str:
-    """A batch with something done, and much that is not."""
-    lines = [line(str(n), chat_body(max_tokens=20, **more)) for n in range(num_lines)]
+    """A batch with something done, and much that is not for a while: who looks may be slow."""
+    lines = [
+        line(str(n), chat_body(max_tokens=20 if n < 4 else 200, **more)) for n in range(num_lines)
+    ]
     batch_id: str = begin(client, lines).id
     wait_until(
         lambda: client.batches.retrieve(batch_id).request_counts.completed >= 2,  # type: ignore[union-attr]
