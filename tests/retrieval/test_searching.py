@@ -245,7 +245,7 @@ def test_a_filter_leaves_no_fewer_of_many_than_there_are(
     monkeypatch.setattr(vectors, "MAX_EXACT", 100)
     monkeypatch.setattr(vectors, "MAX_SCAN_TUPLES", 300)
     chance = random.Random(5)
-    model = embedding_model("tiny", 3)
+    model = tiny(3)
     near = [[1.0, chance.random() / 100, chance.random() / 100] for _ in range(2000)]
     add(notes, *["bird"] * len(near), vectors=near, model=model)
     rare = add(notes, "fish", vectors=[[-1.0, 0.0, 0.0]], model=model, tags=["rare"])
