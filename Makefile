@@ -15,7 +15,7 @@ run: $(VENV)/.installed
 test: lint
 	@.ci/system-packages
 	$(NODE) --test --test-reporter=dot tests/js/*.test.js
-	$(BIN)/python -m pytest
+	@.ci/pytest $(BIN)/python
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
