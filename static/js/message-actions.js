@@ -32,6 +32,8 @@ const UNDO_MS = 10_000;
 export class MessageActions {
   /** The message whose menu is open. */
   #menuFor = "";
+  /** The end of the change before. @type {Promise<void>} */
+  #changing = Promise.resolve();
 
   /** @param {Page} page */
   constructor(page) {
@@ -318,6 +320,12 @@ export class MessageActions {
    * @param {string} [text] that must not be lost
    */
   async #attempt(work, text) {
+    // One after the other: each names the version of the chat that it has seen, and makes a newer one.
+    const before = this.#changing;
+    /** @type {() => void} */
+    let done = () => {};
+    this.#changing = new Promise((resolve) => (done = resolve));
+    await before;
     try {
       await work();
     } catch (error) {
@@ -326,6 +334,8 @@ export class MessageActions {
       const copy = text && { action: gettext("Copy text"), run: () => navigator.clipboard.writeText(text) };
       toasts.show(message, copy || {});
       if (code === "conflict" || code === "not_found") session.refresh();
+    } finally {
+      done();
     }
   }
 }

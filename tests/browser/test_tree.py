@@ -5,7 +5,7 @@ from contextlib import closing
 from itertools import count
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import APIResponse, BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.pages import INPUT, answer_text, ask, cookies_of, last_answer
 from tests.browser.scripted import ScriptedChat
@@ -263,3 +263,25 @@ def test_the_keyboard_alone_walks_deletes_and_takes_back(own_page: Page) -> None
     tab_to(page, ".toast__action")
     page.keyboard.press("Enter")
     expect(last_answer(page).locator("[data-version]")).to_have_text(re.compile("./2"))
+
+
+def test_a_change_waits_for_the_one_before(own_page: Page) -> None:
+    """Else it would name a version of the chat that the one before has made an old one."""
+    page = own_page
+    ask(page, "Hello")
+    ended(page)
+    page.keyboard.press("Control+Shift+E")
+    expect(last_answer(page).locator("[data-version]")).to_have_text("2/2")
+    ended(page)
+    held: list[tuple[Route, APIResponse]] = []
+    # The server has done it, and its answer takes its time.
+    page.route("**/api/messages/*/choose", lambda route: held.append((route, route.fetch())))
+    last_answer(page).get_by_role("button", name="Version before").click()
+    expect(last_answer(page).locator("[data-version]")).to_have_text("1/2")
+    last_answer(page).locator("[data-act=more]").click()
+    page.get_by_role("menuitem", name="Delete").click()
+    page.wait_for_timeout(500)
+    ((choosing, answer),) = held
+    choosing.fulfill(response=answer)
+    expect(last_answer(page).locator(".versions")).to_be_hidden()
+    expect(page.locator(".toast")).to_contain_text("The message is deleted.")
