@@ -102,7 +102,8 @@ ELSEWHERE = {
     "admin/": "test_the_administration",
 }
 NO_PAGES = {
-    "healthz", "readyz", "manifest.webmanifest", "service-worker.js", "api/", "v1/", "api/docs",
+    "healthz", "readyz", "metrics", "api/", "v1/", "api/docs",
+    "manifest.webmanifest", "service-worker.js",
     "s/<str:token>/continue", "settings/language", "settings/keys/<int:key_id>/rotate",  # forms only
     "accounts/login/passkey/", "settings/security/passkeys",  # lead elsewhere
     "accounts/oidc/<str:provider_id>/login/callback/",

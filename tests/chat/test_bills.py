@@ -128,6 +128,10 @@ def test_who_leaves_at_once_leaves_nothing_held(
 def test_several_answers_fit_into_what_is_left_but_for_one(
     chat_site: Site, leaver: Caller, books: Books
 ) -> None:
+    # More than all of a day's could never be had, which is another refusal.
+    assert (
+        leaver.post("/completions", {"model": "short", "prompt": ["one"] * 20}).status_code == 200
+    )
     spent = sum(books.spent())
     mine = "slug = (SELECT tier_id FROM webapp_user WHERE email = %s)"
 
