@@ -1,0 +1,63 @@
+"""Texts as they are judged: without what hides words from a reader's eye or from a pattern.
+
+Characters that nobody sees are left out, those that only look different become plain ones (NFKC), and
+in words that mix scripts letters that look like Latin ones become these. What is shown, kept and
+answered stays as it was written.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+
+import regex
+
+# Format characters (zero width, bidi controls, tags), variation selectors, and fillers that look empty.
+_UNSEEN = regex.compile(r"[\p{Cf}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]")
+_WORD = regex.compile(r"\w+")
+_LATIN = regex.compile(r"\p{Latin}")
+_LOOKALIKES = str.maketrans(
+    # Cyrillic, then Greek: letters of the Unicode Consortium's confusables.txt that are one letter.
+    "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅ" + "αορνικυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxijshdqwABEKMHOPCTYXIJS" + "aopvikuABEZHIKMNOPTYX",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """`text` to judge. `origins[i]` is where its character i stands in what was written, and one more
+    for the end; None: they are the same."""
+
+    text: str
+    origins: tuple[int, ...] | None = None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where characters `start` to `end` of the text stand in what was written."""
+        if self.origins is None or start == end:
+            return start, end
+        return self.origins[start], self.origins[end - 1] + 1
+
+
+def normalised(written: str) -> Normal:
+    if written.isascii():
+        return Normal(written)
+    characters: list[str] = []
+    origins: list[int] = []
+    for at, one in enumerate(written):
+        if _UNSEEN.match(one):
+            continue
+        plain = one if one.isascii() else unicodedata.normalize("NFKC", one)
+        characters += plain
+        origins += [at] * len(plain)
+    text = _without_lookalikes("".join(characters))
+    return Normal(text, (*origins, len(written)))
+
+
+def _without_lookalikes(text: str) -> str:
+    """Each is one character for one, so that origins hold."""
+    return str(_WORD.sub(lambda word: _plain(word.group()), text))
+
+
+def _plain(word: str) -> str:
+    plain = word.translate(_LOOKALIKES)
+    # A word of another script alone is that script's: "рассказ" stays.
+    is_mixed = plain != word and (bool(_LATIN.search(word)) or plain.isascii())
+    return plain if is_mixed and plain.isascii() else word

@@ -1,0 +1,153 @@
+"""Patterns that an operator can read and write, by RE2: linear in the text, whatever the pattern.
+
+Python's own `re` would take years for a pattern such as `(a+)+$` on a hostile text; RE2 has no such
+pattern, and refuses those that it cannot compile within its memory.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import re2
+
+from moderation.normalising import normalised
+
+MAX_PATTERN_CHARS = 1_000
+MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
+MAX_MATCHES = 1_000  # of all rules in one text
+
+
+class BadRule(ValueError):
+    """The message says to its author why the pattern cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What matches `pattern` and passes `check` (one of CHECKS; "": none) is of the category, with this
+    probability."""
+
+    name: str
+    category: str
+    pattern: str
+    probability: float = 1.0
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Characters `start` to `end` of the text as it was written."""
+
+    rule: str
+    category: str
+    probability: float
+    start: int
+    end: int
+
+
+def compiled(rule: Rule) -> Any:
+    """Raises BadRule."""
+    if not rule.pattern.strip():
+        raise BadRule("The pattern is empty.")
+    if len(rule.pattern) > MAX_PATTERN_CHARS:
+        raise BadRule(f"The pattern is longer than {MAX_PATTERN_CHARS:,} characters.")
+    if rule.check and rule.check not in CHECKS:
+        raise BadRule(f"There is no check '{rule.check}'.")
+    if not 0 < rule.probability <= 1:
+        raise BadRule("The probability is above 0 and at most 1.")
+    try:
+        pattern = re2.compile(rule.pattern, _options())
+    except re2.error as error:
+        reason = error.args[0]
+        words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise BadRule(f"This is no pattern of RE2: {words}.") from None
+    if pattern.search("") is not None:
+        raise BadRule("The pattern matches where there is nothing, and so everywhere.")
+    return pattern
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.max_mem = MAX_PATTERN_BYTES
+    options.log_errors = False
+    return options
+
+
+class Rules:
+    """Several rules; a text is judged by all of them."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        """Raises BadRule."""
+        self._compiled = [(rule, compiled(rule)) for rule in rules]
+
+    def find(self, written: str) -> list[Match]:
+        """All that matches, in the order of the text; MAX_MATCHES at most."""
+        normal = normalised(written)
+        matches: list[Match] = []
+        # One after the other: RE2's sets answer all at once, but tell no match where memory runs out.
+        for rule, pattern in self._compiled:
+            for start, end in _spans(rule, pattern, normal.text, MAX_MATCHES - len(matches)):
+                at, to = normal.span(start, end)
+                matches.append(Match(rule.name, rule.category, rule.probability, at, to))
+        return sorted(matches, key=lambda match: (match.start, match.end, match.rule))
+
+    def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The highest probability of each category that a rule matches for, text by text."""
+        scored = []
+        for text in texts:
+            found: dict[str, float] = {}
+            for match in self.find(text):
+                found[match.category] = max(found.get(match.category, 0.0), match.probability)
+            scored.append(found)
+        return scored
+
+
+def _spans(rule: Rule, pattern: Any, text: str, most: int) -> Iterator[tuple[int, int]]:
+    check = CHECKS.get(rule.check)
+    for match in pattern.finditer(text):
+        if most <= 0:
+            return
+        if match.group() and (check is None or check(match.group())):
+            most -= 1
+            yield match.span()
+
+
+def _is_card_number(text: str) -> bool:
+    """By the check digit of ISO/IEC 7812 (Luhn)."""
+    digits = [int(digit) for digit in re.sub(r"\D", "", text)]
+    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
+        return False
+    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """By the check digits of ISO 13616 (ISO 7064, mod 97-10)."""
+    compact = re.sub(r"\s", "", text).upper()
+    if not 15 <= len(compact) <= 34:
+        return False
+    moved = compact[4:] + compact[:4]
+    return int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
+
+
+def _is_social_security_number(text: str) -> bool:
+    """Of the United States: the numbers that were never given out are no one's (SSA, "Social Security
+    Number Randomization")."""
+    area, group, serial = re.split(r"\D", text)
+    return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
+
+
+def _is_random(text: str) -> bool:
+    """At least three kinds of characters, and more than half of them different: no word, no filler."""
+    value = re.split(r"[\s:='\"]+", text.strip("'\" "))[-1]
+    kinds = [str.islower, str.isupper, str.isdigit]
+    num_kinds = sum(any(map(kind, value)) for kind in kinds)
+    return num_kinds >= 2 and len(set(value)) * 2 > min(len(value), 40)
+
+
+CHECKS: dict[str, Callable[[str], bool]] = {
+    "card": _is_card_number,
+    "iban": _is_iban,
+    "ssn": _is_social_security_number,
+    "random": _is_random,
+}

@@ -1,0 +1,119 @@
+"""Patterns of operators: what they find, what the built-in ones find, and that none takes long."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moderation.builtin_rules import BUILT_IN
+from moderation.rules import CHECKS, MAX_MATCHES, BadRule, Match, Rule, Rules, compiled
+
+OURS = Rules(BUILT_IN)
+KEY = "Zq81LmPw07RtYu5KxVb3NcJd9HsGf2Ae"
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(match.rule, text[match.start : match.end]) for match in OURS.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "what"),
+    [
+        ("mail bob@example.org today", "e-mail address", "bob@example.org"),
+        ("call +49 30 1234567.", "telephone number", "+49 30 1234567"),
+        ("call (030) 123 45 67", "telephone number", "(030) 123 45 67"),
+        ("4111 1111 1111 1111", "payment card", "4111 1111 1111 1111"),
+        ("5500-0000-0000-0004", "payment card", "5500-0000-0000-0004"),
+        ("to DE89 3704 0044 0532 0130 00", "bank account (IBAN)", "DE89 3704 0044 0532 0130 00"),
+        ("gb29nwbk60161331926819", "bank account (IBAN)", "gb29nwbk60161331926819"),
+        ("123-45-6789", "social security number", "123-45-6789"),
+        ("AKIAIOSFODNN7EXAMPLE", "AWS access key", "AKIAIOSFODNN7EXAMPLE"),
+        ("ghp_" + "a1B2" * 9, "GitHub token", "ghp_" + "a1B2" * 9),
+        ("-----BEGIN RSA PRIVATE KEY-----", "private key", "-----BEGIN RSA PRIVATE KEY-----"),
+        ("vt_" + KEY, "Vitrine key", "vt_" + KEY),
+        ("postgres://me:hunter22@db/x", "password in an address", "postgres://me:hunter22@db"),
+        ("api_key=Zq81LmPw07", "value of a secret", "api_key=Zq81LmPw07"),
+    ],
+)
+def test_what_has_the_shape_is_found_where_it_is(text: str, rule: str, what: str) -> None:
+    assert (rule, what) in found(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I kill a process that listens on port 8000?",
+        "The password is too long; password: required",
+        "Order 4111 1111 1111 1112, ISBN 978-3-16-148410-0, 2026-11-23 10:15:00",
+        "1234567890123456 and 0000 0000 0000 0000",
+        "000-12-3456, 666-12-3456, 900-12-3456, 123-00-4567",
+        "DE00 3704 0044 0532 0130 00",
+        "https://example.org/a:b@c, me@localhost",
+        "a task-oriented sk-learn-extension-for-everybody",
+        "version 1.2.3+45, 3 of 2000 in (1990)",
+    ],
+)
+def test_what_only_looks_like_it_is_not(text: str) -> None:
+    assert found(text) == []
+
+
+def test_what_is_hidden_from_patterns_is_found_where_it_was_written() -> None:
+    text = "to b\u200bo\u00adb@ex\u0430mple.org \U000e0041!"
+    (match,) = OURS.find(text)
+    assert text[match.start : match.end] == "b\u200bo\u00adb@ex\u0430mple.org"
+
+
+def test_scores_are_the_highest_of_each_category_text_by_text() -> None:
+    texts = ["bob@example.org, 4111 1111 1111 1111", "nothing here", ""]
+    assert OURS.scores(texts) == [{"personal_data": 1.0}, {}, {}]
+
+
+@given(st.text(max_size=300))
+def test_matches_lie_in_the_text_and_in_order(text: str) -> None:
+    rules = Rules([Rule("letters", "hate", "[a-z]+"), Rule("two", "violence", "..")])
+    matches = rules.find(text)
+    assert matches == sorted(matches, key=lambda match: (match.start, match.end, match.rule))
+    assert all(0 <= match.start < match.end <= len(text) for match in matches)
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(a|a)*b", r"(.*)*x", r"(?:\w+\s?)+!"])
+def test_a_pattern_that_takes_years_elsewhere_takes_moments_here(pattern: str) -> None:
+    rules = Rules([Rule("bomb", "hate", pattern)])
+    started_s = time.monotonic()
+    rules.find("a" * 50_000 + "c")
+    assert time.monotonic() - started_s < 5
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (Rule("x", "hate", ""), "empty"),
+        (Rule("x", "hate", "   "), "empty"),
+        (Rule("x", "hate", "["), "missing ]"),
+        (Rule("x", "hate", "(?=a)b"), "no pattern of RE2"),
+        (Rule("x", "hate", r"(a)\1"), "no pattern of RE2"),
+        (Rule("x", "hate", "a*"), "everywhere"),
+        (Rule("x", "hate", "(a{500}){100}"), "no pattern of RE2"),
+        (Rule("x", "hate", r"(?:\p{L}{500}\d{500}){2}"), "no pattern of RE2"),
+        (Rule("x", "hate", "a" * 1001), "longer than"),
+        (Rule("x", "hate", "a", probability=0), "above 0"),
+        (Rule("x", "hate", "a", check="none"), "no check"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_says_why(rule: Rule, words: str) -> None:
+    with pytest.raises(BadRule, match=words.replace("]", r"\]")):
+        compiled(rule)
+    with pytest.raises(BadRule):
+        Rules([rule])
+
+
+def test_as_many_are_found_as_anybody_can_use() -> None:
+    assert len(Rules([Rule("all", "hate", ".")]).find("x" * 5000)) == MAX_MATCHES
+    assert Rules([Rule("edge", "hate", r"x|\b")]).find("a x") == [Match("edge", "hate", 1.0, 2, 3)]
+    assert Rules([]).find("x") == []
+
+
+def test_the_built_in_rules_have_names_of_their_own_and_checks_that_there_are() -> None:
+    assert len({rule.name for rule in BUILT_IN}) == len(BUILT_IN)
+    assert {rule.check for rule in BUILT_IN} - {""} <= CHECKS.keys()
