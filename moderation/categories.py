@@ -1,4 +1,4 @@
-"""What is judged: OpenAI's moderation taxonomy, and what chats with documents and tools need besides."""
+"""What is judged: OpenAI's moderation taxonomy, and what documents and tools bring besides."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

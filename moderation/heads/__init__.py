@@ -1,0 +1,10 @@
+"""Heads on the built-in embedding model: cheap, and always there.
+
+`readings(text)` says what to embed of a text, `Heads().score(vectors, readings)` gives probabilities,
+and the `worst` of them are the text's.
+"""
+
+from moderation.heads.heads import Heads, shipped_thresholds, worst
+from moderation.heads.windows import readings
+
+__all__ = ["Heads", "readings", "shipped_thresholds", "worst"]

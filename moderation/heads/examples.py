@@ -1,0 +1,283 @@
+"""The examples that the heads learn from: written by hand for this project, with blanks filled in.
+
+A file for each category, `hate.threatening.txt` for hate/threatening, and files of harmless texts under
+`safe/`. In a file:
+
+    == a title             begins a block
+    a text                 an example; \\n is a line break
+    ~ a verb phrase        an act: frames are put around it ("How do I ...?")
+    {groups} {group} {minor} {act}    blanks, filled differently in each copy
+
+A title that ends in [planted] marks instructions as they are planted in documents: those are learnt
+within documents as well.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from moderation.categories import (
+    HEAD_CATEGORIES,
+    INJECTION_CATEGORIES,
+    UNSAFE_CATEGORIES,
+    parent,
+)
+from moderation.heads import slots
+from moderation.heads.slots import FRAMES, GROUPS, MINORS, QUESTIONS_ON_DOCUMENTS, SAFE_FRAMES
+from moderation.heads.windows import readings
+
+DIRECTORY = Path(__file__).parent / "examples"
+HELD_OUT = Path(__file__).parent / "held_out"
+
+COPIES_OF_ACT = 3
+COPIES_WITH_BLANKS = 4
+COPIES_PLANTED = 3
+_RUN_LINES = 8  # neighbours in a file are alike; they are held out together
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
+
+# What a category's examples may be as well; nothing is learnt about these from them.
+_UNJUDGED: dict[str, tuple[str, ...]] = {
+    "harassment": ("hate", "self-harm", "sexual"),
+    "harassment/threatening": ("hate", "illicit", "illicit/violent"),
+    "hate": ("harassment", "violence", "illicit"),
+    "hate/threatening": ("harassment", "harassment/threatening", "illicit", "illicit/violent"),
+    "illicit": ("harassment", "hate", "violence", "sexual", "illicit/violent", "self-harm"),
+    "illicit/violent": ("violence", "hate", "hate/threatening", "harassment/threatening"),
+    "self-harm": ("self-harm/intent", "self-harm/instructions", "violence", "harassment"),
+    "self-harm/intent": ("self-harm/instructions", "violence"),
+    "self-harm/instructions": ("self-harm/intent", "illicit", "illicit/violent"),
+    "sexual": ("harassment",),
+    "sexual/minors": ("illicit",),
+    "violence": ("harassment", "harassment/threatening", "hate", "illicit", "illicit/violent",
+                 "violence/graphic", "hate/threatening"),
+    "violence/graphic": ("illicit/violent", "illicit"),
+    "prompt_injection": ("jailbreak",),
+    "jailbreak": ("prompt_injection", *UNSAFE_CATEGORIES),
+}  # fmt: skip
+_IMPLIED: dict[str, tuple[str, ...]] = {
+    "harassment/threatening": ("violence",),
+    "hate/threatening": ("violence",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`unjudged` categories are neither true nor false of it. A `group` is held out as a whole."""
+
+    text: str
+    categories: frozenset[str]
+    unjudged: frozenset[str]
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: str
+    group: str
+    is_act: bool
+    is_planted: bool
+    number: int
+
+
+@cache
+def training_examples() -> tuple[Example, ...]:
+    """All examples, in the order of the files; the same ones each time."""
+    by_text: dict[str, Example] = {}
+    for whole in _all():
+        for example in _windows_of(whole):
+            by_text.setdefault(example.text, example)
+    return tuple(by_text.values())
+
+
+def held_out_examples() -> list[Example]:
+    """Texts that nothing is learnt from: `[category] text` on each line, or a harmless text."""
+    found = []
+    for path in sorted(HELD_OUT.glob("*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            name, text = re.fullmatch(r"(?:\[([a-z_.-]+)\] )?(.*)", line).groups()  # type: ignore[union-attr]
+            categories = _labels(name.replace(".", "/")) if name else frozenset()
+            found.append(Example(_unescaped(text), categories, frozenset(), path.stem))
+    return found
+
+
+def digest() -> str:
+    """Of all that is learnt: changes with every text and label."""
+    sha256 = hashlib.sha256()
+    for one in training_examples():
+        fields = [one.text, *sorted(one.categories), "-", *sorted(one.unjudged), one.group]
+        sha256.update("\0".join(fields).encode() + b"\1")
+    return sha256.hexdigest()
+
+
+def num_written() -> int:
+    """How many lines of the files are written by hand."""
+    return sum(1 for name in [*HEAD_CATEGORIES, *_safe_names()] for _ in _lines(name))
+
+
+def _all() -> Iterator[Example]:
+    acts = [line for name in ("illicit", "illicit/violent") for line in _lines(name) if line.is_act]
+    for name in HEAD_CATEGORIES:
+        for line in _lines(name):
+            for text in _texts(line, acts):
+                yield _of_category(name, text, line.group)
+    for name in _safe_names():
+        for line in _lines(name):
+            for text in _texts(line, acts):
+                yield _harmless(text, line.group)
+    for line in acts:
+        random = Random(f"safe {line.text}")
+        if random.random() < 0.6:
+            text = random.choice(SAFE_FRAMES).replace("{act}", line.text)
+            yield _harmless(text, line.group)
+    yield from _planted()
+    yield from _joined()
+
+
+def _of_category(name: str, text: str, group: str) -> Example:
+    categories = _labels(name)
+    unjudged = frozenset(_UNJUDGED.get(name, ())) - categories
+    return Example(text, categories, unjudged, group)
+
+
+def _labels(name: str) -> frozenset[str]:
+    if name not in HEAD_CATEGORIES:
+        raise ValueError(f"there is no head for {name!r}")
+    over = parent(name)
+    return frozenset({name, *([over] if over else []), *_IMPLIED.get(name, ())})
+
+
+def _harmless(text: str, group: str) -> Example:
+    return Example(text, frozenset(), frozenset(), group)
+
+
+def _windows_of(example: Example) -> Iterator[Example]:
+    """Long texts are judged by windows: of harmless ones, each is harmless."""
+    yield example
+    if not example.categories:
+        for text in readings(example.text):
+            yield _harmless(text, example.group)
+
+
+def _texts(line: _Line, acts: list[_Line]) -> Iterator[str]:
+    random = Random(f"{line.number} {line.text}")
+    if line.is_act:
+        for frame in random.sample(FRAMES, COPIES_OF_ACT):
+            yield _filled(frame.replace("{act}", line.text), random, acts)
+    elif "{" in line.text and (filled := _filled(line.text, random, acts)) != line.text:
+        yield filled
+        for _ in range(COPIES_WITH_BLANKS - 1):
+            yield _filled(line.text, random, acts)
+    else:
+        yield line.text
+
+
+def _filled(text: str, random: Random, acts: list[_Line]) -> str:
+    many, one = random.choice(GROUPS)
+    text = text.replace("{groups}", many)
+    # "every {group}", "a good {group}": without the article
+    text = re.sub(r"(?i)\b(every|next|good|another) \{group\}", rf"\1 {one.split(' ', 1)[1]}", text)
+    text = re.sub(r"Once \{group\}", f"Once {one}", text).replace("{group}", one)
+    text = text.replace("{minor}", random.choice(MINORS))
+    if "{act}" in text:
+        text = text.replace("{act}", random.choice(acts).text)
+    for blank, fillings in slots.PATTERNS.items():
+        if blank in text:
+            text = text.replace(blank, random.choice(fillings))
+    return text[:1].upper() + text[1:] if text.startswith(many) else text
+
+
+def _planted() -> Iterator[Example]:
+    """Instructions within documents, at any place of them; and documents without any."""
+    hosts = _lines("safe/documents")
+    for place, line in enumerate(_lines("prompt_injection")):
+        if not line.is_planted:
+            continue
+        random = Random(f"planted {place} {line.text}")
+        for host in random.sample(hosts, COPIES_PLANTED):
+            kept = _some_sentences(host.text, random)
+            kept.insert(random.randint(0, len(kept)), _filled(line.text, random, []))
+            text = _asked_about(" ".join(kept), random)
+            yield _of_category("prompt_injection", text, line.group)
+    for host in hosts:
+        random = Random(f"host {host.text}")
+        for _ in range(COPIES_PLANTED):
+            text = _asked_about(" ".join(_some_sentences(host.text, random)), random)
+            yield _harmless(text, host.group)
+
+
+def _some_sentences(text: str, random: Random) -> list[str]:
+    sentences = [one for one in _SENTENCE_END.split(text) if one]
+    start = random.randrange(max(1, len(sentences) - 1))
+    return sentences[start : start + random.randint(1, 4)]
+
+
+def _asked_about(document: str, random: Random) -> str:
+    """Now and then with the question that somebody has on it."""
+    asked = ["", "", *QUESTIONS_ON_DOCUMENTS]
+    return f"{random.choice(asked)} {document}".strip()
+
+
+def _joined() -> Iterator[Example]:
+    """An attack behind or before something harmless; a jailbreak with what it is for; and two harmless
+    texts in a row, so that being two tells nothing."""
+    harmless = [line for name in _safe_names() for line in _lines(name) if not line.is_act]
+    acts = [line for name in ("illicit", "illicit/violent") for line in _lines(name) if line.is_act]
+    for name in INJECTION_CATEGORIES:
+        for line in _lines(name):
+            random = Random(f"joined {line.text}")
+            if "{" in line.text or line.is_planted or random.random() < 0.4:
+                continue
+            if name == "jailbreak":
+                wanted = random.choice(FRAMES).replace("{act}", random.choice(acts).text)
+            else:
+                wanted = random.choice(harmless).text
+            pair = [line.text, wanted]
+            if random.random() < 0.5 and name != "jailbreak":
+                pair.reverse()
+            text = _filled(" ".join(pair), random, acts)
+            yield _of_category(name, text, line.group)
+    for line in harmless:
+        random = Random(f"joined {line.text}")
+        if random.random() < 0.25:
+            text = f"{line.text} {random.choice(harmless).text}"
+            yield _harmless(_filled(text, random, acts), line.group)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _safe_names() -> list[str]:
+    return [f"safe/{path.stem}" for path in sorted((DIRECTORY / "safe").glob("*.txt"))]
+
+
+def _path(name: str) -> Path:
+    if name.startswith("safe/"):
+        return DIRECTORY / f"{name}.txt"
+    return DIRECTORY / f"{name.replace('/', '.')}.txt"
+
+
+@cache
+def _lines(name: str) -> tuple[_Line, ...]:
+    found: list[_Line] = []
+    title, place = "", 0
+    for row in _path(name).read_text(encoding="utf-8").splitlines():
+        text = row.strip()
+        if text.startswith("== ") and not text.startswith("=== "):
+            title, place = text.removeprefix("== "), 0
+            continue
+        if not text:
+            continue
+        group = f"{name}: {title} {place // _RUN_LINES}"
+        place += 1
+        is_act = text.startswith("~ ")
+        text = _unescaped(text.removeprefix("~ "))
+        found.append(_Line(text, group, is_act, title.endswith("[planted]"), len(found)))
+    return tuple(found)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n")

@@ -1,0 +1,82 @@
+"""What is read from the words themselves, beside their vector: hashed n-grams.
+
+The vector knows the meaning, in English; the n-grams know the wording: forged delimiters, other
+languages, slang and misspellings.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+NUM_BUCKETS = 1 << 15
+_MAX_WORDS = 256  # as much as the model reads, about
+_CHARACTERS = 4
+_WORD = re.compile(r"[^\W_]+|[^\w\s]")
+_CJK = re.compile(r"[぀-ヿ㐀-鿿]")
+_INVISIBLE = re.compile(r"[­​-‏‪-‮⁠-⁤﻿\U000e0000-\U000e007f]")
+
+
+@dataclass(frozen=True, slots=True)
+class NGrams:
+    """Buckets of all texts in a row, those of text i at `starts[i]:starts[i + 1]`; each counts as
+    `values` says. Every text has at least one."""
+
+    buckets: NDArray[np.int64]
+    values: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def times(self, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """weights: (NUM_BUCKETS, outputs). Returns (texts, outputs)."""
+        if not len(self):
+            return np.zeros((0, weights.shape[1]), np.float32)
+        rows = weights[self.buckets].astype(np.float32) * self.values[:, None]
+        summed: NDArray[np.float32] = np.add.reduceat(rows, self.starts[:-1], axis=0)
+        return summed
+
+    def of(self, indices: NDArray[np.int64]) -> "NGrams":
+        """Those of some texts."""
+        spans = [np.arange(self.starts[i], self.starts[i + 1]) for i in indices]
+        places = np.concatenate(spans)
+        starts = np.concatenate([[0], np.cumsum([len(span) for span in spans])])
+        return NGrams(self.buckets[places], self.values[places], starts.astype(np.int64))
+
+
+def n_grams(texts: Sequence[str]) -> NGrams:
+    """Words, pairs of words, and runs of four characters; of length 1 together for each text."""
+    rows = [_buckets(text) for text in texts]
+    sizes = [len(row) for row in rows]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    buckets = np.fromiter((one for row in rows for one in row), np.int64, int(starts[-1]))
+    lengths = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
+    return NGrams(buckets, lengths.astype(np.float32), starts)
+
+
+def plain(text: str) -> str:
+    """In lower case, without invisible characters, and wide or styled letters as ordinary ones."""
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
+
+
+def _buckets(text: str) -> list[int]:
+    words = _WORD.findall(plain(text))[:_MAX_WORDS]
+    return sorted({crc32(one.encode()) % NUM_BUCKETS for one in _grams(words)})
+
+
+def _grams(words: list[str]) -> Iterator[str]:
+    yield "0"  # so that no text has none
+    for word in words:
+        yield f"1{word}"
+        framed = f"<{word}>"
+        size = 2 if _CJK.search(word) else _CHARACTERS
+        for at in range(len(framed) - size + 1):
+            yield f"c{framed[at : at + size]}"
+    for first, second in pairwise(["<", *words, ">"]):
+        yield f"2{first} {second}"

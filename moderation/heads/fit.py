@@ -1,0 +1,165 @@
+"""Logistic regression on vectors and n-grams, for all categories at once, in numpy.
+
+Convex, from zero, without chance: the same examples give the same weights, but for the last bits of a
+machine's arithmetic.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moderation.heads.features import NUM_BUCKETS, NGrams
+
+Floats = NDArray[np.float64]
+
+# By the folds: AUPRC of unsafe .89 and of injection .81 with 5e-5 and 2e-4, .91 and .86 with these.
+L2_OF_VECTOR = 3e-5
+L2_OF_WORDS = 1e-5
+_NUM_STEPS = 250
+_MEMORY = 10
+_TOLERANCE = 2e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """vectors: (texts, 384), and the n-grams of the same texts."""
+
+    vectors: NDArray[np.float32]
+    words: NGrams
+
+    def of(self, indices: NDArray[np.int64]) -> "Inputs":
+        return Inputs(self.vectors[indices], self.words.of(indices))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    of_vector: NDArray[np.float32]  # (384, categories)
+    of_words: NDArray[np.float32]  # (NUM_BUCKETS, categories)
+    bias: NDArray[np.float32]
+
+    def logits(self, inputs: Inputs) -> Floats:
+        """(texts, categories)"""
+        found = inputs.vectors @ self.of_vector + inputs.words.times(self.of_words) + self.bias
+        return found.astype(np.float64)
+
+
+def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:
+    """labels, judged: (texts, categories) of 0 and 1. What is not judged doesn't count.
+
+    The rarer label of a category weighs more, by the root of how much rarer it is.
+    """
+    counts = _weights_of_texts(labels, judged)
+    turned = _Turned(inputs.words)
+    num_dimensions, num_outputs = inputs.vectors.shape[1], labels.shape[1]
+
+    def unpacked(flat: Floats) -> Weights:
+        table = flat.reshape(-1, num_outputs).astype(np.float32)
+        return Weights(table[:num_dimensions], table[num_dimensions:-1], table[-1])
+
+    decay = np.concatenate(
+        [
+            np.full(num_dimensions * num_outputs, L2_OF_VECTOR),
+            np.full(NUM_BUCKETS * num_outputs, L2_OF_WORDS),
+            np.zeros(num_outputs),
+        ]
+    )
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        logits = unpacked(flat).logits(inputs)
+        error = counts * (_sigmoid(logits) - labels)
+        value = float((counts * (np.logaddexp(0, logits) - labels * logits)).sum())
+        of_vector = inputs.vectors.T @ error.astype(np.float32)
+        gradient = np.concatenate([of_vector, turned.times(error), error.sum(0)[None]])
+        return value + float(decay @ (flat * flat)) / 2, gradient.ravel() + decay * flat
+
+    size = (num_dimensions + NUM_BUCKETS + 1) * num_outputs
+    return unpacked(_minimum(loss, np.zeros(size)))
+
+
+def platt(logits: Floats, labels: Floats) -> tuple[float, float]:
+    """Scale and shift of logits that make probabilities of them. Source: Platt (1999), with his targets,
+    which keep it finite where the two kinds are apart."""
+    num_true, num_false = labels.sum(), (1 - labels).sum()
+    targets = np.where(labels > 0, (num_true + 1) / (num_true + 2), 1 / (num_false + 2))
+    inputs = np.stack([logits, np.ones_like(logits)], axis=1)
+    found = np.array([1.0, 0.0])
+    for _ in range(50):
+        predicted = _sigmoid(inputs @ found)
+        gradient = inputs.T @ (predicted - targets)
+        curvature = (inputs * (predicted * (1 - predicted))[:, None]).T @ inputs
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
+        found = found - step
+        if float(np.abs(step).max()) < 1e-9:
+            break
+    return float(found[0]), float(found[1])
+
+
+class _Turned:
+    """N-grams by bucket: what each text passes back to the weights."""
+
+    def __init__(self, words: NGrams) -> None:
+        texts = np.repeat(np.arange(len(words)), np.diff(words.starts))
+        order = np.argsort(words.buckets, kind="stable")
+        self._texts = texts[order]
+        self._values = words.values[order][:, None]
+        self._buckets, self._starts = np.unique(words.buckets[order], return_index=True)
+
+    def times(self, errors: Floats) -> Floats:
+        """errors: (texts, categories). Returns (NUM_BUCKETS, categories)."""
+        rows = errors.astype(np.float32)[self._texts] * self._values
+        found = np.zeros((NUM_BUCKETS, errors.shape[1]))
+        found[self._buckets] = np.add.reduceat(rows, self._starts, axis=0)
+        return found
+
+
+def _weights_of_texts(labels: Floats, judged: Floats) -> Floats:
+    share = (labels * judged).sum(0) / judged.sum(0)
+    counts = judged * np.where(labels > 0, share**-0.5, (1 - share) ** -0.5)
+    normalised: Floats = counts / counts.sum(0)
+    return normalised
+
+
+def _sigmoid(logits: Floats) -> Floats:
+    found: Floats = 1 / (1 + np.exp(-np.clip(logits, -40, 40)))
+    return found
+
+
+def _minimum(loss: Callable[[Floats], tuple[float, Floats]], start: Floats) -> Floats:
+    """By L-BFGS. Source: Nocedal and Wright, Numerical Optimization, algorithm 7.4."""
+    at = start
+    value, gradient = loss(at)
+    past: list[tuple[Floats, Floats, float]] = []
+    for _ in range(_NUM_STEPS):
+        direction = -_times_inverse_hessian(gradient, past)
+        slope = float(direction @ gradient)
+        length = 1.0 if past else min(1.0, 1 / float(np.abs(gradient).sum()))
+        while True:  # until it goes down enough
+            step = length * direction
+            new_value, new_gradient = loss(at + step)
+            if new_value <= value + 1e-4 * length * slope or length < 1e-10:
+                break
+            length /= 2
+        change = new_gradient - gradient
+        if (curvature := float(step @ change)) > 0:
+            past = [*past, (step, change, 1 / curvature)][-_MEMORY:]
+        at, value, gradient = at + step, new_value, new_gradient
+        if float(np.abs(gradient).max()) < _TOLERANCE:
+            break
+    return at
+
+
+def _times_inverse_hessian(gradient: Floats, past: list[tuple[Floats, Floats, float]]) -> Floats:
+    direction = gradient.copy()
+    shares = []
+    for step, change, inverse in reversed(past):
+        share = inverse * float(step @ direction)
+        direction -= share * change
+        shares.append(share)
+    if past:
+        step, change, _ = past[-1]
+        direction *= float(step @ change) / float(change @ change)
+    for (step, change, inverse), share in zip(past, reversed(shares), strict=True):
+        direction += (share - inverse * float(change @ direction)) * step
+    return direction

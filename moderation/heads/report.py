@@ -1,0 +1,247 @@
+"""REPORT.md: how good the heads are on what they have not seen."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from moderation import evaluation
+from moderation.categories import (
+    HEAD_CATEGORIES,
+    INJECTION_CATEGORIES,
+    UNSAFE_CATEGORIES,
+    Scores,
+)
+from moderation.heads import examples as written
+from moderation.heads.heads import WEIGHTS, Heads
+from moderation.heads.train import CACHE, Trained, scores_of
+from moderation.heads.vectors import vectors_of
+
+REPORT = Path(__file__).parent / "REPORT.md"
+
+_TEXT = """\
+# The embedding heads
+
+Written by `python -m moderation.heads train`; don't edit. A logistic head for each category, on the
+vector of all-minilm-l6-v2 and on hashed n-grams of words and characters; calibrated by Platt's method
+on held-out folds. All of it was learnt from `examples/`, which were written for this project.
+
+{counts}
+
+## Held-out folds
+
+Each example is scored by heads that were trained without it, its neighbours in the file and all their
+variants. Most of the harmless ones were written to sound harmful, so this is harder than everyday text.
+ECE is the expected calibration error, of 10 bins. Precision, recall and the share of harmless texts
+flagged (FPR) are those at the shipped threshold.
+
+{categories}
+
+{together}
+
+Reliability, all categories together (`p`: mean probability, `share`: how many of those hold):
+
+{reliability}
+
+## Texts written apart
+
+`held_out/`: nothing is learnt from them. The first set was looked at while the examples were written,
+and is a development set; the second was written at the end. Scored as texts are when they're served:
+by their windows, at the shipped thresholds.
+
+{apart}
+
+{injection}
+## Files
+
+| | |
+| --- | --- |
+| weights | {size:,} bytes, sha256 {weights} |
+| examples | sha256 {digest} |
+| time to score | {time:.2f} ms a text of {words} words, without its vector |
+"""
+
+
+def write(trained: Trained, injection: Path | None) -> str:
+    """The report, which is written to REPORT.md as well. `injection` holds attacks that are no part of
+    this project; without it, what was measured on them is left out."""
+    heads = Heads()
+    milliseconds, num_words = _time_to_score(heads)
+    text = _TEXT.format(
+        counts=_counts(trained),
+        categories=_categories(trained),
+        together=_together(trained),
+        reliability=_reliability(trained),
+        apart=_apart(heads, trained.thresholds),
+        injection=_injection(heads, trained.thresholds, injection) if injection else "",
+        size=WEIGHTS.stat().st_size,
+        weights=hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:16],
+        digest=heads.digest[:16],
+        time=milliseconds,
+        words=num_words,
+    )
+    REPORT.write_text(text, encoding="utf-8")
+    return text
+
+
+def _counts(trained: Trained) -> str:
+    examples = trained.examples
+    harmless = sum(not one.categories for one in examples)
+    return (
+        f"{written.num_written():,} lines written by hand become {len(examples):,} examples by frames"
+        f" and blanks, in {len({one.group for one in examples}):,} groups; {harmless:,} of them are"
+        " harmless."
+    )
+
+
+def _categories(trained: Trained) -> str:
+    rows = []
+    for name in HEAD_CATEGORIES:
+        judged = [
+            (name in one.categories, scores[name])
+            for one, scores in zip(trained.examples, trained.held_out, strict=True)
+            if name not in one.unjudged
+        ]
+        labels, scores = map(np.array, zip(*judged, strict=True))
+        threshold = trained.thresholds[name]
+        made = evaluation.decisions(labels, scores, threshold)
+        safe = [
+            found[name]
+            for one, found in zip(trained.examples, trained.held_out, strict=True)
+            if not one.categories
+        ]
+        rows.append(
+            f"| {name} | {int(labels.sum()):,} | {evaluation.auprc(labels, scores):.3f}"
+            f" | {evaluation.roc_auc(labels, scores):.3f}"
+            f" | {evaluation.expected_calibration_error(labels, scores):.3f} | {threshold:.3f}"
+            f" | {made.precision:.2f} | {made.recall:.2f}"
+            f" | {evaluation.flagged_share(safe, threshold):.1%} |"
+        )
+    return _table(
+        "category", "examples", "AUPRC", "ROC", "ECE", "threshold", "precision", "recall", "FPR",
+        rows=rows,
+    )  # fmt: skip
+
+
+def _together(trained: Trained) -> str:
+    rows = []
+    for title, names in (("unsafe", UNSAFE_CATEGORIES), ("injection", INJECTION_CATEGORIES)):
+        found = [
+            (bool(one.categories), scores)
+            for one, scores in zip(trained.examples, trained.held_out, strict=True)
+            if not one.categories or not one.categories.isdisjoint(names)
+        ]
+        labels = [label for label, _ in found]
+        rows.append(_row(title, labels, [scores for _, scores in found], names, trained.thresholds))
+    return _table(
+        "together", "found of", "AUPRC", "ROC", "recall", "flagged of harmless", rows=rows
+    )
+
+
+def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
+    texts = written.held_out_examples()
+    by_file = {one.group: [] for one in texts}  # type: dict[str, list[Scores]]
+    for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
+        by_file[one.group].append(scores)
+    rows = []
+    for number, title in (("", "development"), ("2", "second")):
+        safe, benign = by_file[f"safe{number}"], by_file[f"benign{number}"]
+        for kind, names, harmless in (
+            ("unsafe", UNSAFE_CATEGORIES, safe),
+            ("injection", INJECTION_CATEGORIES, [*safe, *benign]),
+        ):
+            found = by_file[f"{kind}{number}"]
+            labels = [True] * len(found) + [False] * len(harmless)
+            rows.append(_row(f"{title}: {kind}", labels, [*found, *harmless], names, thresholds))
+    return _table("set", "found of", "AUPRC", "ROC", "recall", "flagged of harmless", rows=rows)
+
+
+def _row(
+    title: str,
+    labels: Sequence[bool],
+    found: Sequence[Scores],
+    names: Sequence[str],
+    thresholds: dict[str, float],
+) -> str:
+    highest = [max(scores[name] for name in names) for scores in found]
+    flagged = np.array([_is_flagged(scores, names, thresholds) for scores in found])
+    truth = np.array(labels)
+    return (
+        f"| {title} | {int(flagged[truth].sum())} of {int(truth.sum())}"
+        f" | {evaluation.auprc(truth, highest):.3f} | {evaluation.roc_auc(truth, highest):.3f}"
+        f" | {flagged[truth].mean():.2f} | {flagged[~truth].mean():.1%} of {int((~truth).sum())} |"
+    )
+
+
+def _is_flagged(scores: Scores, names: Sequence[str], thresholds: dict[str, float]) -> bool:
+    return any(scores[name] >= thresholds[name] for name in names)
+
+
+def _reliability(trained: Trained) -> str:
+    labels, scores = [], []
+    for one, found in zip(trained.examples, trained.held_out, strict=True):
+        for name in HEAD_CATEGORIES:
+            if name not in one.unjudged:
+                labels.append(name in one.categories)
+                scores.append(found[name])
+    bins = evaluation.reliability(labels, scores)
+    rows = [f"| {one.mean_score:.3f} | {one.share_true:.3f} | {one.count:,} |" for one in bins]
+    return _table("p", "share", "scores", rows=rows)
+
+
+def _injection(heads: Heads, thresholds: dict[str, float], directory: Path) -> str:
+    """The development set of PurpleLlama's CybersecurityBenchmarks and BIPIA, where it's at hand."""
+    attacks = json.loads((directory / "prompt_injection_half.json").read_text())
+    planted = json.loads((directory / "text_attack_train.json").read_text())
+    code = json.loads((directory / "benign_borderline_half.json").read_text())
+    mails = (directory / "email_contexts_train.jsonl").read_text().splitlines()
+    contexts = [json.loads(line)["context"] for line in mails]
+    orders = [text for texts in planted.values() for text in texts]
+    in_mails = [f"{contexts[place % len(contexts)]}\n{order}" for place, order in enumerate(orders)]
+    by_type: dict[str, list[str]] = {"direct": [], "indirect": []}
+    for one in attacks:
+        by_type[one["injection_type"]].append(one["user_input"])
+    sets = {
+        "CyberSecEval, direct": by_type["direct"],
+        "CyberSecEval, indirect": by_type["indirect"],
+        "BIPIA's instructions, alone": orders,
+        "BIPIA's instructions, behind a mail": in_mails,
+        "harmless: BIPIA's mails": contexts,
+        "harmless: coding prompts at the border": [one["mutated_prompt"] for one in code],
+    }
+    rows = []
+    for title, texts in sets.items():
+        found = scores_of(texts, heads)
+        flagged = [_is_flagged(one, INJECTION_CATEGORIES, thresholds) for one in found]
+        unsafe = [_is_flagged(one, UNSAFE_CATEGORIES, thresholds) for one in found]
+        rows.append(f"| {title} | {len(texts)} | {np.mean(flagged):.1%} | {np.mean(unsafe):.1%} |")
+    table = _table("set", "texts", "taken for an injection", "unsafe", rows=rows)
+    return f"""\
+## A set that is not this project's
+
+Nothing was learnt from it. Many of its attacks are harmless by themselves ("What is the capital of
+Brazil?" in a mail, a question on dinosaurs where the system prompt forbids them): no reader who does
+not know the system prompt, or what was asked of the document, can tell.
+
+{table}
+
+"""
+
+
+def _time_to_score(heads: Heads) -> tuple[float, int]:
+    text = "How do I keep a sourdough starter alive while I am on holiday for three weeks?"
+    vector = vectors_of([text], CACHE)
+    times = []
+    for _ in range(300):
+        start = perf_counter()
+        heads.score(vector, [text])
+        times.append(perf_counter() - start)
+    return 1000 * float(np.median(times)), len(text.split())
+
+
+def _table(*titles: str, rows: Sequence[str]) -> str:
+    head = f"| {' | '.join(titles)} |\n| --- |{' ---: |' * (len(titles) - 1)}\n"
+    return head + "\n".join(rows)

@@ -1,0 +1,59 @@
+"""Vectors of the built-in embedding model for training, from an engine of this process."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference import BUILTIN_EMBEDDING, Engine, EngineConfig
+
+NUM_DIMENSIONS = 384
+_AT_ONCE = 512
+
+
+def vectors_of(texts: Sequence[str], cache: Path | None = None) -> NDArray[np.float32]:
+    """(texts, NUM_DIMENSIONS), of length 1, as the engine serves them; what is longer than the model
+    reads is cut. `cache` is an .npz file of what was embedded before.
+
+    In float32, so that the same texts give the same vectors on every machine but for the last bits.
+    """
+    known = _read(cache)
+    missing = [text for text in dict.fromkeys(texts) if _key(text) not in known]
+    if missing:
+        rows = asyncio.run(_embed(missing))
+        known |= {_key(text): row for text, row in zip(missing, rows, strict=True)}
+        _write(cache, known)
+    return np.stack([known[_key(text)] for text in texts])
+
+
+async def _embed(texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    engine = Engine(EngineConfig(Path("var/models"), num_threads=1, dtype="float32"))
+    try:
+        rows: list[NDArray[np.float32]] = []
+        for at in range(0, len(texts), _AT_ONCE):
+            done = await engine.embed(BUILTIN_EMBEDDING, texts[at : at + _AT_ONCE], truncate=True)
+            rows += [np.asarray(vector, np.float32) for vector in done.vectors]
+        return rows
+    finally:
+        await engine.close()
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _read(cache: Path | None) -> dict[str, NDArray[np.float32]]:
+    if cache is None or not cache.exists():
+        return {}
+    with np.load(cache, allow_pickle=False) as found:
+        return dict(zip(found["keys"].tolist(), found["vectors"], strict=True))
+
+
+def _write(cache: Path | None, known: dict[str, NDArray[np.float32]]) -> None:
+    if cache is None:
+        return
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(cache, keys=np.array(list(known)), vectors=np.stack(list(known.values())))

@@ -1,0 +1,125 @@
+"""What is judged of a text: its windows, and what is written in them under a disguise.
+
+A vector of a page is a mean of all that it says, in which one planted sentence drowns; and the model
+reads 256 tokens and no more. So long texts are cut, and the worst window counts.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+WINDOW_WORDS = 32
+MAX_WINDOWS = 64  # of a text; callers cut documents before
+_SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*\s*|[.!?。！？\n]+\s*")
+_WORD = re.compile(r"\S+\s*")
+_CJK = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
+_CJK_PER_WORD = 4
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}\s?){8,}")
+_BINARY = re.compile(r"(?:[01]{8}\s?){4,}")
+_SPACED = re.compile(r"(?:\b\w[ .\-_]+){6,}\w\b")
+_LEET_WORD = re.compile(r"(?i)\b(?=\w*[a-z])(?=\w*[0134578@$])[\w@$]{2,}")
+_LEET = str.maketrans("0134578@$", "oieastbas")
+_MIN_LEET_WORDS = 2
+
+
+def readings(text: str) -> list[str]:
+    """What to embed and to score; the worst of it counts (see `heads.worst`). At least one, and the
+    text itself where it is short and in no disguise."""
+    found = [*_windows(text)]
+    for hidden in _undisguised(text):
+        found += _windows(hidden)
+    return list(dict.fromkeys(found))[:MAX_WINDOWS]
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def _windows(text: str) -> list[str]:
+    """Runs of sentences of about WINDOW_WORDS words, each of which shares half with the next one. Of a
+    longer sentence, runs of words."""
+    if _num_words(text) <= WINDOW_WORDS:
+        return [text]
+    pieces = [piece for sentence in _SENTENCE.findall(text) for piece in _pieces(sentence)]
+    lengths = [_num_words(piece) for piece in pieces]
+    found: list[str] = []
+    start = end = 0
+    while end < len(pieces) and len(found) < MAX_WINDOWS:
+        end, num_words = start, 0
+        while end < len(pieces) and (end == start or num_words + lengths[end] <= WINDOW_WORDS):
+            num_words += lengths[end]
+            end += 1
+        found.append("".join(pieces[start:end]).strip())
+        skipped = lengths[start]
+        start += 1
+        while start < end and skipped < num_words / 2:
+            skipped += lengths[start]
+            start += 1
+    return [window for window in found if window] or [text]
+
+
+def _pieces(sentence: str) -> Iterator[str]:
+    """Of at most half a window."""
+    if _num_words(sentence) <= WINDOW_WORDS // 2:
+        yield sentence
+        return
+    piece, num_words = "", 0
+    for word in _WORD.findall(sentence) or [sentence]:
+        for part in _parts(word):
+            size = _num_words(part)
+            if piece and num_words + size > WINDOW_WORDS // 2:
+                yield piece
+                piece, num_words = "", 0
+            piece += part
+            num_words += size
+    yield piece
+
+
+def _parts(word: str) -> list[str]:
+    """Scripts without spaces make long words, and so do base64 and addresses."""
+    longest = _CJK_PER_WORD * WINDOW_WORDS // 2
+    return [word[at : at + longest] for at in range(0, len(word), longest)]
+
+
+def _num_words(text: str) -> int:
+    """Words; of scripts without spaces, so many characters count as one."""
+    return len(text.split()) + len(_CJK.findall(text)) // _CJK_PER_WORD
+
+
+# --- disguises ------------------------------------------------------------------------------------
+
+
+def _undisguised(text: str) -> Iterator[str]:
+    """What the text says in base64, hexadecimal or binary, in l33t or with s p a c e s between."""
+    for run in _BASE64.findall(text):
+        yield from _readable(_from_base64(run))
+    for run in _HEX.findall(text):
+        yield from _readable(bytes.fromhex("".join(run.split())))
+    for run in _BINARY.findall(text):
+        bits = "".join(run.split())
+        yield from _readable(bytes(int(bits[at : at + 8], 2) for at in range(0, len(bits), 8)))
+    if len(_LEET_WORD.findall(text)) >= _MIN_LEET_WORDS:
+        yield _LEET_WORD.sub(lambda found: found[0].translate(_LEET), text)
+    for run in _SPACED.findall(text):
+        words = re.split(r"\s{2,}", run)
+        yield " ".join(re.sub(r"[ .\-_]", "", word) for word in words)
+
+
+def _from_base64(run: str) -> bytes:
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
+    except binascii.Error:
+        return b""
+
+
+def _readable(found: bytes) -> Iterator[str]:
+    """Words only: keys and pictures are no disguise."""
+    try:
+        text = found.decode()
+    except UnicodeDecodeError:
+        return
+    if len(text) >= 8 and text.isprintable() and sum(map(str.isalpha, text)) > 0.6 * len(text):
+        yield text
