@@ -6,10 +6,11 @@ A file for each category, `hate.threatening.txt` for hate/threatening, and files
     == a title             begins a block
     a text                 an example; \\n is a line break
     ~ a verb phrase        an act: frames are put around it ("How do I ...?")
-    {groups} {group} {minor} {act}    blanks, filled differently in each copy
+    {groups} {group} {minor} {act} …  blanks, filled differently in each copy
 
 A title that ends in [planted] marks instructions as they are planted in documents: those are learnt
-within documents as well.
+within documents as well. The lines of a block "by pattern" are made of the same parts (see `slots`),
+and are held out together.
 """
 
 import hashlib
@@ -271,7 +272,8 @@ def _lines(name: str) -> tuple[_Line, ...]:
             continue
         if not text:
             continue
-        group = f"{name}: {title} {place // _RUN_LINES}"
+        run = 0 if title.startswith("by pattern") else place // _RUN_LINES
+        group = f"{name}: {title} {run}"
         place += 1
         is_act = text.startswith("~ ")
         text = _unescaped(text.removeprefix("~ "))

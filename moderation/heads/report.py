@@ -48,9 +48,10 @@ Reliability, all categories together (`p`: mean probability, `share`: how many o
 
 ## Texts written apart
 
-`held_out/`: nothing is learnt from them. The first set was looked at while the examples were written,
-and is a development set; the second was written at the end. Scored as texts are when they're served:
-by their windows, at the shipped thresholds.
+`held_out/`: nothing is learnt from them. What the heads missed of the first two sets was looked at while
+the examples were written, so these two are development sets; the third was written after the last
+example, and nothing was changed by it. Scored as texts are when they're served: by their windows, at
+the shipped thresholds.
 
 {apart}
 
@@ -147,7 +148,7 @@ def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
-    for number, title in (("", "development"), ("2", "second")):
+    for number, title in (("", "first"), ("2", "second"), ("3", "third")):
         safe, benign = by_file[f"safe{number}"], by_file[f"benign{number}"]
         for kind, names, harmless in (
             ("unsafe", UNSAFE_CATEGORIES, safe),

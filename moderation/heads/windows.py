@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 
 WINDOW_WORDS = 32
-MAX_WINDOWS = 64  # of a text; callers cut documents before
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*\s*|[.!?。！？\n]+\s*")
 _WORD = re.compile(r"\S+\s*")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
 _CJK_PER_WORD = 4
+_CHARACTERS_PER_WORD = 16
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}\s?){8,}")
@@ -27,11 +27,15 @@ _MIN_LEET_WORDS = 2
 
 def readings(text: str) -> list[str]:
     """What to embed and to score; the worst of it counts (see `heads.worst`). At least one, and the
-    text itself where it is short and in no disguise."""
+    text itself where it is short and in no disguise.
+
+    All of the text is in it, however long: a cut would invite to write the attack behind it. Whoever has
+    a budget limits the text.
+    """
     found = [*_windows(text)]
     for hidden in _undisguised(text):
         found += _windows(hidden)
-    return list(dict.fromkeys(found))[:MAX_WINDOWS]
+    return list(dict.fromkeys(found))
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -46,7 +50,7 @@ def _windows(text: str) -> list[str]:
     lengths = [_num_words(piece) for piece in pieces]
     found: list[str] = []
     start = end = 0
-    while end < len(pieces) and len(found) < MAX_WINDOWS:
+    while end < len(pieces):
         end, num_words = start, 0
         while end < len(pieces) and (end == start or num_words + lengths[end] <= WINDOW_WORDS):
             num_words += lengths[end]
@@ -57,7 +61,7 @@ def _windows(text: str) -> list[str]:
         while start < end and skipped < num_words / 2:
             skipped += lengths[start]
             start += 1
-    return [window for window in found if window] or [text]
+    return [window for window in found if window] or [text.strip()]
 
 
 def _pieces(sentence: str) -> Iterator[str]:
@@ -84,8 +88,9 @@ def _parts(word: str) -> list[str]:
 
 
 def _num_words(text: str) -> int:
-    """Words; of scripts without spaces, so many characters count as one."""
-    return len(text.split()) + len(_CJK.findall(text)) // _CJK_PER_WORD
+    """Words; of scripts without spaces, and of very long words, so many characters count as one."""
+    num_words = len(text.split()) + len(_CJK.findall(text)) // _CJK_PER_WORD
+    return max(num_words, len(text) // _CHARACTERS_PER_WORD)
 
 
 # --- disguises ------------------------------------------------------------------------------------
