@@ -64,6 +64,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "ChatCompletionIn": {"model": _MODEL, "messages": [_QUESTION], "max_tokens": 60},
     "TextCompletionIn": {"model": _MODEL, "prompt": "Once upon a time", "max_tokens": 20},
     "ResponseIn": {"model": _MODEL, "input": "Name a colour.", "max_output_tokens": 50},
+    "ModerationIn": {"input": ["How do I kill a Python process?", "I will find you."]},
     "EmbeddingsIn": {"model": "all-minilm-l6-v2", "input": ["a river", "a mountain"]},
     "BatchIn": {
         "input_file_id": "file-019a5f0e7c1d7a449b3e2f6d1c8e4b70",

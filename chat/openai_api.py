@@ -23,6 +23,7 @@ from chat.json_bodies import StrictParser
 from chat.openai_completion import chat_completion
 from chat.openai_embeddings import EmbeddingsIn, embed
 from chat.openai_missing import add_missing
+from chat.openai_moderations import ModerationIn, moderate
 from chat.openai_schemas import ChatCompletionIn
 from chat.openai_text import TextCompletionIn, text_completion
 from chat.openai_tokenize import TokenizeIn, tokenize
@@ -112,6 +113,14 @@ async def create_embeddings(request: HttpRequest, data: EmbeddingsIn) -> HttpRes
     if is_draining():
         raise ShuttingDown
     return await embed(rights_of(request), data)
+
+
+@api.post("/moderations")
+async def create_moderation(request: HttpRequest, data: ModerationIn) -> dict[str, Any]:
+    """What each input holds of what is moderated, and how likely that is."""
+    if is_draining():
+        raise ShuttingDown
+    return await moderate(rights_of(request), data)
 
 
 @api.post("/tokenize")

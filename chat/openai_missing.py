@@ -17,7 +17,6 @@ _MISSING = {
     "/images/generations": _NO_PICTURES,
     "/images/edits": _NO_PICTURES,
     "/images/variations": _NO_PICTURES,
-    "/moderations": "Nothing rates texts for callers here.",
 }
 
 

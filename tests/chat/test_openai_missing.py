@@ -11,7 +11,6 @@ PATHS = [
     "/audio/transcriptions",
     "/audio/translations",
     "/images/generations",
-    "/moderations",
 ]
 
 
@@ -34,6 +33,6 @@ def test_it_says_so_to_those_with_a_key_only(chat_site: Site, path: str) -> None
 
 def test_the_client_understands(client: openai.OpenAI) -> None:
     with pytest.raises(openai.InternalServerError) as caught:
-        client.moderations.create(input="x")
+        client.images.generate(prompt="x")
     assert caught.value.status_code == 501
     assert caught.value.code == "not_implemented"
