@@ -8,7 +8,7 @@ from chat.engine import engine
 from chat.off_loop import off_loop
 from inference import BUILTIN_EMBEDDING, Caller
 from moderation.builtin_rules import BUILT_IN
-from moderation.categories import CATEGORIES, RULE_CATEGORIES, Scores
+from moderation.categories import CATEGORIES, RULE_CATEGORIES, Scores, worst
 from moderation.normalising import normalised
 from moderation.rules import Rules
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AT_ONCE = 64  # readings; behind each call others have their turn
 
 
-async def scores_of(texts: Sequence[str], caller: Caller) -> list[dict[str, float]]:
+async def scores_of(texts: Sequence[str], caller: Caller) -> list[Scores]:
     """A probability of every category for each text; a text is as bad as its worst part.
 
     Raises EngineError.
@@ -31,21 +31,19 @@ async def scores_of(texts: Sequence[str], caller: Caller) -> list[dict[str, floa
         found = await engine().embed(BUILTIN_EMBEDDING, some, truncate=True, caller=caller)
         vectors += found.vectors
     by_heads = iter(await off_loop(_by_heads, vectors, flat))
-    scored = []
-    for parts, ruled in zip(read, by_rules, strict=True):
-        scores = dict.fromkeys(CATEGORIES, 0.0) | ruled
-        for _ in parts:
-            for category, probability in next(by_heads).items():
-                scores[category] = max(scores[category], probability)
-        scored.append(scores)
-    return scored
+    nothing = dict.fromkeys(CATEGORIES, 0.0)
+    return [
+        worst([nothing | ruled, *(nothing | dict(next(by_heads)) for _ in parts)])
+        for parts, ruled in zip(read, by_rules, strict=True)
+    ]
 
 
 def _prepared(texts: Sequence[str]) -> tuple[list[dict[str, float]], list[list[str]]]:
     from moderation.heads import readings
 
-    read = [readings(normalised(text).text) for text in texts]
-    return rules().scores(texts), [[one for one in parts if one.strip()] for parts in read]
+    normal = [normalised(text) for text in texts]
+    read = [readings(one.text) for one in normal]
+    return rules().scores(normal), [[one for one in parts if one.strip()] for parts in read]
 
 
 def _by_heads(vectors: Sequence[Sequence[float]], texts: Sequence[str]) -> Sequence[Scores]:

@@ -11,6 +11,7 @@ from chat.openai_schemas import Strict
 from chat.rights import Rights
 from chat.storable import storable
 from inference import Caller
+from moderation.categories import Scores, worst
 
 MAX_INPUTS = 256
 MAX_CHARS = 50_000  # of all inputs together: some hundred readings for the engine
@@ -71,7 +72,7 @@ async def moderate(rights: Rights, data: ModerationIn) -> dict[str, Any]:
     caller = Caller(str(user.pk), user.tier.weight, rights.priority)
     scored = await scores_of([storable(text) for text in data.texts], caller)
     if data.is_one:
-        scored = [{name: max(one[name] for one in scored) for name in scored[0]}]
+        scored = [worst(scored)]
     return {
         "id": f"modr-{uuid7().hex}",
         "model": MODEL,
@@ -87,7 +88,7 @@ def _check(data: ModerationIn) -> None:
         raise ApiError(400, "unsupported_value", "Pictures cannot be judged here.", "input")
 
 
-def _result(scores: dict[str, float]) -> dict[str, Any]:
+def _result(scores: Scores) -> dict[str, Any]:
     categories = {name: score >= flagged_at()[name] for name, score in scores.items()}
     return {
         "flagged": any(categories.values()),

@@ -1,6 +1,6 @@
 """What is judged: OpenAI's moderation taxonomy, and what documents and tools bring besides."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 Scores = Mapping[str, float]
@@ -43,3 +43,8 @@ def parent(category: str) -> str | None:
     """`hate` of `hate/threatening`. What belongs to a category belongs to its parent as well."""
     name, separator, _ = category.partition("/")
     return name if separator else None
+
+
+def worst(scores: Sequence[Scores]) -> Scores:
+    """For each category the highest probability, as of the windows of a text. At least one is wanted."""
+    return {name: max(one[name] for one in scores) for name in scores[0]}

@@ -11,7 +11,7 @@ from typing import Any
 
 import re2
 
-from moderation.normalising import normalised
+from moderation.normalising import Normal, normalised
 
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
@@ -80,9 +80,9 @@ class Rules:
         """Raises BadRule."""
         self._compiled = [(rule, compiled(rule)) for rule in rules]
 
-    def find(self, written: str) -> list[Match]:
+    def find(self, written: str | Normal) -> list[Match]:
         """All that matches, in the order of the text; MAX_MATCHES at most."""
-        normal = normalised(written)
+        normal = written if isinstance(written, Normal) else normalised(written)
         matches: list[Match] = []
         # One after the other: RE2's sets answer all at once, but tell no match where memory runs out.
         for rule, pattern in self._compiled:
@@ -91,7 +91,7 @@ class Rules:
                 matches.append(Match(rule.name, rule.category, rule.probability, at, to))
         return sorted(matches, key=lambda match: (match.start, match.end, match.rule))
 
-    def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
+    def scores(self, texts: Sequence[str | Normal]) -> list[dict[str, float]]:
         """The highest probability of each category that a rule matches for, text by text."""
         scored = []
         for text in texts:

@@ -60,11 +60,6 @@ class Heads:
         ]
 
 
-def worst(scores: Sequence[Scores]) -> Scores:
-    """For each category the highest probability, as of the windows of a text. At least one is wanted."""
-    return {name: max(one[name] for one in scores) for name in scores[0]}
-
-
 @cache
 def shipped_thresholds() -> Mapping[str, float]:
     """From which probability on a category counts as found; how they were chosen stands in the file."""

@@ -14,13 +14,14 @@ from moderation.categories import (
     UNSAFE_CATEGORIES,
     Scores,
     parent,
+    worst,
 )
 from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
 from moderation.heads.examples import Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt
-from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, worst
+from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads
 from moderation.heads.vectors import vectors_of
 from moderation.heads.windows import readings
 
