@@ -4,11 +4,10 @@ In a web process, whose engine has the embedding model, behind everybody's answe
 `background`). A process that dies loses vectors that are not kept yet, and the next one begins again.
 """
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -18,6 +17,7 @@ from retrieval import staging, version_leases
 from retrieval.db import in_db
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Collection, Document, EmbeddingModel, Version, VersionState
+from retrieval.renewal import renewed
 from retrieval.vectors import embedding_model
 from retrieval.version_leases import LeaseLost
 
@@ -52,7 +52,7 @@ async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) ->
 async def _embed_one(version: Version, embed: Embed, me: str) -> None:
     try:
         # Behind everybody's answers a call may wait for minutes, and many passages take long to keep.
-        async with _kept(version.pk, me):
+        async with renewed(in_db(partial(_renew, version.pk, me)), version_leases.RENEW_S):
             try:
                 passages, model = await _embedded(version, embed, me)
             except EncodingFailed as error:
@@ -72,28 +72,6 @@ async def _embed_one(version: Version, embed: Embed, me: str) -> None:
         raise
 
 
-@asynccontextmanager
-async def _kept(version_id: UUID, me: str) -> AsyncIterator[None]:
-    """Within, the lease is renewed, whatever is waited for."""
-
-    async def renew() -> None:
-        while True:
-            await asyncio.sleep(version_leases.RENEW_S)
-            try:
-                await in_db(version_leases.update)(version_id, me)
-            except LeaseLost:
-                return
-            except DatabaseError:
-                logger.warning("a lease could not be renewed, trying again", exc_info=True)
-
-    renewing = asyncio.create_task(renew())
-    try:
-        yield
-    finally:
-        renewing.cancel()
-        await asyncio.wait([renewing])
-
-
 async def _embedded(
     version: Version, embed: Embed, me: str
 ) -> tuple[list[Passage], EmbeddingModel | None]:
@@ -108,6 +86,15 @@ async def _embedded(
             model = await in_db(_model)(embedded)
         await in_db(version_leases.update)(version.pk, me, num_embedded=len(done))
     return done, model
+
+
+def _renew(version_id: UUID, me: str) -> bool:
+    """False: another process has taken over."""
+    try:
+        version_leases.update(version_id, me)
+    except LeaseLost:
+        return False
+    return True
 
 
 def _publish(

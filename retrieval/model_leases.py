@@ -5,16 +5,16 @@ started last is right, or each would undo what the other does. Of those that agr
 In the system's scope.
 """
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.db.models import Q
 from django.utils import timezone
 
 from retrieval.db import in_db
 from retrieval.models import EmbeddingModel
+from retrieval.renewal import renewed
 from retrieval.vectors import models_in_use
 
 LEASE_S = 30.0
@@ -41,20 +41,12 @@ def release(model: EmbeddingModel, me: str) -> None:
     mine.update(lease_owner="", lease_until=timezone.now())
 
 
-@asynccontextmanager
-async def kept(model: EmbeddingModel, me: str) -> AsyncIterator[None]:
+def kept(model: EmbeddingModel, me: str) -> AbstractAsyncContextManager[None]:
     """Within, the lease is renewed, however long something takes."""
-    task = asyncio.create_task(_renew(model, me))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return renewed(in_db(partial(_renew, model, me)), RENEW_S)
 
 
-async def _renew(model: EmbeddingModel, me: str) -> None:
+def _renew(model: EmbeddingModel, me: str) -> bool:
+    """False: another process has taken over."""
     mine = EmbeddingModel.objects.filter(pk=model.pk, lease_owner=me)
-    while True:
-        await asyncio.sleep(RENEW_S)
-        await in_db(mine.update)(lease_until=timezone.now() + timedelta(seconds=LEASE_S))
+    return bool(mine.update(lease_until=timezone.now() + timedelta(seconds=LEASE_S)))
