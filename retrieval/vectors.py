@@ -9,7 +9,7 @@ a filter never leaves fewer passages than there are.
 from array import array
 from collections.abc import Sequence
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from pgvector import HalfVector
 
@@ -133,6 +133,9 @@ def embedding_model(name: str, dimensions: int, revision: str = "") -> Embedding
         cursor.execute("SELECT to_regclass(%s)", [index_name(model)])
         if cursor.fetchone()[0] is not None:
             return model
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Two who make it at once would both find none (IF NOT EXISTS): the second waits, and finds it.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [index_name(model)])
         cursor.execute(
             f"CREATE INDEX IF NOT EXISTS {index_name(model)} ON retrieval_embedding"
             f" USING hnsw ((vector::halfvec({int(dimensions)})) halfvec_cosine_ops)"
