@@ -4,7 +4,7 @@ A policy is data: JSON that an operator edits, of this form (docs/moderation.md)
 
     {"input": {"hate": {"block": 0.8, "note": 0.5}, "secrets": {"redact": 0.5}},
      "output": {...}, "documents": {...}, "tools": {...},
-     "on_failure": {"input": "block"}, "partial_output": "keep"}
+     "on_failure": {"input": "block"}, "partial_output": "keep", "strikes": {"hate": 1}}
 
 Pure: a verdict follows from the policy and the scores alone, so that old ones can be judged anew.
 """
@@ -22,7 +22,7 @@ the user is asked first. `review`: it goes on, and a person looks at it. `block`
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
 ACTIONS: tuple[Action, ...] = get_args(Action)
-_OTHER_FIELDS = ("on_failure", "partial_output")
+_OTHER_FIELDS = ("on_failure", "partial_output", "strikes")
 
 
 class BadPolicy(ValueError):
@@ -58,12 +58,14 @@ class Policy:
     """`thresholds[stage][category][action]` is a probability. What names no threshold is allowed.
 
     `on_failure` is what happens to texts of a stage that could not be judged; `keeps_partial` whether
-    the part of an answer that was shown before it was blocked stays.
+    the part of an answer that was shown before it was blocked stays. `strikes` are points that a blocked
+    text of the stage "input" counts against its owner.
     """
 
     thresholds: Mapping[Stage, Mapping[str, Mapping[Action, float]]] = field(default_factory=dict)
     on_failure: Mapping[Stage, Action] = field(default_factory=dict)
     keeps_partial: bool = True
+    strikes: Mapping[str, float] = field(default_factory=dict)
 
     def verdict(self, stage: Stage, scores: Scores) -> Verdict:
         reasons = []
@@ -80,6 +82,23 @@ class Policy:
         """Of a text that no classifier could be asked about."""
         return Verdict(self.on_failure.get(stage, "allow"), has_failed=True)
 
+    def may_stop(self, stage: Stage) -> bool:
+        """Whether a text of the stage has to wait for its verdict: all else is known afterwards, too."""
+        stopping = {action for own in self.thresholds.get(stage, {}).values() for action in own}
+        fails = self.judges(stage) and self.on_failure.get(stage) == "block"
+        return fails or not stopping.isdisjoint(("redact", "ask", "block"))
+
+    def points(self, verdict: Verdict) -> float:
+        """Strikes for a blocked text: of its reasons to block, the worst."""
+        return max(
+            (
+                self.strikes.get(one.category, 0.0)
+                for one in verdict.reasons
+                if one.action == "block"
+            ),
+            default=0.0,
+        )
+
     def judges(self, stage: Stage) -> bool:
         """Whether anything of the stage could come to more than `allow`."""
         return bool(self.thresholds.get(stage))
@@ -92,6 +111,7 @@ class Policy:
             },
             "on_failure": dict(self.on_failure),
             "partial_output": "keep" if self.keeps_partial else "remove",
+            "strikes": dict(self.strikes),
         }
 
 
@@ -114,7 +134,17 @@ def parsed(value: Any) -> Policy:
             raise BadPolicy(f"on_failure.{stage}", "This is 'allow', 'review' or 'block'.")
     given = {stage: _categories(fields[stage], stage) for stage in STAGES if stage in fields}
     thresholds = {stage: categories for stage, categories in given.items() if categories}
-    return Policy(thresholds, on_failure, partial == "keep")
+    return Policy(thresholds, on_failure, partial == "keep", _strikes(fields.get("strikes", {})))
+
+
+def _strikes(value: Any) -> dict[str, float]:
+    points = _object(value, "strikes")
+    _known(points, CATEGORIES, "strikes", "category")
+    for name, number in points.items():
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if not is_number or not 0 <= number <= 100:
+            raise BadPolicy(f"strikes.{name}", "Points are from 0 to 100.")
+    return {name: float(number) for name, number in points.items()}
 
 
 def _categories(value: Any, where: str) -> dict[str, dict[Action, float]]:

@@ -91,6 +91,7 @@ INSTALLED_APPS = [
     "webapp",
     "chat",
     "retrieval",
+    "moderation",
     "allauth",
     "allauth.account",
     "allauth.mfa",
