@@ -1,11 +1,13 @@
 """What an answer knows of itself while it is written, over all of its engine turns."""
 
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import Literal
 
 from chat.asking import AnswerRequest
 from chat.events import Finished, Found, LeftOut, PartKind, RunTimings, RunUsage, Stopped
+from chat.screen import Screen
 from chat.spans import Clock, Stopwatch
 from inference import ChatMessage
 from inference import Finished as EngineFinished
@@ -19,8 +21,9 @@ class AnswerState:
     time of what the answer does.
     """
 
-    def __init__(self, request: AnswerRequest) -> None:
+    def __init__(self, request: AnswerRequest, screen: Screen) -> None:
         self.request = request
+        self.screen = screen
         self.plan = request.plan
         self.said: list[ChatMessage] = []
         self.told_left_out: LeftOut | None = None
@@ -38,6 +41,28 @@ class AnswerState:
     def messages(self) -> list[ChatMessage]:
         """The conversation, and what this answer has said and heard of tools so far."""
         return [*(self.plan.messages() if self.plan else self.request.messages), *self.said]
+
+    def asked_texts(self) -> list[str]:
+        """All that the model is to read and a person has written. Documents and tools' results are
+        judged where they come in, and answers when they were given."""
+        plan = self.plan
+        if plan is None:
+            return [message["content"] for message in self.request.messages]
+        exchanges = (text for one in plan.exchanges for text in (one.question, *one.edited))
+        return [plan.system, plan.memory, *exchanges]
+
+    def redact(self) -> None:
+        """Take out of the prompt what a policy wants no model to read; the messages stay as they are."""
+        if not self.screen.redacts("input"):
+            return
+        redacted = partial(self.screen.redacted, "input")
+        messages: list[ChatMessage] = [
+            {**message, "content": redacted(message["content"])}
+            for message in self.request.messages
+        ]
+        self.request = replace(self.request, messages=messages)
+        if self.plan is not None:
+            self.plan = self.plan.with_texts(redacted)
 
     def wrote(self, part: PartKind) -> None:
         """The first call is the answer's time to first token; what is no reasoning ends a thought."""
@@ -76,7 +101,9 @@ class AnswerState:
         )
 
     def finished(
-        self, reason: Literal["stop", "length", "tool_calls"], stop: str | None = None
+        self,
+        reason: Literal["stop", "length", "tool_calls", "content_filter"],
+        stop: str | None = None,
     ) -> Finished:
         return Finished(reason, self._usage, self._final_timings(), stop)
 

@@ -141,6 +141,10 @@ def _start(
         events=events,
         turn=turn,
         clock=trace.clock,
+        source="chat",
+        conversation_id=conversation.pk,
+        message_id=generation.message_id,
+        confirmed=tuple(generation.params.get("confirmed", ())),
     )
     run = runs.Run(
         generation.pk,

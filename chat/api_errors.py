@@ -94,6 +94,9 @@ _STATUS_OF = {
     "upstream_busy": 429,
     "upstream_error": 502,
     "worker_died": 503,
+    "content_filter": 400,
+    "confirmation_needed": 400,
+    "moderation_unavailable": 503,
 }
 
 

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
 from chat.cache_scope import CacheScope
 from chat.engine import engine
@@ -46,6 +47,9 @@ class TurnSoFar:
     output_ids: tuple[int, ...]
 
 
+Source = Literal["chat", "temporary", "api", "title", "summary"]
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
     """One answer to write.
@@ -60,6 +64,9 @@ class AnswerRequest:
     follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
     `events` are those that were logged before an interruption, `turn` the turn they end in.
+    `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
+    a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
+    stages whose texts their author wants to send all the same.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
@@ -80,6 +87,11 @@ class AnswerRequest:
     events: tuple[LogEvent, ...] = ()
     turn: TurnSoFar | None = None
     clock: Clock | None = None
+    source: Source = "api"
+    api_key: tuple[int, str] | None = None
+    conversation_id: UUID | None = None
+    message_id: UUID | None = None
+    confirmed: tuple[str, ...] = ()
 
 
 class Control:

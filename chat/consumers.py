@@ -200,7 +200,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if isinstance(frame, frames.ContinueAnswer):
             sent = await answers.go_on(self.rights, frame.answer, client_id, tools=tools)
         else:
-            retake = Retake(client_id, frame.answer, frame.model, frame.wish, tools, frame.without)
+            retake = Retake(
+                client_id,
+                frame.answer,
+                frame.model,
+                frame.wish,
+                tools,
+                frame.without,
+                confirms=frame.confirms,
+            )
             sent = await answers.regenerate(self.rights, retake)
         told = await accepted(sent)
         del told["message"], told["answers"]

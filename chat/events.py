@@ -169,9 +169,12 @@ class RunTimings:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A complete answer. `reason` is OpenAI's finish_reason; `stop` the stop string that ended it."""
+    """A complete answer. `reason` is OpenAI's finish_reason; `stop` the stop string that ended it.
 
-    reason: Literal["stop", "length", "tool_calls"]
+    With "content_filter" a policy ended it: what programs are told where people are told Refused.
+    """
+
+    reason: Literal["stop", "length", "tool_calls", "content_filter"]
     usage: RunUsage = field(default_factory=RunUsage)
     timings: RunTimings = field(default_factory=RunTimings)
     stop: str | None = None
@@ -190,10 +193,17 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Policy ended the answer; `message` is for people."""
+    """Policy ended the answer; `message` is for people.
+
+    `stage` is what was judged: the input, or the output, of which `removes` takes back what was shown.
+    `decision` is the id that an appeal is about.
+    """
 
     code: str
     message: str
+    stage: str = "input"
+    decision: str = ""
+    removes: bool = False
     kind: Literal["refused"] = "refused"
 
 

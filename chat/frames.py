@@ -41,6 +41,7 @@ class RegenerateAnswer:
     wish: Wish | None
     trace_id: str | None = None
     without: tuple[int, ...] = ()
+    confirms: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def parse(raw: str) -> Frame:
                 wish=fields.wish(),
                 trace_id=trace_id_of(values.get("traceparent")),
                 without=fields.passages("without"),
+                confirms=fields.flag("confirms"),
             )
         case "answer.continue":
             trace_id = trace_id_of(values.get("traceparent"))
@@ -246,6 +248,12 @@ class _Fields:
             case None | "shorter" | "longer" as wish:
                 return wish
         raise BadFrame("'wish' is 'shorter' or 'longer'.")
+
+    def flag(self, name: str) -> bool:
+        value = self._values.get(name, False)
+        if not isinstance(value, bool):
+            raise BadFrame(f"'{name}' is true or false.")
+        return value
 
     def client_id(self) -> str:
         return checked_client_id(self.text("client_id"))

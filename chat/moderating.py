@@ -1,6 +1,6 @@
 """What texts hold, by all classifiers that come with the installation: rules, and heads on vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from inference import BUILTIN_EMBEDDING, Caller
 from moderation.builtin_rules import BUILT_IN
 from moderation.categories import CATEGORIES, RULE_CATEGORIES, Scores, worst
 from moderation.normalising import normalised
-from moderation.rules import Rules
+from moderation.rules import Rule, Rules
 
 if TYPE_CHECKING:
     from moderation.heads import Heads
@@ -65,6 +65,22 @@ def heads() -> "Heads":
     return Heads()
 
 
-@cache
+def stamp() -> int:
+    """Changes whenever the same text might be judged otherwise."""
+    return _stamp
+
+
 def rules() -> Rules:
-    return Rules(BUILT_IN)
+    """Those that come with the installation, and the operator's."""
+    return _rules
+
+
+def use_rules(own: Iterable[Rule]) -> None:
+    """The operator's rules, from now on. Raises BadRule."""
+    global _rules, _stamp
+    _rules = Rules([*BUILT_IN, *own])
+    _stamp += 1
+
+
+_rules = Rules(BUILT_IN)
+_stamp = 0

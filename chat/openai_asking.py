@@ -81,6 +81,7 @@ def _request(
         ),
         tool_schemas=data.tool_schemas(),
         priority=rights.priority,
+        api_key=rights.key_name,
     )
 
 

@@ -111,6 +111,8 @@ class TextCompletion(Choices):
             run_id=f"{self.id}-{index}",
             model=data.model,
             prompt_ids=prompt_ids,
+            prompt_text=self.tokenizer.decode(list(prompt_ids)),
+            api_key=rights.key_name,
             user=str(rights.user.pk),
             weight=rights.user.tier.weight,
             priority=rights.priority,

@@ -8,6 +8,8 @@ an answer whose process died can be taken up in the middle of a word.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 from django.conf import settings
@@ -19,6 +21,7 @@ from chat.answer_cache import Asked, Hit
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
+from chat.db import in_db
 from chat.engine import engine
 from chat.engine_turn import EngineTurn
 from chat.events import (
@@ -31,15 +34,22 @@ from chat.events import (
     LeftOut,
     LogEvent,
     Phase,
+    Refused,
+    RunUsage,
     Started,
     ToolCall,
     ToolResult,
 )
 from chat.looking_up import documents_of, look_up
+from chat.screen import screen_of
+from chat.screening import fit_to_read, screened
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
 from chat.upstream_turn import UpstreamTurn
 from inference import Caller, EngineError, prompt_room
+from retrieval.excerpts import Excerpt, texts_of
+
+_WITHHELD = "error: a policy keeps this result back"
 
 
 async def answer(
@@ -49,10 +59,17 @@ async def answer(
 
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
-    state = AnswerState(request)
+    state = AnswerState(request, await screen_of(request))
+    state.redact()
+    texts = state.asked_texts()
+    begin = partial(_turns, state, control or Control())
     with counted():
         try:
-            async with aclosing(_turns(state, control or Control())) as events:
+            is_elsewhere = engine().is_upstream(request.model)
+            events = screened(
+                state.screen, texts, begin, state.watch.clock, is_elsewhere=is_elsewhere
+            )
+            async with aclosing(_for_source(state, events)) as events:
                 async for event in events:
                     if isinstance(event, TERMINAL):
                         state.watch.end()
@@ -67,6 +84,24 @@ async def answer(
             failed = Failed(error.code, str(error), error.retry_after_s, error.param)
             metrics.heard(request.model, request.priority, failed)
             yield failed
+
+
+async def _for_source(
+    state: AnswerState, events: AsyncGenerator[Event, None]
+) -> AsyncGenerator[Event, None]:
+    """Programs know an answer that a policy has cut by its finish_reason, and keep what they got."""
+    usage = RunUsage()
+    async with aclosing(events):
+        async for event in events:
+            match event:
+                case Phase(phase="prefill", total=total, cached=cached):
+                    usage = replace(usage, prompt_tokens=total, cached_tokens=cached)
+                case Delta(ids=ids):
+                    num_tokens = usage.completion_tokens + len(ids)
+                    usage = replace(usage, completion_tokens=num_tokens)
+                case Refused(stage="output", removes=False) if state.request.source == "api":
+                    event = replace(state.finished("content_filter"), usage=usage)
+            yield event
 
 
 async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, None]:
@@ -171,11 +206,22 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
             _caller(state),
             *await _room(state),
         )
+        state.found = await _fit_excerpts(state, state.found)
         state.watch.note(candidates=len(state.found.candidates), excerpts=len(state.found.excerpts))
         yield state.found
     if state.found is not None and not state.plan.has_documents:
         state.plan = state.plan.with_documents(await documents_of(state.found))
     state.watch.end()
+
+
+async def _fit_excerpts(state: AnswerState, found: Found) -> Found:
+    """Without passages that a policy keeps from models."""
+    if not state.screen.judges("documents"):
+        return found
+    texts = await in_db(texts_of)(list(map(Excerpt.from_json, found.excerpts)))
+    judged = [await fit_to_read(state.screen, "documents", text or "") for text in texts]
+    pairs = zip(found.excerpts, judged, strict=True)
+    return replace(found, excerpts=tuple(one for one, text in pairs if text is not None))
 
 
 async def _room(state: AnswerState) -> tuple[Callable[[str], int], int]:
@@ -256,6 +302,8 @@ async def _run_tools(
             task.cancel()
             stop.cancel()
         took_ms = (monotonic() - started_s) * 1e3
+        fit = await fit_to_read(state.screen, "tools", content)
+        content, is_error = (_WITHHELD, True) if fit is None else (fit, is_error)
         state.watch.note(is_error=is_error)
         state.watch.end()
         state.add_tool_time(took_ms)

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
-from chat.events import Delta, LogEvent, Started, Stopped, ToolCall, ToolResult
+from chat.events import Delta, LogEvent, Refused, Started, Stopped, ToolCall, ToolResult
 
 Parts = list[dict[str, Any]]
 
@@ -33,6 +33,8 @@ def apply(parts: Parts, event: LogEvent) -> None:
             )
         case Stopped(chars=chars):
             _cut(parts, chars)
+        case Refused(removes=True):
+            parts.clear()
 
 
 def text_of(parts: Parts) -> str:

@@ -30,7 +30,8 @@ class Exchange:
     """A question and what answered it; it is shown as a whole or not at all.
 
     `id` is that of its first message. `documents` were found for the question, and stand in front of
-    it in this prompt and in all later ones. `num_messages` counts rows.
+    it in this prompt and in all later ones. `edited` are answers in `reply` that a person has written.
+    `num_messages` counts rows.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Exchange:
     documents: str = ""
     num_messages: int = 1
     is_pinned: bool = False
+    edited: tuple[str, ...] = ()
 
     def messages(self, before: str = "") -> list[ChatMessage]:
         texts = (before, self.documents, self.question)
@@ -132,6 +134,19 @@ class PromptPlan:
         *earlier, asked = self.exchanges
         exchanges = (*earlier, replace(asked, documents=text))
         return replace(self, exchanges=exchanges, has_documents=True)
+
+    def with_texts(self, changed: Callable[[str], str]) -> "PromptPlan":
+        """The plan with all that people have written as `changed` gives it back."""
+        exchanges = tuple(
+            replace(
+                one,
+                question=changed(one.question),
+                reply=tuple({**said, "content": changed(said["content"])} for said in one.reply),
+            )
+            for one in self.exchanges
+        )
+        system, memory = changed(self.system), changed(self.memory)
+        return replace(self, exchanges=exchanges, system=system, memory=memory)
 
     def index_of(self, exchange_id: str) -> int | None:
         """Which exchange it is; None: none of these."""

@@ -11,10 +11,13 @@ from time import monotonic
 
 from chat import metrics
 from chat.active import counted
-from chat.asking import Sampling
+from chat.asking import AnswerRequest, Sampling
 from chat.engine import engine
-from chat.events import Delta, Event, Failed, Finished, Phase, RunTimings, RunUsage
+from chat.events import Delta, Event, Failed, Finished, Phase, Refused, RunTimings, RunUsage
 from chat.sampling_params import sampling_params
+from chat.screen import screen_of
+from chat.screening import screened
+from chat.spans import Clock
 from chat.storable import storable
 from inference import (
     EngineError,
@@ -39,11 +42,13 @@ class RawRequest:
     run_id: str
     model: str
     prompt_ids: tuple[int, ...]
+    prompt_text: str
     user: str
     weight: float
     sampling: Sampling
     priority: Priority = "api"
     num_prompt_logprobs: int | None = None
+    api_key: tuple[int, str] | None = None
 
 
 class RawText:
@@ -62,17 +67,39 @@ class RawText:
     async def events(self) -> AsyncGenerator[Event, None]:
         """The last is Finished or Failed. Closing the iterator early aborts the engine's request."""
         request = self.request
+        screen = await screen_of(self._as_answer(), is_raw=True)
         with counted():
             try:
-                async with aclosing(engine().generate(self._engine_request())) as updates:
-                    async for update in updates:
-                        if (event := self._hear(update)) is not None:
-                            metrics.heard(request.model, request.priority, event)
-                            yield event
+                events = screened(screen, [request.prompt_text], self._written, Clock())
+                async with aclosing(events):
+                    async for event in events:
+                        if isinstance(event, Refused) and event.stage == "output":
+                            event = Finished("content_filter")
+                        metrics.heard(request.model, request.priority, event)
+                        yield event
             except EngineError as error:
                 failed = Failed(error.code, str(error), error.retry_after_s, error.param)
                 metrics.heard(request.model, request.priority, failed)
                 yield failed
+
+    async def _written(self) -> AsyncGenerator[Event, None]:
+        async with aclosing(engine().generate(self._engine_request())) as updates:
+            async for update in updates:
+                if (event := self._hear(update)) is not None:
+                    yield event
+
+    def _as_answer(self) -> AnswerRequest:
+        """What moderation asks of a request."""
+        of = self.request
+        return AnswerRequest(
+            run_id=of.run_id,
+            model=of.model,
+            messages=[],
+            user=of.user,
+            weight=of.weight,
+            priority=of.priority,
+            api_key=of.api_key,
+        )
 
     def _engine_request(self) -> GenerateRequest:
         request = self.request

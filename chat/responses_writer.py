@@ -20,6 +20,8 @@ from inference import ChatTokenizer, TokenLogprob
 Value = dict[str, Any]
 _PARTS = {"text": ("message", "output_text"), "reasoning": ("reasoning", "reasoning_text")}
 
+_CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
 
 class ResponseWriter:
     """`body` is the response as it stands; each frame has the next sequence number."""
@@ -51,7 +53,7 @@ class ResponseWriter:
                 yield from self._close()
                 yield from self._call(event)
             case Finished(reason=reason):
-                yield from self._finish(is_cut=reason == "length")
+                yield from self._finish(reason)
             case Failed() | Refused():
                 yield from self._close("incomplete")
                 yield self._end("failed", error=_error(event))
@@ -126,13 +128,14 @@ class ResponseWriter:
 
     # --- the end ----------------------------------------------------------------------------------
 
-    def _finish(self, *, is_cut: bool) -> Iterator[str]:
+    def _finish(self, reason: str) -> Iterator[str]:
+        is_cut = reason in _CUT
         if not self.output:
             yield from self._open_part("text")
         yield from self._close("incomplete" if is_cut else "completed")
         self.body |= {"usage": _usage(self.tally), "timings": self.tally.timings()}
         if is_cut:
-            details = {"reason": "max_output_tokens"}
+            details = {"reason": _CUT[reason]}
             yield self._end("incomplete", incomplete_details=details)
         else:
             yield self._end("completed", completed_at=int(time()))

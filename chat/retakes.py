@@ -34,7 +34,8 @@ WISHES: dict[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Retake:
     """`answer` is the one to write anew. No model: the one that wrote it. `without`: passages of
-    documents that it is not to be shown."""
+    documents that it is not to be shown. `confirms`: the question goes to the model although a policy
+    asks first."""
 
     client_id: str
     answer: UUID
@@ -42,6 +43,7 @@ class Retake:
     wish: Wish | None = None
     tools: tuple[str, ...] = ()
     without: tuple[int, ...] = ()
+    confirms: bool = False
 
 
 def regenerate(rights: Rights, retake: Retake, *, lease_owner: str) -> Sent:
@@ -65,6 +67,8 @@ def regenerate(rights: Rights, retake: Retake, *, lease_owner: str) -> Sent:
             said = _found_for(answer)
         elif retake.without:
             params |= {"without": sorted(retake.without)}
+        if retake.confirms:
+            params |= {"confirmed": ["input"]}
         begun = begin_answer(now, question, model, params, lease_owner, retake.client_id)
         if said:
             run_log.append(begun.pk, lease_owner, 1, said)

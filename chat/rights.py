@@ -48,6 +48,11 @@ class Rights:
         return self.api_key.pk if self.api_key else None
 
     @property
+    def key_name(self) -> tuple[int, str] | None:
+        """The key's id and its prefix."""
+        return (self.api_key.pk, self.api_key.prefix) if self.api_key else None
+
+    @property
     def priority(self) -> Priority:
         """The engine's class for what a program asks."""
         if self.is_background:

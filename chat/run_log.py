@@ -318,6 +318,9 @@ def _summary_of(end: LogEvent) -> dict[str, object]:
                 "usage": asdict(usage),
                 "timings": asdict(timings),
             }
-        case Refused(code=code, message=message) | Failed(code=code, message=message):
+        case Refused(code=code, message=message, stage=stage, decision=decision):
+            error = {"code": code, "message": message, "stage": stage, "decision": decision}
+            return {"finish_reason": "content_filter", "error": error}
+        case Failed(code=code, message=message):
             return {"finish_reason": "error", "error": {"code": code, "message": message}}
     raise TypeError(end)

@@ -67,6 +67,8 @@ def written(user: Any, message_id: object) -> Written:
         raise CannotLook(
             gettext("A passage that this answer was written from is not available any more.")
         )
+    if generation.message.status == MessageStatus.REFUSED:
+        raise CannotLook(gettext("A policy has ended this answer."))
     rows = [row for row in generation.turns.all() if row.output_ids and row.params]
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))

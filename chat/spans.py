@@ -1,7 +1,8 @@
 """What an answer did when: spans on one time axis, the trace that every answer opens.
 
 The kinds are open: whoever adds a step to an answer begins a span of its own kind, and the interface
-shows it by its name. Spans of one answer follow each other and never overlap.
+shows it by its name. Spans of one answer follow each other and never overlap, but for those of
+moderation, which goes on beside the rest.
 """
 
 import re
@@ -20,8 +21,8 @@ class Span:
     """One step of an answer, in milliseconds since it was asked for.
 
     Kinds so far: accepted (saved, and the run begun), prompt (built), loading (the model), queued,
-    asking (another server), prefill, decode, tool, interrupted (the process died), saved (to the
-    database). `facts` say more: counts with their unit in the name, a tool's `name`.
+    asking (another server), prefill, decode, tool, moderation, interrupted (the process died),
+    saved (to the database). `facts` say more: counts with their unit in the name, a tool's `name`.
     """
 
     kind: str
@@ -114,7 +115,7 @@ class Trace:
     @property
     def end_ms(self) -> float:
         """Up to when it is known what the answer did."""
-        return self.spans[-1].end_ms if self.spans else 0.0
+        return max((span.end_ms for span in self.spans), default=0.0)
 
     def add(self, span: Span) -> None:
         self.spans.append(span)

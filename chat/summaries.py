@@ -166,6 +166,8 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
         sampling=Sampling(max_tokens=4 * MAX_TOKENS) if is_upstream else _SAMPLING,
         tool_schemas=tuple(tool.schema() for tool in tools),
         priority="background",
+        source="summary",
+        conversation_id=generation.conversation_id,
     )
     text = ""
     async for event in answer(request):

@@ -165,6 +165,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         sampling=answers.sampling_from(setup.parameters),
         tools=tools_named(rights.tools),
         events=tuple(before),
+        source="temporary",
     )
     runs.start(run, request, after=_forget_nothing)
     watch_orphan(run)

@@ -63,6 +63,8 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         sampling=_SAMPLING,
         tool_schemas=tuple(tool.schema() for tool in tools_named(params.get("tools", []))),
         priority="background",
+        source="title",
+        conversation_id=conversation.pk,
     )
 
 

@@ -31,7 +31,7 @@ def trace_value(generation: Generation) -> Value:
         "error": message.error,
         "attempts": generation.attempts,
         "created_at": generation.created_at.isoformat(),
-        "total_ms": spans[-1]["end_ms"] if spans else timings.get("total_ms"),
+        "total_ms": max(span["end_ms"] for span in spans) if spans else timings.get("total_ms"),
         "first_token_ms": _first_token_ms(spans),
         "usage": message.usage,
         "timings": message.timings,

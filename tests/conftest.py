@@ -39,6 +39,7 @@ DATA_DIR = Path(tempfile.mkdtemp(prefix="vitrine-test-"))
 
 for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
+os.environ["VITRINE_MODERATION"] = "off"  # where a test is not about it: it loads a model
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 

@@ -80,6 +80,7 @@ CHUNK_OVERLAP_TOKENS = env_int("VITRINE_CHUNK_OVERLAP", 128, maximum=4096)
 OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
 BATCH_LINES_AT_ONCE = env_int("VITRINE_BATCH_LINES", 4, minimum=1, maximum=1024)
 EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
+MODERATION = [one for one in env_list("VITRINE_MODERATION", ["builtin"]) if one != "off"]
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)
 SIGN_IN_PROVIDERS = sign_in_providers()

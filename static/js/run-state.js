@@ -114,10 +114,14 @@ function changeBy(state, event) {
         parts: clampText(state.parts, event.chars),
         ...measured(event),
       };
-    case "refused":
+    case "refused": {
+      const { code, message, stage, decision, removes } = event;
+      const error = { code, message, stage, decision };
+      return { status: "refused", error, ...(removes ? { parts: [] } : {}) };
+    }
     case "failed": {
       const { code, message, retry_after_s } = event;
-      return { status: event.kind, error: { code, message, retry_after_s } };
+      return { status: "failed", error: { code, message, retry_after_s } };
     }
     default:
       return {}; // an event of a newer server: it has its number and nothing that we can show

@@ -1,0 +1,56 @@
+"""What was decided about texts, written down: many decisions of the same moment in one go."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from chat.db import in_db
+from chat.gathering import Gathering
+from moderation.models import Decision, Strike
+
+logger = logging.getLogger(__name__)
+
+_unwritten: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
+
+
+async def keep(decision: Decision, points: float = 0.0) -> None:
+    """Write a decision, and what it counts against its owner. Raises DatabaseError."""
+    await _keeper.ask((decision, points), group=decision.owner_id)
+
+
+def keep_soon(decision: Decision) -> None:
+    """The same for a decision that changed nothing: nobody waits, and the log tells where it fails."""
+    task = asyncio.create_task(_keep_or_tell(decision))
+    _unwritten.add(task)
+    task.add_done_callback(_unwritten.discard)
+
+
+async def _keep_or_tell(decision: Decision) -> None:
+    try:
+        await keep(decision)
+    except Exception:
+        logger.exception("a decision of moderation could not be written")
+
+
+async def written() -> None:
+    """Wait for all that is on its way: before the process ends, and in tests."""
+    while _unwritten:
+        await asyncio.gather(*_unwritten, return_exceptions=True)
+
+
+async def _keep_all(asked: Sequence[tuple[Decision, float]]) -> list[None]:
+    await in_db(_insert)(asked)
+    return [None] * len(asked)
+
+
+def _insert(asked: Sequence[tuple[Decision, float]]) -> None:
+    Decision.objects.bulk_create([decision for decision, _ in asked])
+    strikes = [
+        Strike(owner_id=decision.owner_id, decision=decision, points=points)
+        for decision, points in asked
+        if points
+    ]
+    Strike.objects.bulk_create(strikes)
+
+
+_keeper: Gathering[tuple[Decision, float], None] = Gathering(_keep_all)

@@ -1,0 +1,127 @@
+"""Text of an answer waits for the end of its sentence, so that it is judged before it is seen. Pure.
+
+What a screen has shown cannot be taken back. So deltas are held until the sentence that they belong to
+is complete, and no longer. A delta with token ids is never cut: whoever goes on with the answer after a
+crash goes on behind the ids that were logged, and would lose or double the rest of its text.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from chat.events import Delta, PartKind
+
+MAX_HELD_CHARS = 400  # of what has no sentences, such as code
+CONTEXT_CHARS = 200
+_END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+|\n(?=\s*\n)""")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:\w|[A-ZÄÖÜ]\w{1,2}|vs|cf|pp|ca|etc|bzw|usw|approx|e\.g|i\.e))$"
+)
+"""What a full stop behind it does not make a sentence of: "Mr. X", "e.g. this"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Deltas of one part whose `text` is judged together, behind the `context` that was shown."""
+
+    deltas: tuple[Delta, ...]
+    context: str
+
+    @property
+    def text(self) -> str:
+        return "".join(delta.text for delta in self.deltas)
+
+    def saying(self, text: str) -> "Piece":
+        """The same with another text, in one delta."""
+        first, ids = self.deltas[0], tuple(id_ for delta in self.deltas for id_ in delta.ids)
+        return replace(self, deltas=(replace(first, text=text, ids=ids, logprobs=()),))
+
+
+class HoldBack:
+    """Takes deltas as they are written; gives them back, sentence by sentence."""
+
+    def __init__(self) -> None:
+        self._held: list[Delta] = []
+        self._part: PartKind = "text"
+        self._context = ""
+
+    def hear(self, delta: Delta) -> list[Piece]:
+        """What is complete with this delta: at most the part before it, and a piece of its own."""
+        pieces = self.rest() if self._held and delta.part != self._part else []
+        if delta.part != self._part:
+            self._context = ""
+        self._part = delta.part
+        self._held.append(delta)
+        text = "".join(held.text for held in self._held)
+        return pieces + self._take(self._whole_until(text))
+
+    def rest(self) -> list[Piece]:
+        """All that is held: the part has come to its end."""
+        return self._piece(self._held) if self._held else []
+
+    def _whole_until(self, text: str) -> int:
+        """Up to which character there are whole sentences in whole deltas; 0: not yet."""
+        ends = [found.end() for found in _END.finditer(text) if _is_end(text, found)]
+        for end in reversed(ends):
+            if (place := self._place_of(end, text)) is not None:
+                return place
+        if len(text) <= MAX_HELD_CHARS:
+            return 0
+        return self._last_place_before(text.rfind(" ") + 1 or len(text))
+
+    def _place_of(self, end: int, text: str) -> int | None:
+        """Where to cut so that a sentence and nothing of the next one is taken; None: in no delta."""
+        at = 0
+        for delta in self._held:
+            if at + len(delta.text) > end and not delta.ids:
+                return end
+            at += len(delta.text)
+            if at >= end:
+                return at if not text[end:at].strip() else None
+        return None
+
+    def _last_place_before(self, end: int) -> int:
+        at = 0
+        for delta in self._held:
+            if at + len(delta.text) > end:
+                return at if delta.ids else end
+            at += len(delta.text)
+        return at
+
+    def _take(self, end: int) -> list[Piece]:
+        """The deltas up to character `end` of what is held, at which one ends or may be cut."""
+        if not end:
+            return []
+        taken: list[Delta] = []
+        left = list(self._held)
+        while end:
+            first = left.pop(0)
+            if len(first.text) > end:
+                left.insert(0, replace(first, text=first.text[end:], offset=first.offset + end))
+                first = replace(first, text=first.text[:end])
+            taken.append(first)
+            end -= len(first.text)
+        pieces = self._piece(taken)
+        self._held = left
+        return pieces
+
+    def _piece(self, deltas: Sequence[Delta]) -> list[Piece]:
+        piece = Piece(tuple(deltas), self._context)
+        self._context = (self._context + piece.text)[-CONTEXT_CHARS:]
+        self._held = []
+        return [piece]
+
+
+def _is_end(text: str, found: re.Match[str]) -> bool:
+    if found.group()[0] != ".":
+        return True
+    return _ABBREVIATION.search(text, max(0, found.start() - 8), found.start()) is None
+
+
+def placed(piece: Piece, num_shown: int) -> list[Delta]:
+    """The deltas of a piece, of whose part so many characters were shown before."""
+    deltas = []
+    for delta in piece.deltas:
+        deltas.append(replace(delta, offset=num_shown))
+        num_shown += len(delta.text)
+    return deltas

@@ -1,0 +1,60 @@
+"""What somebody is told whose text, or whose answer, a policy has stopped."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from django.utils.translation import gettext, gettext_noop
+
+from chat.events import Refused
+from moderation.policies import Reason, Stage
+
+CODE = "content_filter"
+ASK_CODE = "confirmation_needed"
+UNAVAILABLE_CODE = "moderation_unavailable"
+
+WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        "harassment": gettext_noop("insults or bullying"),
+        "harassment/threatening": gettext_noop("threats against a person"),
+        "hate": gettext_noop("hate of people for what they are"),
+        "hate/threatening": gettext_noop("hate that calls for violence"),
+        "illicit": gettext_noop("help with crime"),
+        "illicit/violent": gettext_noop("help with violence or weapons"),
+        "self-harm": gettext_noop("suicide or self-injury"),
+        "self-harm/intent": gettext_noop("the wish to hurt or kill oneself"),
+        "self-harm/instructions": gettext_noop("ways to hurt or kill oneself"),
+        "sexual": gettext_noop("sexual content"),
+        "sexual/minors": gettext_noop("sexual content with minors"),
+        "violence": gettext_noop("violence"),
+        "violence/graphic": gettext_noop("violence in gory detail"),
+        "prompt_injection": gettext_noop("instructions that try to replace the assistant's own"),
+        "jailbreak": gettext_noop("an attempt to talk the assistant out of its rules"),
+        "secrets": gettext_noop("keys, passwords or tokens"),
+        "personal_data": gettext_noop("personal data"),
+    }
+)
+
+
+def refused(stage: Stage, policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
+    """A text of the stage was blocked. `decision` is the id that an appeal is about."""
+    what = ", ".join(gettext(WORDS[one.category]) for one in reasons if one.action != "note")
+    if not reasons:
+        return Refused(
+            UNAVAILABLE_CODE,
+            gettext("This cannot be checked at the moment, as the policy “%(policy)s” asks for.")
+            % {"policy": policy},
+            stage=stage,
+            decision=decision,
+        )
+    if stage == "output":
+        text = gettext("The answer ended here: the policy “%(policy)s” does not allow %(what)s.")
+    else:
+        text = gettext("This was not answered: the policy “%(policy)s” does not allow %(what)s.")
+    return Refused(CODE, text % {"policy": policy, "what": what}, stage=stage, decision=decision)
+
+
+def asks(policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
+    """Its author is asked before a text goes to the model."""
+    what = ", ".join(gettext(WORDS[one.category]) for one in reasons if one.action == "ask")
+    text = gettext("Your message seems to hold %(what)s. Send it all the same?") % {"what": what}
+    return Refused(ASK_CODE, text, stage="input", decision=decision)

@@ -1,0 +1,231 @@
+"""What policies say about the texts of one answer, and what becomes of that."""
+
+import hashlib
+import logging
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+from chat import decisions, moderating, refusals
+from chat.asking import AnswerRequest
+from chat.events import Refused
+from chat.policies_in_force import Chosen, InForce, chosen_for
+from inference import Caller, EngineError
+from moderation.categories import Scores, worst
+from moderation.models import Decision, Review
+from moderation.policies import Reason, Stage, Verdict, rank
+
+logger = logging.getLogger(__name__)
+
+MAX_KEPT_CHARS = 20_000  # of a text for those who review it
+_MAX_KNOWN = 4_096
+_known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
+_STOPS = ("ask", "block")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on some texts together, with what it rests on; `worst_text` is the one that it is
+    about. `failed` are classifiers that could not be asked."""
+
+    verdict: Verdict = field(default_factory=Verdict)
+    scores: Scores = field(default_factory=dict)
+    worst_text: str = ""
+    failed: tuple[dict[str, str], ...] = ()
+    took_ms: float = 0.0
+
+
+class Screen:
+    """Of one answer. Its policies are those that were in force when it was asked for."""
+
+    def __init__(self, request: AnswerRequest, chosen: Chosen, is_raw: bool = False) -> None:
+        self.request = request
+        self.is_raw = is_raw  # a prompt of token ids, out of which nothing can be taken
+        self.chosen = chosen
+        self._caller = Caller(request.user, request.weight, request.priority)
+
+    def judges(self, stage: Stage) -> bool:
+        return self.chosen.judges(stage)
+
+    def may_stop(self, stage: Stage) -> bool:
+        return self.chosen.may_stop(stage)
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    async def judge(self, stage: Stage, texts: Sequence[str]) -> Outcome:
+        """Never raises for a classifier that is away: the policy says what follows."""
+        texts = [text for text in texts if text.strip()]
+        if not texts or not self.judges(stage):
+            return Outcome()
+        started_s = monotonic()
+        try:
+            scored = await self._scored(texts)
+        except EngineError as error:
+            return self._of_failure(stage, error, monotonic() - started_s, texts[-1])
+        scores = worst(scored)
+        verdict = self._verdict(stage, scores, texts)
+        about = verdict.reasons[0].category if verdict.reasons else None
+        place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
+        took_ms = (monotonic() - started_s) * 1e3
+        return Outcome(verdict, scores, texts[place], took_ms=took_ms)
+
+    def _of_failure(self, stage: Stage, error: Exception, took_s: float, text: str) -> Outcome:
+        deciding = self.chosen.deciding
+        verdict = deciding.policy.verdict_of_failure(stage) if deciding else Verdict()
+        failed = ({"classifier": "all", "reason": str(error)[:500]},)
+        logger.warning("texts cannot be judged: %s", error)
+        return Outcome(replace(verdict, has_failed=True), {}, text, failed, took_s * 1e3)
+
+    def _verdict(self, stage: Stage, scores: Scores, texts: Sequence[str]) -> Verdict:
+        deciding = self.chosen.deciding
+        verdict = deciding.policy.verdict(stage, scores) if deciding else Verdict()
+        reasons = [self._possible(one, stage, texts) for one in verdict.reasons]
+        if not reasons:
+            return verdict
+        reasons.sort(key=lambda one: (-rank(one.action), -one.probability, one.category))
+        return replace(verdict, action=reasons[0].action, reasons=tuple(reasons))
+
+    def _possible(self, reason: Reason, stage: Stage, texts: Sequence[str]) -> Reason:
+        """What cannot be done becomes the next that is stricter: to redact where no rule has matched,
+        and to ask where nobody is there to be asked."""
+        action = reason.action
+        has_spans = any(m.category == reason.category for t in texts for m in _matches(t))
+        if action == "redact" and (not has_spans or (self.is_raw and stage == "input")):
+            action = "block"
+        if action == "ask" and stage == "input" and "input" in self.request.confirmed:
+            action = "note"
+        elif action == "ask" and (stage != "input" or self.request.source != "chat"):
+            action = "block"
+        return replace(reason, action=action)
+
+    async def _scored(self, texts: Sequence[str]) -> list[Scores]:
+        keys = [self._key(text) for text in texts]
+        unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in _known}
+        fresh: dict[bytes, Scores] = {}
+        if unknown:
+            scored = await moderating.scores_of(list(unknown.values()), self._caller)
+            fresh = dict(zip(unknown, scored, strict=True))
+        found = [fresh[key] if key in fresh else _known[key] for key in keys]
+        for key, scores in zip(keys, found, strict=True):
+            _known[key] = scores
+            _known.move_to_end(key)
+        while len(_known) > _MAX_KNOWN:
+            _known.popitem(last=False)
+        return found
+
+    def _key(self, text: str) -> bytes:
+        """With the user, so that no time tells what others have written."""
+        said = f"{self.request.user}\0{moderating.stamp()}\0{text}"
+        return hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    # --- what follows -----------------------------------------------------------------------------
+
+    def redacts(self, stage: Stage) -> bool:
+        deciding = self.chosen.deciding
+        own = deciding.policy.thresholds.get(stage, {}) if deciding else {}
+        return any("redact" in actions for actions in own.values())
+
+    def redacted(self, stage: Stage, text: str, begin: int = 0) -> str:
+        """The text from character `begin` on, without what the policy takes out of texts of the stage: a
+        sign for each match, also for the rest of one that began before."""
+        deciding = self.chosen.deciding
+        if not self.redacts(stage) or deciding is None:
+            return text[begin:]
+        own = deciding.policy.thresholds[stage]
+        spans = [
+            (match.start, match.end)
+            for match in _matches(text)
+            if own.get(match.category, {}).get("redact", 2.0) <= match.probability
+        ]
+        for start, end in reversed(_joined(spans)):
+            start = max(start, begin)
+            if start < end:
+                text = f"{text[:start]}[{'█' * min(8, end - start)}]{text[end:]}"
+        return text[begin:]
+
+    async def decide(self, stage: Stage, outcome: Outcome) -> Refused | None:
+        """Write down what was decided; what the reader is told, if the text is stopped."""
+        deciding = self.chosen.deciding
+        for trial in self.chosen.trials:
+            self._try(trial, stage, outcome)
+        is_judged = bool(outcome.scores or outcome.failed)
+        if deciding is None or not deciding.policy.judges(stage) or not is_judged:
+            return None
+        verdict = outcome.verdict
+        decision = self._decision(stage, outcome, deciding, verdict)
+        if verdict.action not in _STOPS:
+            decisions.keep_soon(decision)
+            return None
+        await decisions.keep(decision, self._points(stage, deciding, verdict))
+        if verdict.action == "ask":
+            return refusals.asks(deciding.name, verdict.reasons, str(decision.pk))
+        end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
+        return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
+
+    def _points(self, stage: Stage, deciding: InForce, verdict: Verdict) -> float:
+        return deciding.policy.points(verdict) if stage == "input" else 0.0
+
+    def _try(self, trial: InForce, stage: Stage, outcome: Outcome) -> None:
+        verdict = trial.policy.verdict(stage, outcome.scores)
+        if verdict.action != "allow":
+            decisions.keep_soon(self._decision(stage, outcome, trial, verdict))
+
+    def _decision(self, stage: Stage, outcome: Outcome, by: InForce, verdict: Verdict) -> Decision:
+        request = self.request
+        leaves_traces = request.source != "temporary"
+        is_kept = leaves_traces and not by.is_dry_run and rank(verdict.action) >= rank("ask")
+        is_for_review = verdict.action == "review" and not by.is_dry_run
+        return Decision(
+            id=uuid.uuid4(),
+            owner_id=int(request.user),
+            stage=stage,
+            source=request.source,
+            model=request.model,
+            api_key_id=request.api_key[0] if request.api_key else None,
+            policy_id=by.id,
+            policy_name=by.name,
+            policy_version=by.version,
+            is_dry_run=by.is_dry_run,
+            action=verdict.action,
+            reasons=[asdict(one) for one in verdict.reasons],
+            scores={name: round(p, 4) for name, p in outcome.scores.items()},
+            failed=list(outcome.failed),
+            conversation_id=request.conversation_id if leaves_traces else None,
+            message_id=request.message_id if leaves_traces else None,
+            run_id=request.run_id[:64] if leaves_traces else "",
+            text=outcome.worst_text[:MAX_KEPT_CHARS] if is_kept else "",
+            review=Review.OPEN if is_for_review else "",
+        )
+
+
+async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
+    prefix = request.api_key[1] if request.api_key else ""
+    return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
+
+
+def facts_of(outcome: Outcome) -> dict[str, Any]:
+    """For the trace of the answer."""
+    return {
+        "action": outcome.verdict.action,
+        "categories": [one.category for one in outcome.verdict.reasons],
+        "has_failed": bool(outcome.failed),
+        "took_ms": round(outcome.took_ms, 2),
+    }
+
+
+def _matches(text: str) -> Sequence[Any]:
+    return moderating.rules().find(text)
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """In their order, those that overlap as one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,235 @@
+"""An answer's events behind its screens: nothing is seen before the question is judged, and no sentence
+before it is, where a policy may stop it.
+
+The question is judged while documents are looked up and the engine reads the prompt; what comes
+meanwhile waits. Where policies only take notes, answers stream as ever, and are judged when whole.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from chat.events import (
+    TERMINAL,
+    Delta,
+    Event,
+    Failed,
+    LogEvent,
+    PartKind,
+    Phase,
+    Refused,
+    Stopped,
+    ToolCall,
+)
+from chat.holding_back import HoldBack, Piece, placed
+from chat.screen import Outcome, Screen, facts_of
+from chat.spans import Clock, Span
+
+_SEEN_WHILE_WAITING = ("searching", "loading", "queued", "asking")
+_background: set[asyncio.Task[object]] = set()  # the loop itself holds tasks weakly
+
+
+async def screened(
+    screen: Screen,
+    texts: Sequence[str],
+    begin: Callable[[], AsyncGenerator[Event, None]],
+    clock: Clock,
+    *,
+    is_elsewhere: bool = False,
+) -> AsyncGenerator[Event, None]:
+    """The events that `begin` starts, as far as policies let them through; `texts` were asked.
+
+    With `is_elsewhere` the model is another server's, which is told nothing that may yet be blocked.
+    """
+    if is_elsewhere and screen.may_stop("input"):
+        refused, span = await _judge_input(screen, texts, clock)
+        yield span
+        if refused is not None:
+            yield refused
+            return
+        events = begin()
+    elif screen.judges("input"):
+        events = _behind_gate(screen, texts, begin(), clock)
+    else:
+        events = begin()
+    if screen.may_stop("output"):
+        events = _held_back(screen, events, clock)
+    elif screen.judges("output"):
+        events = _noted(screen, events)
+    async with aclosing(events):
+        async for event in events:
+            yield event
+
+
+# --- the question ---------------------------------------------------------------------------------
+
+
+async def _behind_gate(
+    screen: Screen,
+    texts: Sequence[str],
+    events: AsyncGenerator[Event, None],
+    clock: Clock,
+) -> AsyncGenerator[Event, None]:
+    verdict = asyncio.create_task(_judge_input(screen, texts, clock))
+    upcoming: asyncio.Task[Event | None] | None = None
+    held: list[Event] = []
+    async with aclosing(events):
+        try:
+            while not verdict.done():
+                upcoming = upcoming or asyncio.create_task(_next(events))
+                await asyncio.wait({upcoming, verdict}, return_when=asyncio.FIRST_COMPLETED)
+                if not upcoming.done():
+                    continue
+                event, upcoming = upcoming.result(), None
+                if event is None:
+                    break
+                if isinstance(event, Phase) and event.phase in _SEEN_WHILE_WAITING:
+                    yield event
+                    continue
+                held.append(event)
+                if _is_news(event):
+                    break
+            refused, span = await verdict
+            yield span
+            if refused is not None:
+                yield refused
+                return
+            for event in held:
+                yield event
+            if upcoming is not None and (event := await upcoming) is not None:
+                upcoming = None
+                yield event
+        finally:
+            await _cancelled(verdict, upcoming)
+        async for event in events:
+            yield event
+
+
+async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+    return await anext(events, None)
+
+
+def _is_news(event: Event) -> bool:
+    """Something that only the reader's eye is missing: there is no need to run ahead of the verdict."""
+    return isinstance(event, (Delta, ToolCall, *TERMINAL))
+
+
+async def _cancelled(*tasks: "asyncio.Task[object] | None") -> None:
+    there = [task for task in tasks if task is not None and not task.done()]
+    for task in there:
+        task.cancel()
+    await asyncio.gather(*there, return_exceptions=True)
+
+
+async def _judge_input(
+    screen: Screen, texts: Sequence[str], clock: Clock
+) -> tuple[Refused | None, Span]:
+    start_ms = clock.now_ms()
+    outcome = await screen.judge("input", texts)
+    refused = await screen.decide("input", outcome)
+    return refused, _span("input", start_ms, clock, outcome)
+
+
+def _span(stage: str, start_ms: float, clock: Clock, outcome: Outcome) -> Span:
+    return Span("moderation", start_ms, clock.now_ms(), {"stage": stage, **facts_of(outcome)})
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+async def _held_back(
+    screen: Screen, events: AsyncGenerator[Event, None], clock: Clock
+) -> AsyncGenerator[Event, None]:
+    hold = HoldBack()
+    num_shown: dict[PartKind, int] = {}
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Phase | Span):
+                yield event
+                continue
+            if isinstance(event, Delta):
+                num_shown.setdefault(event.part, event.offset)
+                pieces = hold.hear(event)
+            elif isinstance(event, Stopped | Failed):
+                pieces = []  # nobody has seen it, and nobody will
+            else:
+                pieces = hold.rest()
+            for piece in pieces:
+                outcome = await screen.judge("output", [piece.context + piece.text])
+                if (refused := await _stopped_by(screen, outcome)) is not None:
+                    yield refused
+                    return
+                for delta in placed(_redacted(screen, piece), num_shown[piece.deltas[0].part]):
+                    num_shown[delta.part] += len(delta.text)
+                    yield delta
+            if isinstance(event, ToolCall):
+                outcome = await screen.judge("output", [event.arguments])
+                if (refused := await _stopped_by(screen, outcome)) is not None:
+                    yield refused
+                    return
+            if isinstance(event, Stopped):
+                event = replace(event, chars=min(event.chars, num_shown.get("text", event.chars)))
+            if not isinstance(event, Delta):
+                yield event
+
+
+async def _stopped_by(screen: Screen, outcome: Outcome) -> Refused | None:
+    """Sentences that are let through without a reason leave no row each."""
+    if outcome.verdict.action == "allow" and not outcome.failed and not screen.chosen.trials:
+        return None
+    return await screen.decide("output", outcome)
+
+
+def _redacted(screen: Screen, piece: Piece) -> Piece:
+    """What a match has of the context was shown before its end was there; the rest of it goes."""
+    if not screen.redacts("output"):
+        return piece
+    redacted = screen.redacted("output", piece.context + piece.text, len(piece.context))
+    return piece if redacted == piece.text else piece.saying(redacted)
+
+
+async def _noted(
+    screen: Screen, events: AsyncGenerator[Event, None]
+) -> AsyncGenerator[Event, None]:
+    said: list[str] = []
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Delta):
+                said.append(event.text)
+            yield event
+            if isinstance(event, TERMINAL):
+                _soon(_note(screen, "".join(said)))
+
+
+async def _note(screen: Screen, text: str) -> None:
+    await screen.decide("output", await screen.judge("output", [text]))
+
+
+def _soon(work: object) -> None:
+    task: asyncio.Task[object] = asyncio.create_task(work)  # type: ignore[arg-type]
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+
+
+async def noted() -> None:
+    """Wait for the answers that are still being judged: before the process ends, and in tests."""
+    while _background:
+        await asyncio.gather(*_background, return_exceptions=True)
+
+
+# --- what comes from elsewhere --------------------------------------------------------------------
+
+
+async def fit_to_read(screen: Screen, stage: str, text: str) -> str | None:
+    """A document's or tool's text as the model may read it; None: not at all."""
+    assert stage in ("documents", "tools")
+    if not screen.judges(stage):  # type: ignore[arg-type]
+        return text
+    outcome = await screen.judge(stage, [text])  # type: ignore[arg-type]
+    if await screen.decide(stage, outcome) is not None:  # type: ignore[arg-type]
+        return None
+    return screen.redacted(stage, text)  # type: ignore[arg-type]
+
+
+__all__ = ["LogEvent", "fit_to_read", "noted", "screened"]

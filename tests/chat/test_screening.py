@@ -1,0 +1,330 @@
+"""What policies stop reaches nobody: by whatever door it comes, however its text is cut."""
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.chat.api_caller import Caller
+from tests.chat.policies import PHRASE, add_policy, plant_rule, set_policy
+from tests.chat.reader import Reader
+from tests.sites import Site, SiteMaker, email_of, wait_until
+from tests.upstream_server import UpstreamServer, events, texts
+
+STORY = f"It was a quiet day. Then came the {PHRASE} of the lake. Everybody went home."
+BLOCKED = {"illicit": {"block": 0.9}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def site(make_site: SiteMaker, server: UpstreamServer, small_models: str) -> Iterator[Site]:
+    models = f"far={server.url},{small_models}"
+    with make_site(
+        VITRINE_MODELS=models,
+        VITRINE_DEFAULT_MODEL="far",
+        VITRINE_MODERATION="builtin",
+        VITRINE_DTYPE="float32",
+        VITRINE_THREADS="1",
+    ) as site:
+        site.set_up().close()
+        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
+        plant_rule(site)
+        yield site
+
+
+@pytest.fixture
+def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
+    server.answers = [events(*texts("Nothing to see."))]
+    server.asked.clear()
+    reader = Reader.signed_up(site, "alice")
+    with closing(reader.client), reader:
+        yield reader
+
+
+@pytest.fixture(scope="module")
+def caller(site: Site) -> Caller:
+    site.sign_up("programmer").close()
+    return Caller(site, site.create_api_key(email_of("programmer")))
+
+
+def cut(text: str, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    places = sorted({0, len(text), *rng.sample(range(len(text)), rng.randint(0, len(text) - 1))})
+    return [text[a:b] for a, b in pairwise(places)]
+
+
+def rows(site: Site, sql: str, *values: Any) -> list[Any]:
+    import psycopg
+
+    own = f"host={site.data_dir}/sockets user=vitrine dbname=vitrine"
+    with psycopg.connect(own) as connection:
+        connection.execute("SET vitrine.scope = 'system'")
+        return connection.execute(sql, values).fetchall()
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_planted_phrase_crosses_no_socket(
+    site: Site, server: UpstreamServer, reader: Reader, seed: int
+) -> None:
+    set_policy(site, {"output": BLOCKED})
+    server.answers = [events(*texts(*cut(STORY, seed)))]
+    accepted = reader.send("Tell me a story.")
+    end = reader.hear_end(accepted["run"])
+    assert (end["kind"], end["stage"]) == ("refused", "output")
+    assert reader.text(accepted["run"]).strip() == "It was a quiet day."
+    assert "crimson" not in json.dumps(reader.frames)
+    saved = reader.saved(accepted)
+    assert saved["text"].strip() == "It was a quiet day."
+    assert saved["status"] == "refused"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nor_a_stream_of_a_program(
+    site: Site, server: UpstreamServer, caller: Caller, seed: int
+) -> None:
+    set_policy(site, {"output": BLOCKED})
+    server.answers = [events(*texts(*cut(STORY, seed)))]
+    body = {"model": "far", "messages": [{"role": "user", "content": "A story, please."}]}
+    frames = caller.stream("/chat/completions", body)
+    assert "crimson" not in json.dumps(frames)
+    assert frames[-1][1] == "[DONE]"
+    assert frames[-2][1]["choices"][0]["finish_reason"] == "content_filter"
+    server.answers = [events(*texts(*cut(STORY, seed)))]
+    whole = caller.post("/chat/completions", body).json()
+    assert whole["choices"][0]["finish_reason"] == "content_filter"
+    assert whole["choices"][0]["message"]["content"].strip() == "It was a quiet day."
+
+
+def test_what_was_shown_goes_where_the_policy_says_so(
+    site: Site, server: UpstreamServer, reader: Reader, caller: Caller
+) -> None:
+    set_policy(site, {"output": BLOCKED, "partial_output": "remove"})
+    server.answers = [events(*texts(STORY))]
+    accepted = reader.send("Tell me a story.")
+    assert reader.hear_end(accepted["run"])["removes"] is True
+    assert reader.saved(accepted)["text"] == ""
+    body = {"model": "far", "messages": [{"role": "user", "content": "A story, please."}]}
+    response = caller.post("/chat/completions", body)
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
+
+
+def test_secrets_are_taken_out_of_what_is_read_and_written(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    plant_rule(site, "secrets")
+    try:
+        redact = {"secrets": {"redact": 0.9}}
+        set_policy(site, {"input": redact, "output": redact})
+        server.answers = [events(*texts(*cut(STORY, 1)))]
+        accepted = reader.send(f"My word is {PHRASE}, remember it.")
+        assert reader.hear_end(accepted["run"])["kind"] == "finished"
+        assert reader.text(accepted["run"]) == STORY.replace(PHRASE, f"[{'█' * 8}]")
+        assert "heron" not in json.dumps([asked.body for asked in server.asked])
+        assert reader.saved(accepted)["text"] == reader.text(accepted["run"])
+    finally:
+        plant_rule(site)
+
+
+# --- questions: every door ------------------------------------------------------------------------
+
+MESSAGES = [{"role": "user", "content": f"Where is the {PHRASE}?"}]
+DOORS: dict[str, dict[str, Any]] = {
+    "/chat/completions": {"messages": MESSAGES},
+    "/responses": {"input": MESSAGES[0]["content"]},
+    "/messages": {"messages": MESSAGES, "max_tokens": 20},
+    "/completions": {"prompt": MESSAGES[0]["content"]},
+}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("path", DOORS)
+@pytest.mark.parametrize("model", ["far", "endless"])
+def test_no_door_lets_a_question_in(
+    site: Site, server: UpstreamServer, caller: Caller, path: str, model: str, is_stream: bool
+) -> None:
+    if (path, model) == ("/completions", "far"):
+        pytest.skip("no texts go on at other servers")
+    set_policy(site, {"input": BLOCKED})
+    server.asked.clear()
+    response = caller.post(path, {"model": model, "stream": is_stream, **DOORS[path]})
+    assert response.status_code == 400, response.text
+    assert "House rules" in response.text
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+
+
+def test_a_batch_is_judged_line_by_line(site: Site, server: UpstreamServer, caller: Caller) -> None:
+    set_policy(site, {"input": BLOCKED})
+    server.answers = [events(*texts("Fine."))]
+    body = {"model": "far", "messages": MESSAGES}
+    lines = [
+        {"custom_id": "bad", "method": "POST", "url": "/v1/chat/completions", "body": body},
+        {
+            "custom_id": "good",
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {**body, "messages": [{"role": "user", "content": "Hello."}]},
+        },
+    ]
+    with httpx2.Client(headers={"Authorization": caller.headers["Authorization"]}) as client:
+        files = {"file": ("b.jsonl", "\n".join(map(json.dumps, lines)).encode())}
+        file = client.post(f"{caller.url}/files", data={"purpose": "batch"}, files=files).json()
+    batch = caller.post(
+        "/batches",
+        {
+            "input_file_id": file["id"],
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+        },
+    ).json()
+
+    def ended() -> Any:
+        found = caller.get(f"/batches/{batch['id']}").json()
+        return found if found["status"] == "completed" else None
+
+    wait_until(lambda: ended() is not None)
+    counts = ended()["request_counts"]
+    assert (counts["completed"], counts["failed"]) == (1, 1)
+
+
+def test_regenerating_and_editing_are_asking(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {})
+    accepted = reader.send(MESSAGES[0]["content"])
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    set_policy(site, {"input": BLOCKED})  # and no restart
+    answer = accepted["answer"]["id"]
+    reader.say({"type": "answer.regenerate", "client_id": "again", "answer": answer})
+    again = reader.hear_until(type="answer.accepted", client_id="again")
+    assert reader.hear_end(again["run"])["kind"] == "refused"
+    conversation = accepted["conversation"]["id"]
+    edited = reader.send(
+        f"And the {PHRASE} now?", conversation=conversation, parent=None, client_id="edited"
+    )
+    assert reader.hear_end(edited["run"])["kind"] == "refused"
+    assert not reader.saved(edited)["text"]
+
+
+def test_a_blocked_question_is_not_in_the_way_of_the_next(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED})
+    accepted = reader.send(MESSAGES[0]["content"])
+    assert reader.hear_end(accepted["run"])["kind"] == "refused"
+    server.asked.clear()
+    behind = {"conversation": accepted["conversation"]["id"], "parent": accepted["answer"]["id"]}
+    next_one = reader.send("And how are you?", **behind)
+    assert reader.hear_end(next_one["run"])["kind"] == "finished"
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+
+
+def test_its_author_is_asked_and_may_send_it_all_the_same(
+    site: Site, server: UpstreamServer, reader: Reader, caller: Caller
+) -> None:
+    set_policy(site, {"input": {"illicit": {"ask": 0.9}}})
+    server.asked.clear()
+    accepted = reader.send(MESSAGES[0]["content"])
+    end = reader.hear_end(accepted["run"])
+    assert (end["kind"], end["code"]) == ("refused", "confirmation_needed")
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+    answer = accepted["answer"]["id"]
+    frame = {"type": "answer.regenerate", "client_id": "sure", "answer": answer, "confirms": True}
+    reader.say(frame)
+    again = reader.hear_until(type="answer.accepted", client_id="sure")
+    assert reader.hear_end(again["run"])["kind"] == "finished"
+    # Where nobody can be asked, it is blocked.
+    response = caller.post("/chat/completions", {"model": "far", "messages": MESSAGES})
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
+
+
+def test_a_temporary_chat_is_judged_and_leaves_no_text(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED})
+    before = rows(site, "SELECT count(*) FROM moderation_decision")[0][0]
+    said = [{"role": "user", "parts": [{"type": "text", "text": MESSAGES[0]["content"]}]}]
+    reader.say({"type": "temporary.send", "client_id": "gone", "messages": said})
+    accepted = reader.hear_until(type="temporary.accepted", client_id="gone")
+    assert reader.hear_end(accepted["run"])["kind"] == "refused"
+    sql = "SELECT text, run_id, source FROM moderation_decision ORDER BY created_at DESC LIMIT 1"
+    assert rows(site, sql) == [("", "", "temporary")]
+    assert rows(site, "SELECT count(*) FROM moderation_decision")[0][0] == before + 1
+
+
+def test_a_title_is_judged_too(site: Site, server: UpstreamServer, reader: Reader) -> None:
+    set_policy(site, {"output": BLOCKED})
+    server.answers = [events(*texts("A fine answer.")), events(*texts(f"The {PHRASE}"))]
+    accepted = reader.send("Give it a name.")
+    reader.hear_end(accepted["run"])
+    wait_until(lambda: rows(site, "SELECT 1 FROM moderation_decision WHERE source = 'title'"))
+    path = f"/api/conversations/{accepted['conversation']['id']}"
+    assert "heron" not in reader.client.get(path).text
+
+
+# --- who is judged by what ------------------------------------------------------------------------
+
+
+def test_of_policies_the_first_that_fits_decides(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED}, tiers=["enterprise"])
+    add_policy(site, {}, name="Others", order=2)
+
+    def asked() -> str:
+        accepted = reader.send(MESSAGES[0]["content"])
+        kind: str = reader.hear_end(accepted["run"])["kind"]
+        return kind
+
+    assert asked() == "finished"
+    site.execute("UPDATE webapp_user SET tier_id = 'enterprise' WHERE email = %s", reader.email)
+    assert asked() == "refused"
+
+
+def test_a_dry_run_notes_what_it_would_have_done(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED}, is_dry_run=True, name="On trial")
+    accepted = reader.send(MESSAGES[0]["content"])
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    sql = "SELECT action, is_dry_run, text FROM moderation_decision WHERE policy_name = 'On trial'"
+    wait_until(lambda: bool(rows(site, sql)))
+    assert rows(site, sql) == [("block", True, "")]
+
+
+def test_a_blocked_question_counts_against_its_author(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
+    accepted = reader.send(MESSAGES[0]["content"])
+    end = reader.hear_end(accepted["run"])
+    sql = (
+        "SELECT s.points, d.text, d.action FROM moderation_strike s"
+        " JOIN moderation_decision d ON d.id = s.decision_id WHERE d.id = %s"
+    )
+    assert rows(site, sql, end["decision"]) == [(2.0, MESSAGES[0]["content"], "block")]
+
+
+def test_the_trace_tells_what_was_judged(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": {"illicit": {"note": 0.9}}})
+    accepted = reader.send(MESSAGES[0]["content"])
+    reader.hear_end(accepted["run"])
+    answer = accepted["answer"]["id"]
+    spans = reader.client.get(f"/api/messages/{answer}/trace").json()["spans"]
+    (span,) = [span for span in spans if span["kind"] == "moderation"]
+    assert span["facts"]["action"] == "note"
+    assert span["facts"]["categories"] == ["illicit"]

@@ -1,0 +1,174 @@
+"""What follows from verdicts, and what where no verdict can be had."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from chat import decisions, moderating, screening
+from chat.asking import AnswerRequest
+from chat.events import Delta, Event, Finished, Phase, Refused, Started
+from chat.policies_in_force import Chosen, InForce
+from chat.screen import Screen
+from chat.spans import Clock
+from inference import EngineError
+from moderation.categories import CATEGORIES
+from moderation.policies import parsed
+
+
+class Kept(list[Any]):
+    """In place of the rows: what would have been written."""
+
+    async def keep(self, decision: Any, points: float = 0.0) -> None:
+        self.append((decision, points))
+
+    def keep_soon(self, decision: Any) -> None:
+        self.append((decision, 0.0))
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
+    kept = Kept()
+    monkeypatch.setattr(decisions, "keep", kept.keep)
+    monkeypatch.setattr(decisions, "keep_soon", kept.keep_soon)
+    return kept
+
+
+@pytest.fixture
+def judging(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Texts with "bad" in them are illicit; told once this is set."""
+    may_go_on = asyncio.Event()
+
+    async def scores_of(texts: Sequence[str], caller: Any) -> list[dict[str, float]]:
+        await may_go_on.wait()
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        return [nothing | {"illicit": 1.0 if "bad" in text else 0.0} for text in texts]
+
+    monkeypatch.setattr(moderating, "scores_of", scores_of)
+    return may_go_on
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scores_of(texts: Sequence[str], caller: Any) -> list[dict[str, float]]:
+        raise EngineError("the worker has died")
+
+    monkeypatch.setattr(moderating, "scores_of", scores_of)
+
+
+def screen(content: dict[str, Any], trial: dict[str, Any] | None = None) -> Screen:
+    # Each text of a test is another user's: what was judged is known for a while.
+    request = AnswerRequest("run", "m", [], user=str(uuid4().int % 2**31), source="chat")
+    trials = (in_force(trial, is_dry_run=True),) if trial is not None else ()
+    return Screen(request, Chosen(in_force(content), trials))
+
+
+def in_force(content: dict[str, Any], *, is_dry_run: bool = False) -> InForce:
+    return InForce(
+        id=uuid4(),
+        name="House rules",
+        version=3,
+        policy=parsed(content),
+        is_dry_run=is_dry_run,
+        tiers=frozenset(),
+        groups=frozenset(),
+        model_names=("*",),
+        key_prefixes=frozenset(),
+    )
+
+
+async def an_answer(*texts: str) -> AsyncGenerator[Event, None]:
+    yield Phase("queued", position=1)
+    yield Started("m", "", 1)
+    offset = 0
+    for text in texts:
+        yield Delta(text, offset, ids=(offset,))
+        offset += len(text)
+    yield Finished("stop")
+
+
+BLOCKED = {"input": {"illicit": {"block": 0.5}}}
+
+
+async def test_nothing_but_waiting_is_shown_before_the_verdict(
+    judging: asyncio.Event, kept: Kept
+) -> None:
+    events = screening.screened(screen(BLOCKED), ["fine"], lambda: an_answer("Yes"), Clock())
+    assert isinstance(await anext(events), Phase)
+    following = asyncio.create_task(anext(events))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not following.done()
+    judging.set()
+    rest = [await following, *[event async for event in events]]
+    kinds = [type(event).__name__ for event in rest]
+    assert kinds == ["Span", "Started", "Delta", "Finished"]
+
+
+async def test_a_refusal_ends_what_has_begun(judging: asyncio.Event, kept: Kept) -> None:
+    has_ended = asyncio.Event()
+
+    async def endless() -> AsyncGenerator[Event, None]:
+        try:
+            yield Started("m", "", 1)
+            await asyncio.Event().wait()
+        finally:
+            has_ended.set()
+
+    judging.set()
+    seen = [e async for e in screening.screened(screen(BLOCKED), ["bad"], endless, Clock())]
+    assert isinstance(seen[-1], Refused)
+    assert not any(isinstance(event, Started) for event in seen)
+    assert has_ended.is_set()
+    ((decision, _),) = kept
+    assert (decision.action, decision.text, decision.policy_version) == ("block", "bad", 3)
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(("action", "is_refused"), [("block", True), ("allow", False)])
+async def test_where_nobody_can_judge_the_policy_says_what_follows(
+    kept: Kept, action: str, is_refused: bool
+) -> None:
+    policy = {**BLOCKED, "on_failure": {"input": action}}
+    answer = lambda: an_answer("Yes")  # noqa: E731
+    seen = [e async for e in screening.screened(screen(policy), ["hello"], answer, Clock())]
+    assert isinstance(seen[-1], Refused) is is_refused
+    if isinstance(seen[-1], Refused):
+        assert seen[-1].code == "moderation_unavailable"
+    ((decision, _),) = kept
+    assert decision.failed == [{"classifier": "all", "reason": "the worker has died"}]
+
+
+async def test_a_client_that_leaves_leaves_nothing_running(
+    judging: asyncio.Event, kept: Kept
+) -> None:
+    before = asyncio.all_tasks()
+    events = screening.screened(screen(BLOCKED), ["fine"], lambda: an_answer("Yes"), Clock())
+    await anext(events)
+    following = asyncio.create_task(anext(events))
+    await asyncio.sleep(0)
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+    await events.aclose()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_dry_run_does_nothing_but_tell(judging: asyncio.Event, kept: Kept) -> None:
+    judging.set()
+    trying = screen({}, trial=BLOCKED)
+    answer = lambda: an_answer("Yes")  # noqa: E731
+    seen = [e async for e in screening.screened(trying, ["bad"], answer, Clock())]
+    assert isinstance(seen[-1], Finished)
+    ((decision, points),) = kept
+    assert (decision.is_dry_run, decision.action, decision.text, points) == (True, "block", "", 0)
+
+
+async def test_what_no_rule_has_matched_cannot_be_redacted(
+    judging: asyncio.Event, kept: Kept
+) -> None:
+    judging.set()
+    outcome = await screen({"input": {"illicit": {"redact": 0.5}}}).judge("input", ["bad"])
+    assert outcome.verdict.action == "block"
