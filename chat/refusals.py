@@ -1,9 +1,8 @@
 """What somebody is told whose text, or whose answer, a policy has stopped."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext
 
 from chat.events import Refused
 from moderation.policies import Reason, Stage
@@ -12,32 +11,33 @@ CODE = "content_filter"
 ASK_CODE = "confirmation_needed"
 UNAVAILABLE_CODE = "moderation_unavailable"
 
-WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "harassment": gettext_noop("insults or bullying"),
-        "harassment/threatening": gettext_noop("threats against a person"),
-        "hate": gettext_noop("hate of people for what they are"),
-        "hate/threatening": gettext_noop("hate that calls for violence"),
-        "illicit": gettext_noop("help with crime"),
-        "illicit/violent": gettext_noop("help with violence or weapons"),
-        "self-harm": gettext_noop("suicide or self-injury"),
-        "self-harm/intent": gettext_noop("the wish to hurt or kill oneself"),
-        "self-harm/instructions": gettext_noop("ways to hurt or kill oneself"),
-        "sexual": gettext_noop("sexual content"),
-        "sexual/minors": gettext_noop("sexual content with minors"),
-        "violence": gettext_noop("violence"),
-        "violence/graphic": gettext_noop("violence in gory detail"),
-        "prompt_injection": gettext_noop("instructions that try to replace the assistant's own"),
-        "jailbreak": gettext_noop("an attempt to talk the assistant out of its rules"),
-        "secrets": gettext_noop("keys, passwords or tokens"),
-        "personal_data": gettext_noop("personal data"),
-    }
-)
+
+def words_of(category: str) -> str:
+    """In the reader's language."""
+    return {
+        "harassment": gettext("insults or bullying"),
+        "harassment/threatening": gettext("threats against a person"),
+        "hate": gettext("hate of people for what they are"),
+        "hate/threatening": gettext("hate that calls for violence"),
+        "illicit": gettext("help with crime"),
+        "illicit/violent": gettext("help with violence or weapons"),
+        "self-harm": gettext("suicide or self-injury"),
+        "self-harm/intent": gettext("the wish to hurt or kill oneself"),
+        "self-harm/instructions": gettext("ways to hurt or kill oneself"),
+        "sexual": gettext("sexual content"),
+        "sexual/minors": gettext("sexual content with minors"),
+        "violence": gettext("violence"),
+        "violence/graphic": gettext("violence in gory detail"),
+        "prompt_injection": gettext("instructions that try to replace the assistant's own"),
+        "jailbreak": gettext("an attempt to talk the assistant out of its rules"),
+        "secrets": gettext("keys, passwords or tokens"),
+        "personal_data": gettext("personal data"),
+    }[category]
 
 
 def refused(stage: Stage, policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
     """A text of the stage was blocked. `decision` is the id that an appeal is about."""
-    what = ", ".join(gettext(WORDS[one.category]) for one in reasons if one.action != "note")
+    what = ", ".join(words_of(one.category) for one in reasons if one.action != "note")
     if not reasons:
         return Refused(
             UNAVAILABLE_CODE,
@@ -55,6 +55,6 @@ def refused(stage: Stage, policy: str, reasons: Sequence[Reason], decision: str)
 
 def asks(policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
     """Its author is asked before a text goes to the model."""
-    what = ", ".join(gettext(WORDS[one.category]) for one in reasons if one.action == "ask")
+    what = ", ".join(words_of(one.category) for one in reasons if one.action == "ask")
     text = gettext("Your message seems to hold %(what)s. Send it all the same?") % {"what": what}
     return Refused(ASK_CODE, text, stage="input", decision=decision)

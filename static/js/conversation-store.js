@@ -206,10 +206,11 @@ export class ConversationStore extends MessageTree {
   /**
    * Show an empty answer beside one that is there, or one that goes on behind its text.
    * @param {{clientId: string, answer: string, model?: string | null, wish?: string | null,
-   *   goesOn?: boolean, without?: number[]}} retake `without`: passages that it is not to be shown
+   *   goesOn?: boolean, without?: number[], confirms?: boolean}} retake `without`: passages that it is
+   *   not to be shown
    * @returns {RetakeFrame}
    */
-  addRetake({ clientId, answer, model = null, wish = null, goesOn = false, without = [] }) {
+  addRetake({ clientId, answer, model = null, wish = null, goesOn = false, without = [], confirms = false }) {
     const before = /** @type {Message} */ (this.messages.get(answer));
     if (before.parent !== null) this.choose(before.parent);
     this.#place({
@@ -221,7 +222,10 @@ export class ConversationStore extends MessageTree {
     /** @type {RetakeFrame} */
     const frame = goesOn
       ? { type: "answer.continue", ...ids }
-      : { type: "answer.regenerate", ...ids, model, wish, ...(without.length ? { without } : {}) };
+      : {
+          type: "answer.regenerate", ...ids, model, wish,
+          ...(without.length ? { without } : {}), ...(confirms ? { confirms } : {}),
+        };
     this.#sent.set(clientId, frame);
     return frame;
   }

@@ -72,6 +72,8 @@ export class MessageActions {
         return this.messageMenu.open(button);
       case "again":
         return this.regenerate(id);
+      case "confirm":
+        return this.regenerate(id, { confirms: true });
       case "continue":
         return this.goOn(id);
       case "choose":
@@ -86,10 +88,11 @@ export class MessageActions {
 
   /**
    * @param {string} id of the answer
-   * @param {{model?: string | null, wish?: string | null, without?: number[]}} [how]
+   * @param {{model?: string | null, wish?: string | null, without?: number[], confirms?: boolean}} [how]
+   *   `confirms`: the question goes to the model although a policy asks first
    */
-  regenerate(id, { model = this.page.model(), wish = null, without = [] } = {}) {
-    const retake = { answer: id, model, wish, without, clientId: newId() };
+  regenerate(id, { model = this.page.model(), wish = null, without = [], confirms = false } = {}) {
+    const retake = { answer: id, model, wish, without, confirms, clientId: newId() };
     this.page.withNewTurn(() => this.page.session.retake(retake));
   }
 

@@ -183,6 +183,7 @@ export class MessageView {
     setText(find(root, "[data-end]"), words ?? "");
     find(root, "[data-act=again]").hidden = message.status !== "failed";
     find(root, "[data-act=continue]").hidden = !isCut(message);
+    find(root, "[data-act=confirm]").hidden = message.error?.code !== "confirmation_needed";
   }
 }
 

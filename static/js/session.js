@@ -124,7 +124,7 @@ export class ChatSession extends Emitter {
   /**
    * Have an answer written anew beside the one that is there, or a cut one gone on with.
    * @param {{answer: string, clientId: string, model?: string | null, wish?: string | null,
-   *   goesOn?: boolean, without?: number[]}} retake
+   *   goesOn?: boolean, without?: number[], confirms?: boolean}} retake
    */
   retake(retake) {
     this.#ask(this.store.addRetake(retake));

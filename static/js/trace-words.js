@@ -67,6 +67,8 @@ function aboutSpan({ kind, start_ms, end_ms, facts }) {
       return facts.tokens ? count(facts.tokens, "token") : "";
     case "queued":
       return facts.position ? gettext("%(n)s in line", { n: thousands(facts.position) }) : "";
+    case "moderation":
+      return verdictWords(facts);
     case "retrieval":
       return foundWords(facts);
     case "asking":
@@ -87,6 +89,14 @@ function aboutSpan({ kind, start_ms, end_ms, facts }) {
         .map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`)
         .join(", ");
   }
+}
+
+/** @param {Record<string, any>} facts */
+function verdictWords({ action, categories, has_failed: hasFailed }) {
+  if (hasFailed) return gettext("no classifier could be asked");
+  if (action === "allow") return gettext("nothing was found");
+  const what = { note: gettext("noted"), review: gettext("sent to review"), redact: gettext("taken out") }[action];
+  return `${what ?? gettext("stopped")}: ${categories.join(gettext(", "))}`;
 }
 
 /** @param {Record<string, any>} facts */

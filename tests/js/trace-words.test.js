@@ -65,3 +65,12 @@ test("durations and money have units, and small amounts keep their figures", () 
   assert.match(money({ amount: "0.00123456", currency: "EUR" }), /€0\.0012/);
   assert.equal(money({ amount: "3.5", currency: "beans" }), "3.5 beans");
 });
+
+test("what moderation found is said in words", () => {
+  const row = (/** @type {Record<string, any>} */ facts) =>
+    rowsOf([{ kind: "moderation", start_ms: 0, end_ms: 4, facts }], 10)[0].about;
+  assert.equal(row({ action: "allow", categories: [], has_failed: false }), "nothing was found");
+  assert.equal(row({ action: "note", categories: ["hate", "secrets"], has_failed: false }), "noted: hate, secrets");
+  assert.equal(row({ action: "block", categories: ["illicit"], has_failed: false }), "stopped: illicit");
+  assert.equal(row({ action: "allow", categories: [], has_failed: true }), "no classifier could be asked");
+});
