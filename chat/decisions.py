@@ -3,10 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Sequence
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
 
 from chat.db import in_db
 from chat.gathering import Gathering
-from moderation.models import Decision, Strike
+from moderation.models import Decision, Review, Strike
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +40,15 @@ async def written() -> None:
     """Wait for all that is on its way: before the process ends, and in tests."""
     while _unwritten:
         await asyncio.gather(*_unwritten, return_exceptions=True)
+
+
+def forget_old() -> None:
+    """Drop decisions whose time is over, but for those that wait for somebody to look at them. In the
+    system's scope."""
+    ended = timezone.now() - timedelta(days=settings.MODERATION_DAYS)
+    rows = Decision.objects.filter(created_at__lt=ended).exclude(review=Review.OPEN)
+    while gone := list(rows.values_list("pk", flat=True)[:1000]):
+        Decision.objects.filter(pk__in=gone).delete()
 
 
 async def _keep_all(asked: Sequence[tuple[Decision, float]]) -> list[None]:

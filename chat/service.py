@@ -1,9 +1,19 @@
 """What the shell needs of chat: start it, drain it, and know how the models are."""
 
 import asyncio
+from contextlib import suppress
 from time import monotonic
 
-from chat import answers, batch_runner, embedder, message_embedder, runs, windows
+from chat import (
+    answers,
+    batch_runner,
+    decisions,
+    embedder,
+    message_embedder,
+    runs,
+    screening,
+    windows,
+)
 from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
@@ -12,6 +22,7 @@ from chat.recovery import find_lost, resume
 from inference import EngineStats, ModelState
 
 _POLL_S = 0.05
+_JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
 SMALL_CHUNKS = 64
 
 __all__ = [
@@ -49,6 +60,10 @@ async def drain(timeout_s: float) -> None:
     while (num_active() or runs.active()) and monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
     await runs.release()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_JUDGE_S):
+            await screening.noted()
+            await decisions.written()
     await close_engine()
     await windows.close()
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from chat import (
     answer_cache,
+    decisions,
     file_store,
     files,
     holds,
@@ -72,6 +73,12 @@ def forget_api_rows() -> None:
     idempotency.forget_old()
     holds.let_go_of_expired()
     answer_cache.forget_old()
+
+
+@shared_task(name="chat.tasks.forget_decisions")  # type: ignore[untyped-decorator]
+def forget_decisions() -> None:
+    """Drop what moderation decided long ago."""
+    decisions.forget_old()
 
 
 @shared_task(name="chat.tasks.sweep_files")  # type: ignore[untyped-decorator]

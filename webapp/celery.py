@@ -66,6 +66,10 @@ app.conf.update(
             "task": "chat.tasks.forget_api_rows",
             "schedule": crontab(minute=11),
         },
+        "forget what moderation decided long ago": {
+            "task": "chat.tasks.forget_decisions",
+            "schedule": crontab(hour=4, minute=7),
+        },
         "take up documents whose worker has died": {
             "task": "retrieval.tasks.take_up_documents",
             "schedule": 20.0,

@@ -81,6 +81,7 @@ OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
 BATCH_LINES_AT_ONCE = env_int("VITRINE_BATCH_LINES", 4, minimum=1, maximum=1024)
 EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
 MODERATION = [one for one in env_list("VITRINE_MODERATION", ["builtin"]) if one != "off"]
+MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)
 SIGN_IN_PROVIDERS = sign_in_providers()
