@@ -6,6 +6,6 @@ and the `worst` of them are the text's.
 
 from moderation.categories import worst
 from moderation.heads.heads import Heads, shipped_thresholds
-from moderation.heads.windows import readings
+from moderation.windows import readings
 
 __all__ = ["Heads", "readings", "shipped_thresholds", "worst"]

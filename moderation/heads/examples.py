@@ -29,7 +29,7 @@ from moderation.categories import (
 )
 from moderation.heads import slots
 from moderation.heads.slots import FRAMES, GROUPS, MINORS, QUESTIONS_ON_DOCUMENTS, SAFE_FRAMES
-from moderation.heads.windows import readings
+from moderation.windows import readings
 
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"

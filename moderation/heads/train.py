@@ -23,7 +23,7 @@ from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt
 from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads
 from moderation.heads.vectors import vectors_of
-from moderation.heads.windows import readings
+from moderation.windows import readings
 
 CACHE = Path("var/moderation/vectors.npz")
 NUM_FOLDS = 5

@@ -1,7 +1,7 @@
 """What is judged of a text: its windows, and what is written in them under a disguise.
 
-A vector of a page is a mean of all that it says, in which one planted sentence drowns; and the model
-reads 256 tokens and no more. So long texts are cut, and the worst window counts.
+A classifier sees a page as a mean of all that it says, in which one planted sentence drowns; and it
+reads some hundred tokens and no more. So long texts are cut, and the worst window counts.
 """
 
 import base64
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 WINDOW_WORDS = 32
+"""Of the windows that the heads were trained and calibrated for."""
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*\s*|[.!?。！？\n]+\s*")
 _WORD = re.compile(r"\S+\s*")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
@@ -25,55 +26,56 @@ _LEET = str.maketrans("0134578@$", "oieastbas")
 _MIN_LEET_WORDS = 2
 
 
-def readings(text: str) -> list[str]:
-    """What to embed and to score; the worst of it counts (see `heads.worst`). At least one, and the
-    text itself where it is short and in no disguise.
+def readings(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
+    """What to score, each of so many words at most; the worst of it counts (see `categories.worst`). At
+    least one, and the text itself where it is short and in no disguise.
 
     All of the text is in it, however long: a cut would invite to write the attack behind it. Whoever has
     a budget limits the text.
     """
-    found = [*_windows(text)]
+    found = [*windows(text, num_words)]
     for hidden in _undisguised(text):
-        found += _windows(hidden)
+        found += windows(hidden, num_words)
     return list(dict.fromkeys(found))
 
 
 # --- windows --------------------------------------------------------------------------------------
 
 
-def _windows(text: str) -> list[str]:
-    """Runs of sentences of about WINDOW_WORDS words, each of which shares half with the next one. Of a
+def windows(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
+    """Runs of sentences of about so many words, each of which shares half with the next one. Of a
     longer sentence, runs of words."""
-    if _num_words(text) <= WINDOW_WORDS:
+    if _num_words(text) <= num_words:
         return [text]
-    pieces = [piece for sentence in _SENTENCE.findall(text) for piece in _pieces(sentence)]
+    most = num_words // 2
+    pieces = [piece for sentence in _SENTENCE.findall(text) for piece in _pieces(sentence, most)]
     lengths = [_num_words(piece) for piece in pieces]
     found: list[str] = []
     start = end = 0
     while end < len(pieces):
-        end, num_words = start, 0
-        while end < len(pieces) and (end == start or num_words + lengths[end] <= WINDOW_WORDS):
-            num_words += lengths[end]
+        end, size = start, 0
+        while end < len(pieces) and (end == start or size + lengths[end] <= num_words):
+            size += lengths[end]
             end += 1
         found.append("".join(pieces[start:end]).strip())
         skipped = lengths[start]
         start += 1
-        while start < end and skipped < num_words / 2:
+        while start < end and skipped < size / 2:
             skipped += lengths[start]
             start += 1
     return [window for window in found if window] or [text.strip()]
 
 
-def _pieces(sentence: str) -> Iterator[str]:
-    """Of at most half a window."""
-    if _num_words(sentence) <= WINDOW_WORDS // 2:
+def _pieces(sentence: str, most: int) -> Iterator[str]:
+    """Of at most so many words: half a window."""
+    if _num_words(sentence) <= most:
         yield sentence
         return
     piece, num_words = "", 0
     for word in _WORD.findall(sentence) or [sentence]:
-        for part in _parts(word):
+        for part in _parts(word, most):
             size = _num_words(part)
-            if piece and num_words + size > WINDOW_WORDS // 2:
+            if piece and num_words + size > most:
                 yield piece
                 piece, num_words = "", 0
             piece += part
@@ -81,9 +83,9 @@ def _pieces(sentence: str) -> Iterator[str]:
     yield piece
 
 
-def _parts(word: str) -> list[str]:
+def _parts(word: str, most: int) -> list[str]:
     """Scripts without spaces make long words, and so do base64 and addresses."""
-    longest = _CJK_PER_WORD * WINDOW_WORDS // 2
+    longest = max(1, _CJK_PER_WORD * most)
     return [word[at : at + longest] for at in range(0, len(word), longest)]
 
 
