@@ -27,6 +27,7 @@ from inference.errors import (
     TextTooLong,
     UnknownModel,
     WrongKind,
+    error_of,
 )
 from inference.fitting import fit_messages, may_fit, newest_that_fit, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
@@ -52,6 +53,7 @@ from inference.priority import Priority
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
+from inference.upstreams.client import JsonServer
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -81,6 +83,7 @@ __all__ = [
     "GenerateRequest",
     "GenerationFailed",
     "InvalidParameter",
+    "JsonServer",
     "LabelScore",
     "Loading",
     "ModelError",
@@ -114,6 +117,7 @@ __all__ = [
     "Usage",
     "WrongKind",
     "behind_thinking",
+    "error_of",
     "fit_messages",
     "is_upstream",
     "json_object_grammar",

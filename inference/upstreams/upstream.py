@@ -15,6 +15,7 @@ from inference.errors import EngineError
 from inference.messages import Failed, Finished, Timings, Usage
 from inference.parsing import Text
 from inference.upstreams import anthropic_messages, openai_chat, problems
+from inference.upstreams.client import beginning_of, new_client
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import NoneLeft, Replica, Replicas
@@ -25,11 +26,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 4
 MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
 MAX_ANSWER_BYTES = 64 * 2**20  # of events, which take some fifty times their text
-_MAX_ERROR_BYTES = 65_536
 # What reading an answer raises that is not as it should be: deep, of other types, without a field.
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
-_CONNECT_TIMEOUT_S = 5.0
-_SEND_TIMEOUT_S = 30.0
 _READERS: dict[str, Callable[[str, str], Reader]] = {
     "openai": openai_chat.OpenAIReader,
     "anthropic": anthropic_messages.AnthropicReader,
@@ -227,7 +225,7 @@ class Upstream:
             json=protocol.body(self.upstream, replica.url, request),
         ) as response:
             if response.status_code != 200:
-                error = await _beginning_of(response)
+                error = await beginning_of(response)
                 retry_after = response.headers.get("retry-after")
                 raise problems.of_response(
                     *(replica.host, response.status_code, retry_after, error),
@@ -272,13 +270,7 @@ class Upstream:
 
     def _http(self) -> httpx2.AsyncClient:
         if self._client is None:
-            self._client = httpx2.AsyncClient(
-                timeout=httpx2.Timeout(
-                    self.upstream.timeout_s, connect=_CONNECT_TIMEOUT_S, write=_SEND_TIMEOUT_S
-                ),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20),
-                follow_redirects=False,  # a key goes nowhere but where it belongs
-            )
+            self._client = new_client(self.upstream.timeout_s)
         return self._client
 
     def _tell_if_changed(self) -> None:
@@ -289,12 +281,3 @@ class Upstream:
         if is_resting != self._was_resting:
             self._was_resting = is_resting
             self._changed()
-
-
-async def _beginning_of(response: httpx2.Response) -> bytes:
-    body = b""
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) >= _MAX_ERROR_BYTES:
-            break
-    return body[:_MAX_ERROR_BYTES]
