@@ -46,5 +46,19 @@ def parent(category: str) -> str | None:
 
 
 def worst(scores: Sequence[Scores]) -> Scores:
-    """For each category the highest probability, as of the windows of a text. At least one is wanted."""
-    return {name: max(one[name] for one in scores) for name in scores[0]}
+    """For each category the highest probability, as of the windows of a text, or by several classifiers,
+    each of which knows some categories."""
+    found: dict[str, float] = {}
+    for one in scores:
+        for name, score in one.items():
+            found[name] = max(score, found.get(name, 0.0))
+    return found
+
+
+def with_parents(scores: Scores) -> Scores:
+    """Each category at least as likely as the kinds of it."""
+    found = dict(scores)
+    for name, score in scores.items():
+        if over := parent(name):
+            found[over] = max(score, found.get(over, 0.0))
+    return found

@@ -1,0 +1,29 @@
+"""The rules as a classifier: those of the installation, and those of an operator."""
+
+from collections.abc import Iterable, Sequence
+
+from inference import Caller
+from moderation.builtin_rules import BUILT_IN
+from moderation.categories import RULE_CATEGORIES, Scores
+from moderation.classifiers.reading import in_thread
+from moderation.rules import Rule, Rules
+
+
+class RuleClassifier:
+    """Finds what has a form, in the time of one pass through the text for each rule."""
+
+    name = "rules"
+
+    def __init__(self, rules: Iterable[Rule] = BUILT_IN) -> None:
+        """Raises BadRule."""
+        self.use(rules)
+
+    def use(self, rules: Iterable[Rule]) -> None:
+        """From the next text on these, and no others. Raises BadRule, and goes on with those before."""
+        given = tuple(rules)
+        self.rules = Rules(given)
+        self._nothing = dict.fromkeys([*RULE_CATEGORIES, *(rule.category for rule in given)], 0.0)
+
+    async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
+        nothing = self._nothing
+        return [nothing | found for found in await in_thread(self.rules.scores, texts)]
