@@ -1,68 +1,69 @@
-"""What texts hold, by all classifiers that come with the installation: rules, and heads on vectors."""
+"""What texts hold, by all classifiers that are configured; the one place where they are made."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+
+from django.conf import settings
 
 from chat.engine import engine
-from chat.off_loop import off_loop
-from inference import BUILTIN_EMBEDDING, Caller
+from inference import Caller, Engine, EngineError
 from moderation.builtin_rules import BUILT_IN
-from moderation.categories import CATEGORIES, RULE_CATEGORIES, Scores, worst
-from moderation.normalising import normalised
+from moderation.categories import RULE_CATEGORIES, Scores
+from moderation.classifiers.by_rules import RuleClassifier
+from moderation.classifiers.making import made
+from moderation.classifiers.screener import Screener
+from moderation.classifiers.spec import BuiltIn
 from moderation.rules import Rule, Rules
 
-if TYPE_CHECKING:
-    from moderation.heads import Heads
+_made: tuple[Engine, Screener] | None = None
+_by_rules = RuleClassifier()
+_stamp = 0
 
-AT_ONCE = 64  # readings; behind each call others have their turn
+
+def is_on() -> bool:
+    return bool(settings.MODERATION)
+
+
+def screener() -> Screener:
+    """One for as long as there is the engine."""
+    global _made
+    now = engine()
+    if _made is None or _made[0] is not now:
+        _made = now, made(settings.MODERATION, now, _by_rules)
+    return _made[1]
+
+
+async def close_screener() -> None:
+    """Hang up on other servers; a later `screener()` makes a new one."""
+    global _made
+    if _made is not None:
+        closing, _made = _made[1], None
+        await closing.close()
 
 
 async def scores_of(texts: Sequence[str], caller: Caller) -> list[Scores]:
     """A probability of every category for each text; a text is as bad as its worst part.
 
-    Raises EngineError.
+    Raises EngineError where a classifier could not be asked: whoever asks for scores is not to take what
+    nobody looked for as absent.
     """
-    by_rules, read = await off_loop(_prepared, texts)  # a long text takes longer than a step may
-    flat = [part for parts in read for part in parts]
-    vectors: list[Sequence[float]] = []
-    for at in range(0, len(flat), AT_ONCE):
-        some = flat[at : at + AT_ONCE]
-        found = await engine().embed(BUILTIN_EMBEDDING, some, truncate=True, caller=caller)
-        vectors += found.vectors
-    by_heads = iter(await off_loop(_by_heads, vectors, flat))
-    nothing = dict.fromkeys(CATEGORIES, 0.0)
-    return [
-        worst([nothing | ruled, *(nothing | dict(next(by_heads)) for _ in parts)])
-        for parts, ruled in zip(read, by_rules, strict=True)
-    ]
-
-
-def _prepared(texts: Sequence[str]) -> tuple[list[dict[str, float]], list[list[str]]]:
-    from moderation.heads import readings
-
-    normal = [normalised(text) for text in texts]
-    read = [readings(one.text) for one in normal]
-    return rules().scores(normal), [[one for one in parts if one.strip()] for parts in read]
-
-
-def _by_heads(vectors: Sequence[Sequence[float]], texts: Sequence[str]) -> Sequence[Scores]:
-    return heads().score(vectors, texts)
+    screening = await screener().screen(texts, caller)
+    for report in screening.failed:
+        assert report.error is not None
+        raise report.error
+    return list(screening.scores)
 
 
 @cache
 def flagged_at() -> dict[str, float]:
     """From which probability on a text counts as of a category, where no policy says otherwise."""
-    from moderation.heads import shipped_thresholds
+    from moderation.heads import shipped_thresholds  # with numpy: no web process waits for it
 
     return dict.fromkeys(RULE_CATEGORIES, 0.5) | dict(shipped_thresholds())
 
 
-@cache
-def heads() -> "Heads":
-    from moderation.heads import Heads  # with numpy, for which no web process waits at its start
-
-    return Heads()
+# --- rules ----------------------------------------------------------------------------------------
 
 
 def stamp() -> int:
@@ -72,15 +73,34 @@ def stamp() -> int:
 
 def rules() -> Rules:
     """Those that come with the installation, and the operator's."""
-    return _rules
+    return _by_rules.rules
 
 
 def use_rules(own: Iterable[Rule]) -> None:
-    """The operator's rules, from now on. Raises BadRule."""
-    global _rules, _stamp
-    _rules = Rules([*BUILT_IN, *own])
+    """The operator's rules, from now on. Raises BadRule, and goes on with those before."""
+    global _stamp
+    _by_rules.use([*BUILT_IN, *own])
     _stamp += 1
 
 
-_rules = Rules(BUILT_IN)
-_stamp = 0
+# --- at the start ---------------------------------------------------------------------------------
+
+
+def problem() -> str | None:
+    """Why the configured classifiers could never be asked, in a sentence. Runs a loop of its own."""
+    if all(isinstance(spec, BuiltIn) for spec in settings.MODERATION):
+        return None
+    try:
+        asyncio.run(check(Engine(settings.ENGINE)))
+    except EngineError as error:
+        return f"VITRINE_MODERATION: {error}"
+    return None
+
+
+async def check(engine: Engine) -> None:
+    """Raises EngineError. Loads no model."""
+    checked = made(settings.MODERATION, engine)
+    try:
+        await checked.check()
+    finally:
+        await checked.close()

@@ -6,7 +6,7 @@ from pydantic import Field, StrictStr, field_validator
 
 from chat.api_errors import ApiError
 from chat.ids import uuid7
-from chat.moderating import flagged_at, scores_of
+from chat.moderating import flagged_at, is_on, scores_of
 from chat.openai_schemas import Strict
 from chat.rights import Rights
 from chat.storable import storable
@@ -82,6 +82,8 @@ async def moderate(rights: Rights, data: ModerationIn) -> dict[str, Any]:
 
 def _check(data: ModerationIn) -> None:
     model = data.model or MODEL
+    if not is_on():
+        raise ApiError(404, "model_not_found", "Moderation is switched off here.", "model")
     if model != MODEL and not model.startswith(_THEIRS):
         raise ApiError(404, "model_not_found", f"There is no moderation model '{model}'.", "model")
     if any(isinstance(one, ModeratedImage) for one in data.input):

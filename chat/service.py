@@ -18,6 +18,8 @@ from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
 from chat.engine import close_engine, engine
+from chat.moderating import check, close_screener
+from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
 from inference import EngineStats, ModelState
 
@@ -26,6 +28,7 @@ _JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
 SMALL_CHUNKS = 64
 
 __all__ = [
+    "check_moderation",
     "drain",
     "embed_documents",
     "embed_messages",
@@ -34,6 +37,7 @@ __all__ = [
     "find_waiting_batches",
     "model_states",
     "model_stats",
+    "moderation_problem",
     "num_active",
     "reembed_documents",
     "resume",
@@ -45,6 +49,11 @@ __all__ = [
 async def start() -> None:
     """Start loading the default model. Call once on the event loop that will serve."""
     engine().load(engine().default_model)
+
+
+async def check_moderation() -> None:
+    """Raises EngineError where a configured classifier can never be asked. Loads no model."""
+    await check(engine())
 
 
 async def drain(timeout_s: float) -> None:
@@ -64,6 +73,7 @@ async def drain(timeout_s: float) -> None:
         async with asyncio.timeout(_JUDGE_S):
             await screening.noted()
             await decisions.written()
+    await close_screener()
     await close_engine()
     await windows.close()
 

@@ -124,6 +124,7 @@ class Lifespan:
             return await self.application(scope, receive, send)
         await receive()
         try:
+            await service.check_moderation()
             await startup()
         except Exception as error:
             logger.exception("the start failed")

@@ -28,6 +28,7 @@ from webapp.env import (
 from webapp.hosts import default_allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import logging_settings
 from webapp.model_settings import draft_models, workers
+from webapp.moderation_settings import classifier_specs
 from webapp.prices import prices
 from webapp.providers import allauth_settings, sign_in_providers
 from webapp.scim.configuration import scim_provider, scim_token
@@ -64,6 +65,7 @@ ENGINE = EngineConfig(
     draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
     workers=workers(env_list("VITRINE_WORKERS")),
 )
+MODERATION = classifier_specs(env_list("VITRINE_MODERATION", ["builtin"]))
 PRICES = prices(env_list("VITRINE_PRICES"))
 CURRENCY = env_str("VITRINE_CURRENCY", "EUR")
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
@@ -80,7 +82,6 @@ CHUNK_OVERLAP_TOKENS = env_int("VITRINE_CHUNK_OVERLAP", 128, maximum=4096)
 OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
 BATCH_LINES_AT_ONCE = env_int("VITRINE_BATCH_LINES", 4, minimum=1, maximum=1024)
 EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
-MODERATION = [one for one in env_list("VITRINE_MODERATION", ["builtin"]) if one != "off"]
 MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)

@@ -1,5 +1,6 @@
 """/v1/moderations with OpenAI's own client, unmodified, and what raw callers may do wrong."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -9,7 +10,7 @@ from chat.openai_moderations import MAX_CHARS, MAX_INPUTS
 from moderation.categories import CATEGORIES
 from tests.chat.api_caller import Caller
 from tests.openai_description import check, needs_description
-from tests.sites import Site, email_of
+from tests.sites import Site, SiteMaker, email_of
 
 pytestmark = needs_description
 
@@ -17,6 +18,31 @@ THREAT = "I know where you live, and I am going to beat you until you cannot wal
 MORE = "I will break every bone you have. You are going to die slowly, and nobody will find you."
 HARMLESS = "How do I kill a Python process that hangs?"
 CARD = "My card is 4111 1111 1111 1111."
+
+
+@pytest.fixture(scope="module")
+def site(make_site: SiteMaker) -> Iterator[Site]:
+    with make_site(VITRINE_MODERATION="builtin", VITRINE_PRELOAD="false") as site:
+        site.set_up().close()
+        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
+        yield site
+
+
+@pytest.fixture(scope="module")
+def key(site: Site) -> str:
+    site.sign_up("developer").close()
+    return site.create_api_key(email_of("developer"))
+
+
+@pytest.fixture
+def caller(site: Site, key: str) -> Caller:
+    return Caller(site, key)
+
+
+@pytest.fixture
+def client(site: Site, key: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0) as client:
+        yield client
 
 
 def test_the_client_gets_a_verdict_for_each_text(client: openai.OpenAI) -> None:
@@ -93,9 +119,9 @@ def test_what_is_wrong_is_named(caller: Caller, body: Any, status: int, param: s
     assert response.json()["error"]["param"].split(".")[0] == param
 
 
-def test_it_needs_a_key_with_the_scope(chat_site: Site) -> None:
-    with chat_site.visitor() as visitor:
+def test_it_needs_a_key_with_the_scope(site: Site) -> None:
+    with site.visitor() as visitor:
         assert visitor.post("/v1/moderations", json={"input": "x"}).status_code == 401
-    chat_site.sign_up("unmoderated").close()
-    key = chat_site.create_api_key(email_of("unmoderated"), "--scopes", "chat")
-    assert Caller(chat_site, key).post("/moderations", {"input": "x"}).status_code == 403
+    site.sign_up("unmoderated").close()
+    key = site.create_api_key(email_of("unmoderated"), "--scopes", "chat")
+    assert Caller(site, key).post("/moderations", {"input": "x"}).status_code == 403

@@ -128,6 +128,11 @@ def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
         ({"DATABASE_URL": "postgresql://u:secret-1@127.0.0.1:1/db"}, "DATABASE_URL"),
         ({"REDIS_URL": "redis://127.0.0.1:1"}, "REDIS_URL"),
         ({"DRAIN_TIMEOUT_S": "soon"}, "DRAIN_TIMEOUT_S"),
+        ({"VITRINE_MODERATION": "nonsense"}, "VITRINE_MODERATION: 'nonsense' is neither"),
+        (
+            {"VITRINE_MODERATION": "guard:nobody/here"},
+            "VITRINE_MODERATION: The model 'nobody/here'",
+        ),
     ],
 )
 def test_wrong_settings_are_named(

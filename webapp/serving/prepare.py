@@ -54,6 +54,7 @@ def _problem() -> str | None:
     from django.db import connection
     from redis import RedisError
 
+    from chat import service
     from webapp.checks import row_level_security_binds_us
 
     try:
@@ -66,4 +67,6 @@ def _problem() -> str | None:
         cache.get("reachable")
     except RedisError as error:
         return f"Redis cannot be reached (REDIS_URL): {error}"
-    return f"{found[0].msg} {found[0].hint}" if found else None
+    if found:
+        return f"{found[0].msg} {found[0].hint}"
+    return service.moderation_problem()
