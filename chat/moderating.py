@@ -12,7 +12,7 @@ from moderation.builtin_rules import BUILT_IN
 from moderation.categories import RULE_CATEGORIES, Scores
 from moderation.classifiers.by_rules import RuleClassifier
 from moderation.classifiers.making import made
-from moderation.classifiers.screener import Screener
+from moderation.classifiers.screener import Screener, Screening
 from moderation.classifiers.spec import BuiltIn
 from moderation.rules import Rule, Rules
 
@@ -42,13 +42,18 @@ async def close_screener() -> None:
         await closing.close()
 
 
+async def screen(texts: Sequence[str], caller: Caller) -> Screening:
+    """The same with what every classifier said, and which of them could not be asked."""
+    return await screener().screen(texts, caller)
+
+
 async def scores_of(texts: Sequence[str], caller: Caller) -> list[Scores]:
     """A probability of every category for each text; a text is as bad as its worst part.
 
     Raises EngineError where a classifier could not be asked: whoever asks for scores is not to take what
     nobody looked for as absent.
     """
-    screening = await screener().screen(texts, caller)
+    screening = await screen(texts, caller)
     for report in screening.failed:
         assert report.error is not None
         raise report.error

@@ -7,7 +7,6 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from chat import moderating
@@ -78,7 +77,7 @@ _known: tuple[tuple[tuple[UUID, int], ...], tuple[InForce, ...]] = ((), ())
 
 async def chosen_for(user: str, model: str, key_prefix: str = "") -> Chosen:
     """Those for an answer of the model to this user (a primary key)."""
-    if not settings.MODERATION:
+    if not moderating.is_on():
         return NOTHING
     everything = await _policies.ask(None)
     if any(one.tiers or one.groups for one in everything):

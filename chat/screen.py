@@ -13,7 +13,7 @@ from chat import decisions, moderating, refusals
 from chat.asking import AnswerRequest
 from chat.events import Refused
 from chat.policies_in_force import Chosen, InForce, chosen_for
-from inference import Caller, EngineError
+from inference import Caller
 from moderation.categories import Scores, worst
 from moderation.models import Decision, Review
 from moderation.policies import Reason, Stage, Verdict, rank
@@ -25,6 +25,9 @@ _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
 _STOPS = ("ask", "block")
 
+Failures = tuple[dict[str, str], ...]
+"""Classifiers that could not be asked: {"classifier", "reason"}."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -34,7 +37,7 @@ class Outcome:
     verdict: Verdict = field(default_factory=Verdict)
     scores: Scores = field(default_factory=dict)
     worst_text: str = ""
-    failed: tuple[dict[str, str], ...] = ()
+    failed: Failures = ()
     took_ms: float = 0.0
 
 
@@ -61,23 +64,24 @@ class Screen:
         if not texts or not self.judges(stage):
             return Outcome()
         started_s = monotonic()
-        try:
-            scored = await self._scored(texts)
-        except EngineError as error:
-            return self._of_failure(stage, error, monotonic() - started_s, texts[-1])
-        scores = worst(scored)
+        scored, failed = await self._scored(texts)
+        scores = worst(scored) if scored else {}
         verdict = self._verdict(stage, scores, texts)
+        if failed:
+            logger.warning("texts were not judged by all: %s", failed)
+            verdict = self._with_failure(stage, verdict)
         about = verdict.reasons[0].category if verdict.reasons else None
         place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
         took_ms = (monotonic() - started_s) * 1e3
-        return Outcome(verdict, scores, texts[place], took_ms=took_ms)
+        return Outcome(verdict, scores, texts[place], failed, took_ms)
 
-    def _of_failure(self, stage: Stage, error: Exception, took_s: float, text: str) -> Outcome:
+    def _with_failure(self, stage: Stage, verdict: Verdict) -> Verdict:
+        """What the others found still counts, where it is stricter than what a failure leads to."""
         deciding = self.chosen.deciding
-        verdict = deciding.policy.verdict_of_failure(stage) if deciding else Verdict()
-        failed = ({"classifier": "all", "reason": str(error)[:500]},)
-        logger.warning("texts cannot be judged: %s", error)
-        return Outcome(replace(verdict, has_failed=True), {}, text, failed, took_s * 1e3)
+        of_failure = deciding.policy.verdict_of_failure(stage) if deciding else Verdict()
+        if rank(of_failure.action) > rank(verdict.action):
+            return of_failure
+        return replace(verdict, has_failed=True)
 
     def _verdict(self, stage: Stage, scores: Scores, texts: Sequence[str]) -> Verdict:
         deciding = self.chosen.deciding
@@ -101,20 +105,27 @@ class Screen:
             action = "block"
         return replace(reason, action=action)
 
-    async def _scored(self, texts: Sequence[str]) -> list[Scores]:
+    async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
+        """Without any scores where nobody could be asked. What not all have judged is not kept."""
         keys = [self._key(text) for text in texts]
-        unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in _known}
-        fresh: dict[bytes, Scores] = {}
+        found = {key: _known[key] for key in keys if key in _known}
+        unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        failed: Failures = ()
         if unknown:
-            scored = await moderating.scores_of(list(unknown.values()), self._caller)
-            fresh = dict(zip(unknown, scored, strict=True))
-        found = [fresh[key] if key in fresh else _known[key] for key in keys]
-        for key, scores in zip(keys, found, strict=True):
-            _known[key] = scores
+            screening = await moderating.screen(list(unknown.values()), self._caller)
+            failed = tuple(
+                {"classifier": one.classifier, "reason": str(one.error)[:500]}
+                for one in screening.failed
+            )
+            if not screening.has_answer:
+                return [], failed
+            found |= zip(unknown, screening.scores, strict=True)
+        for key in keys if not failed else ():
+            _known[key] = found[key]
             _known.move_to_end(key)
         while len(_known) > _MAX_KNOWN:
             _known.popitem(last=False)
-        return found
+        return [found[key] for key in keys], failed
 
     def _key(self, text: str) -> bytes:
         """With the user, so that no time tells what others have written."""

@@ -15,6 +15,7 @@ from chat.screen import Screen
 from chat.spans import Clock
 from inference import EngineError
 from moderation.categories import CATEGORIES
+from moderation.classifiers.screener import Report, Screening
 from moderation.policies import parsed
 
 
@@ -41,21 +42,24 @@ def judging(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Texts with "bad" in them are illicit; told once this is set."""
     may_go_on = asyncio.Event()
 
-    async def scores_of(texts: Sequence[str], caller: Any) -> list[dict[str, float]]:
+    async def screen(texts: Sequence[str], caller: Any) -> Screening:
         await may_go_on.wait()
         nothing = dict.fromkeys(CATEGORIES, 0.0)
-        return [nothing | {"illicit": 1.0 if "bad" in text else 0.0} for text in texts]
+        found = (nothing | {"illicit": 1.0 if "bad" in text else 0.0} for text in texts)
+        scores = tuple(found)
+        return Screening(scores, (Report("words", 1.0, scores),))
 
-    monkeypatch.setattr(moderating, "scores_of", scores_of)
+    monkeypatch.setattr(moderating, "screen", screen)
     return may_go_on
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scores_of(texts: Sequence[str], caller: Any) -> list[dict[str, float]]:
-        raise EngineError("the worker has died")
+    async def screen(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = tuple(dict.fromkeys(CATEGORIES, 0.0) for _ in texts)
+        return Screening(nothing, (Report("heads", 1.0, error=EngineError("it has died")),))
 
-    monkeypatch.setattr(moderating, "scores_of", scores_of)
+    monkeypatch.setattr(moderating, "screen", screen)
 
 
 def screen(content: dict[str, Any], trial: dict[str, Any] | None = None) -> Screen:
@@ -138,7 +142,7 @@ async def test_where_nobody_can_judge_the_policy_says_what_follows(
     if isinstance(seen[-1], Refused):
         assert seen[-1].code == "moderation_unavailable"
     ((decision, _),) = kept
-    assert decision.failed == [{"classifier": "all", "reason": "the worker has died"}]
+    assert decision.failed == [{"classifier": "heads", "reason": "it has died"}]
 
 
 async def test_a_client_that_leaves_leaves_nothing_running(
