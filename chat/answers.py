@@ -154,6 +154,8 @@ def _start(
         trace=trace,
     )
     run.events = list(events)
+    for call_id, is_allowed in generation.params.get("decided", {}).items():
+        run.control.decide(call_id, is_allowed)
     with bound_contextvars(request_id=trace.id):
         runs.start(run, request, after=_after)
     return run

@@ -17,6 +17,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "RetakeIn": {"model": _MODEL, "wish": "shorter"},
     "Asked": {"client_id": "7f3b"},
     "StopIn": {"chars": 120},
+    "DecisionIn": {"allow": True},
     # documents
     "NewCollection": {"name": "Handbooks", "description": "What everybody asks for"},
     "CollectionChange": {"name": "Manuals"},

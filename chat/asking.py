@@ -100,6 +100,7 @@ class Control:
     def __init__(self) -> None:
         self.stopped = asyncio.Event()
         self._generating: tuple[str, str] | None = None  # (model, request id) in the engine
+        self._decided: dict[str, asyncio.Future[bool]] = {}
 
     @property
     def is_stopped(self) -> bool:
@@ -110,6 +111,32 @@ class Control:
         self.stopped.set()
         if self._generating is not None:
             engine().abort(*self._generating)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a call of a tool waits for the user's word."""
+        return any(not asked.done() for asked in self._decided.values())
+
+    def decide(self, call_id: str, is_allowed: bool) -> None:
+        """The user's word about a call, which may not have been asked for yet. The first one counts."""
+        asked = self._asked(call_id)
+        if not asked.done():
+            asked.set_result(is_allowed)
+
+    async def decision(self, call_id: str) -> bool:
+        """Wait for it; no, once the answer is stopped."""
+        asked = self._asked(call_id)
+        stop: asyncio.Future[bool] = asyncio.ensure_future(self.stopped.wait())
+        try:
+            await asyncio.wait({asked, stop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        return asked.done() and asked.result()
+
+    def _asked(self, call_id: str) -> "asyncio.Future[bool]":
+        if call_id not in self._decided:
+            self._decided[call_id] = asyncio.get_running_loop().create_future()
+        return self._decided[call_id]
 
     @contextmanager
     def while_generating(self, model: str, request_id: str) -> Iterator[None]:

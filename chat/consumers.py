@@ -21,6 +21,7 @@ from chat.accepted import accepted
 from chat.actions import Draft, Sent
 from chat.changes import Changes
 from chat.db import in_db
+from chat.deciding import decide_call
 from chat.engine import engine
 from chat.errors import ChatError, NotFound, TooManyRequests
 from chat.events import TERMINAL, Phase, for_reader
@@ -166,6 +167,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 self._unfollow(run)
             case frames.StopRun(run, chars):
                 await self._stop(run, chars)
+            case frames.DecideCall(run, call, allow):
+                await self._decide(run, call, allow)
             case frames.AckRun(run, seq):
                 if window := self.windows.get(run):
                     window.acknowledge(seq)
@@ -274,6 +277,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await in_db(access.generation_for)(self.user, run_id)
             await in_db(run_log.request_stop)(run_id)
         await self._tell({"type": "run.stopping", "run": str(run_id)})
+
+    async def _decide(self, run_id: UUID, call_id: str, allow: bool) -> None:
+        await decide_call(self.user, run_id, call_id, allow)
+        await self._tell({"type": "run.decided", "run": str(run_id), "call": call_id})
 
     # --- what a browser hears -------------------------------------------------------------------
 

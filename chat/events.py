@@ -13,7 +13,9 @@ from chat.spans import Span
 from inference import SamplingParams, TokenLogprob
 
 PartKind = Literal["text", "reasoning"]
-PhaseKind = Literal["searching", "loading", "queued", "asking", "prefill", "decode", "tool"]
+PhaseKind = Literal[
+    "searching", "loading", "queued", "asking", "prefill", "decode", "approval", "tool"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Phase:
     searching: in documents; loading: `progress` 0–1 and `detail`; queued: `position` (from 1),
     `wait_s` (None: unknown); asking: `detail`, the other server that runs the model; prefill: `done`,
     `total`, `cached` in tokens; decode: `tokens`, `tokens_per_s`, both 0 where another server counts
-    them; tool: `detail`.
+    them; approval: `detail` is the id of the call that waits for the user's word; tool: `detail`.
     """
 
     phase: PhaseKind

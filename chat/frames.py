@@ -83,6 +83,15 @@ class StopRun:
 
 
 @dataclass(frozen=True, slots=True)
+class DecideCall:
+    """May this call of a tool be run?"""
+
+    run: UUID
+    call: str
+    allow: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AckRun:
     run: UUID
     seq: int
@@ -101,6 +110,7 @@ Frame = (
     | FollowRun
     | UnfollowRun
     | StopRun
+    | DecideCall
     | AckRun
     | Ping
 )
@@ -162,6 +172,9 @@ def parse(raw: str) -> Frame:
         case "run.stop":
             is_open = values.get("chars") is None
             return StopRun(fields.id("run"), None if is_open else fields.count("chars"))
+        case "run.decide":
+            call = checked_client_id(fields.text("call"), "call")
+            return DecideCall(fields.id("run"), call, fields.flag("allow"))
         case "run.ack":
             return AckRun(fields.id("run"), fields.count("seq"))
         case "ping":

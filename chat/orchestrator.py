@@ -19,6 +19,7 @@ from chat import parts as message_parts
 from chat.active import counted
 from chat.answer_cache import Asked, Hit
 from chat.answer_state import AnswerState
+from chat.approvals import REFUSAL, is_allowed, needs_approval
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
 from chat.db import in_db
@@ -288,6 +289,18 @@ async def _run_tools(
     state: AnswerState, control: Control, tools: dict[str, Tool], calls: list[ToolCall]
 ) -> AsyncGenerator[Event, None]:
     for call in calls:
+        if needs_approval(state, tools.get(call.name)):
+            state.watch.begin("approval", name=call.name)
+            yield Phase("approval", detail=call.id)
+            allowed = await is_allowed(state, control, call)
+            state.watch.note(is_allowed=allowed)
+            state.watch.end()
+            if control.is_stopped:
+                return
+            if not allowed:
+                state.said.append({"role": "tool", "tool_call_id": call.id, "content": REFUSAL})
+                yield ToolResult(call.id, REFUSAL, True)
+                continue
         state.watch.begin("tool", name=call.name)
         yield Phase("tool", detail=call.name)
         started_s = monotonic()

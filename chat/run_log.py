@@ -51,6 +51,9 @@ _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
 }
 
 
+MAX_DECIDED = 256
+
+
 class LeaseLost(Exception):
     """Another process writes this answer now."""
 
@@ -196,6 +199,24 @@ def renew(generation_id: UUID, lease_owner: str) -> bool:
 def request_stop(generation_id: UUID) -> None:
     """Ask the process that writes a run, whichever it is, to stop it."""
     Generation.objects.filter(pk=generation_id).update(stop_requested=True)
+
+
+def decide(generation_id: UUID, call_id: str, is_allowed: bool) -> None:
+    """Keep the user's word about a call of a tool, for the process that writes the run. The first one
+    counts."""
+    with transaction.atomic():
+        row = Generation.objects.select_for_update().get(pk=generation_id)
+        known = row.params.get("decided", {})
+        if len(known) >= MAX_DECIDED:
+            return  # an answer has no more calls than that
+        row.params["decided"] = {call_id: is_allowed} | known
+        row.save(update_fields=["params"])
+
+
+def decided(generation_id: UUID) -> dict[str, bool]:
+    row = Generation.objects.filter(pk=generation_id).values_list("params", flat=True).first()
+    found: dict[str, bool] = (row or {}).get("decided", {})
+    return found
 
 
 def release(generation_id: UUID, lease_owner: str) -> None:

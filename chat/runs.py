@@ -78,6 +78,9 @@ class Run:
 
     # --- for followers --------------------------------------------------------------------------
 
+    is_kept = True
+    """Whether its events are in the log; those of temporary chats are not."""
+
     @property
     def has_ended(self) -> bool:
         return bool(self.events) and isinstance(self.events[-1], TERMINAL)
@@ -177,6 +180,11 @@ class Run:
         self._renewed_s = monotonic()
         if await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID):
             self.control.stop()
+        if self.control.is_asking:
+            for call_id, allowed in (
+                await self._patiently(in_db(run_log.decided), self.id)
+            ).items():
+                self.control.decide(call_id, allowed)
 
     async def _pause(self) -> None:
         """Gather text until the next beat, which all runs share, so that their text is logged together.

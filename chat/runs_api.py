@@ -16,6 +16,7 @@ from chat import access, answers, run_log, runs, values
 from chat.accepted import accepted
 from chat.actions import Draft, Sent
 from chat.db import in_db
+from chat.deciding import decide_call
 from chat.events import Phase, for_reader
 from chat.following import Ended, Numbered, Reset, follow
 from chat.frames import MAX_BESIDE, MAX_CLIENT_ID_CHARS, checked_client_id, checked_system_prompt
@@ -56,6 +57,10 @@ class StopIn(Schema):
     """`chars`: so much of the answer was read; what came behind it goes."""
 
     chars: int | None = Field(None, ge=0, lt=2**31)
+
+
+class DecisionIn(Schema):
+    allow: bool
 
 
 @router.post("/messages", response={201: dict[str, Any]})
@@ -116,6 +121,16 @@ async def stop_run(request: HttpRequest, run_id: UUID, data: StopIn) -> Status[d
     else:
         await in_db(run_log.request_stop)(generation.pk)
     return Status(202, {"run": str(generation.pk)})
+
+
+@router.post("/runs/{run_id}/calls/{call_id}", response={202: dict[str, Any]})
+async def decide(
+    request: HttpRequest, run_id: UUID, call_id: str, data: DecisionIn
+) -> Status[dict[str, Any]]:
+    """Say whether a tool may be run that waits for it (the phase `approval`). The first word counts."""
+    call = checked_client_id(call_id, "call")
+    await decide_call(request.user, run_id, call, data.allow)
+    return Status(202, {"run": str(run_id), "call": call})
 
 
 def _client_id(data: Asked) -> str:

@@ -105,6 +105,7 @@ class TemporaryRun(runs.Run):
 
     client_id = ""
     model = ""
+    is_kept = False
 
     async def _keep(self, events: list[LogEvent]) -> None:
         if isinstance(events[-1], TERMINAL):

@@ -19,12 +19,18 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones."""
+    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones.
+
+    `has_side_effects`: it changes something outside of the answer. `is_trusted`: its results are our own
+    and say nothing that others have written.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
     run: Callable[[dict[str, Any]], str]
+    has_side_effects: bool = False
+    is_trusted: bool = False
 
     def schema(self) -> dict[str, Any]:
         """The tool as models and OpenAI clients know it."""

@@ -145,4 +145,5 @@ CALCULATOR = Tool(
         "required": ["expression"],
     },
     run=_run,
+    is_trusted=True,
 )

@@ -29,4 +29,5 @@ CLOCK = Tool(
         "required": [],
     },
     run=_run,
+    is_trusted=True,
 )

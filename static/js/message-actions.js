@@ -72,6 +72,9 @@ export class MessageActions {
         return this.messageMenu.open(button);
       case "again":
         return this.regenerate(id);
+      case "allow":
+      case "deny":
+        return this.page.session.decide(id, act === "allow");
       case "confirm":
         return this.regenerate(id, { confirms: true });
       case "continue":

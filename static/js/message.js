@@ -167,6 +167,8 @@ export class MessageView {
     if (root.dataset.phase !== name) words.replaceWith((words = words.cloneNode())); // fades in anew
     setText(words, instead ?? text);
     root.dataset.phase = name;
+    const isAsking = phase?.phase === "approval" && instead === null;
+    for (const button of root.querySelectorAll("button")) button.hidden = !isAsking;
     const bar = find(root, "progress");
     bar.hidden = progress === null;
     bar.value = progress ?? 0;

@@ -188,6 +188,17 @@ export class ChatSession extends Emitter {
     for (const { client_id } of this.store.unaccepted) this.#stopEarly.add(client_id);
   }
 
+  /**
+   * Say whether the tool may be run that an answer waits for.
+   * @param {string} message
+   * @param {boolean} allow
+   */
+  decide(message, allow) {
+    const run = this.store.shown(message)?.run;
+    const phase = run ? this.store.phases.get(run) : null;
+    if (phase?.phase === "approval") this.socket.send({ type: "run.decide", run, call: phase.detail, allow });
+  }
+
   // --- what the server says ----------------------------------------------------------------
 
   /** The socket follows known runs again by itself; the rest is ours. */

@@ -39,6 +39,8 @@ export function phaseLine(phase) {
     }
     case "decode":
       return line("decode", phase.tokens_per_s ? `${gettext("Writing")} · ${rate(phase.tokens_per_s)}` : gettext("Writing"));
+    case "approval":
+      return line("tool", gettext("This may do what somebody else has written. May the tool be used?"));
     case "tool":
       return line("tool", gettext("Using the %(tool)s", { tool: phase.detail }));
     case "offline":

@@ -78,6 +78,7 @@ def test_the_socket_knows_no_strangers_run(alices: Frame, charlies_tab: Reader) 
         for frame in (
             {"type": "run.follow", "run": run, "after": 0},
             {"type": "run.stop", "run": run, "chars": 0},
+            {"type": "run.decide", "run": run, "call": "call_1", "allow": True},
         ):
             charlies_tab.say(frame)
             error = charlies_tab.hear_until(type="error", run=run)
