@@ -39,7 +39,7 @@ class ModerationPolicy(models.Model):
     groups = ArrayField(models.CharField(max_length=150), default=list, blank=True)
     model_names = ArrayField(models.CharField(max_length=200), default=every_model, blank=True)
     key_prefixes = ArrayField(models.CharField(max_length=16), default=list, blank=True)
-    content = models.JSONField(default=dict, validators=[_check_content])
+    content = models.JSONField(default=dict, blank=True, validators=[_check_content])
     version = models.PositiveIntegerField(default=1, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
 

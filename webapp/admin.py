@@ -24,7 +24,9 @@ from chat.models import Usage
 from webapp import (  # noqa: F401
     evaluation_admin,
     people_admin,
+    policy_admin,
     price_admin,
+    review_admin,
     scim_admin,
     sign_in_admin,
     signup_admin,

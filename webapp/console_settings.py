@@ -57,6 +57,15 @@ _NAVIGATION = [
         "items": [_entry("What is found", "manage_search", "retrieval", "evaluation")],
     },
     {
+        "title": "Moderation",
+        "items": [
+            _entry("Decisions and reviews", "gavel", "moderation", "decision"),
+            _entry("Policies", "policy", "moderation", "moderationpolicy"),
+            _entry("Versions of policies", "history_edu", "moderation", "policyversion"),
+            _entry("Rules", "rule", "moderation", "editablerule"),
+        ],
+    },
+    {
         "title": "Usage",
         "items": [
             _entry("Ledger", "receipt_long", "chat", "usage"),

@@ -28,13 +28,13 @@ class EverybodysAdmin(ReadOnlyAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         with as_system():
-            return _rendered(super().changelist_view(request, extra_context))
+            return rendered(super().changelist_view(request, extra_context))
 
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         with as_system():
-            return _rendered(super().change_view(request, *args, **kwargs))
+            return rendered(super().change_view(request, *args, **kwargs))
 
 
-def _rendered(response: HttpResponse) -> HttpResponse:
+def rendered(response: HttpResponse) -> HttpResponse:
     """Its rows are read while it is put on the page, which has to be in the scope that sees them."""
     return response.render() if isinstance(response, TemplateResponse) else response

@@ -39,8 +39,22 @@ ALTER TABLE {table} DISABLE ROW LEVEL SECURITY;
 
 def add_first_policy(apps: Any, schema_editor: Any) -> None:
     """What a new installation does: it blocks little, and notes what it finds."""
-    apps.get_model("moderation", "ModerationPolicy").objects.create(
+    policy = apps.get_model("moderation", "ModerationPolicy").objects.create(
         name="Everybody", order=1000, content=FIRST_POLICY
+    )
+    snapshot = {
+        "name": policy.name,
+        "order": policy.order,
+        "is_enabled": True,
+        "is_dry_run": False,
+        "tiers": [],
+        "groups": [],
+        "model_names": ["*"],
+        "key_prefixes": [],
+        "content": FIRST_POLICY,
+    }
+    apps.get_model("moderation", "PolicyVersion").objects.create(
+        policy_id=policy.pk, name=policy.name, number=1, change="created", snapshot=snapshot
     )
 
 
@@ -87,7 +101,7 @@ class Migration(migrations.Migration):
                 ('groups', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=150), blank=True, default=list, size=None)),
                 ('model_names', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=moderation.policy_models.every_model, size=None)),
                 ('key_prefixes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=16), blank=True, default=list, size=None)),
-                ('content', models.JSONField(default=dict, validators=[moderation.policy_models._check_content])),
+                ('content', models.JSONField(blank=True, default=dict, validators=[moderation.policy_models._check_content])),
                 ('version', models.PositiveIntegerField(default=1, editable=False)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
             ],

@@ -1,0 +1,73 @@
+"""Changes of policies, each with its version: what was in force when, and who had it so."""
+
+from typing import Any
+
+from django.db import transaction
+
+from moderation.models import ModerationPolicy, PolicyVersion
+
+FIELDS = (
+    "name",
+    "order",
+    "is_enabled",
+    "is_dry_run",
+    "tiers",
+    "groups",
+    "model_names",
+    "key_prefixes",
+    "content",
+)
+
+
+def snapshot_of(policy: ModerationPolicy) -> dict[str, Any]:
+    return {name: getattr(policy, name) for name in FIELDS}
+
+
+def save_policy(policy: ModerationPolicy, author: Any = None, note: str = "") -> None:
+    """Save a policy that is valid as its next version; of a new one the first.
+
+    Two who save at once get versions one after the other, and the later one counts.
+    """
+    with transaction.atomic():
+        before = ModerationPolicy.objects.select_for_update().filter(pk=policy.pk).first()
+        policy.version = before.version + 1 if before else 1
+        policy.save()
+        _keep(policy, "changed" if before else "created", author, note)
+
+
+def delete_policy(policy: ModerationPolicy, author: Any = None, note: str = "") -> None:
+    with transaction.atomic():
+        _keep(policy, "deleted", author, note)
+        policy.delete()
+
+
+def restore(version: PolicyVersion, author: Any = None) -> ModerationPolicy:
+    """Make a policy what it was, as its next version; one that was deleted is there again."""
+    with transaction.atomic():
+        rows = ModerationPolicy.objects.select_for_update()
+        policy = rows.filter(pk=version.policy_id).first()
+        if policy is None:
+            policy = ModerationPolicy(pk=version.policy_id, version=version.number)
+        for name in FIELDS:
+            setattr(policy, name, version.snapshot[name])
+        policy.version = _last_number(version) + 1
+        policy.save()
+        _keep(policy, "changed", author, f"As in version {version.number}.")
+    return policy
+
+
+def _last_number(version: PolicyVersion) -> int:
+    rows = PolicyVersion.objects.filter(policy_id=version.policy_id).order_by("-number")
+    return rows.values_list("number", flat=True)[0]
+
+
+def _keep(policy: ModerationPolicy, change: str, author: Any, note: str) -> None:
+    PolicyVersion.objects.create(
+        policy_id=policy.pk,
+        name=policy.name,
+        number=policy.version,
+        change=change,
+        snapshot=snapshot_of(policy),
+        author=author,
+        note=note,
+    )

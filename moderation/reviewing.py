@@ -1,0 +1,63 @@
+"""A person's word on decisions. In the system's scope: they are other people's."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from moderation.models import Decision, Review, Strike
+
+MAX_APPEAL_CHARS = 2_000
+
+
+class CannotAppeal(Exception):
+    """The message says why."""
+
+
+def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> int:
+    """The decisions were right. Returns how many are decided now."""
+    return _decide(decisions, Review.UPHELD, reviewer, notes)
+
+
+def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> int:
+    """The decisions were wrong: what they counted against their owners counts no more."""
+    chosen = list(decisions)
+    with transaction.atomic():
+        num = _decide(chosen, Review.OVERTURNED, reviewer, notes)
+        strikes = Strike.objects.filter(decision__in=chosen, lifted_at=None)
+        strikes.update(lifted_at=timezone.now())
+    return num
+
+
+def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> int:
+    rows = Decision.objects.filter(pk__in=[one.pk for one in decisions])
+    changes: dict[str, Any] = {
+        "review": review,
+        "reviewer": reviewer,
+        "reviewed_at": timezone.now(),
+    }
+    return rows.update(**changes | ({"notes": notes} if notes else {}))
+
+
+def label(decision: Decision, labels: Sequence[str] | None) -> None:
+    """What the text really holds; None: nobody has said."""
+    Decision.objects.filter(pk=decision.pk).update(labels=None if labels is None else list(labels))
+
+
+def appeal(decision: Decision, text: str) -> None:
+    """Its owner asks for a look at it. Once. Raises CannotAppeal."""
+    text = text.strip()
+    if not text or len(text) > MAX_APPEAL_CHARS:
+        raise CannotAppeal(f"An appeal has 1 to {MAX_APPEAL_CHARS:,} characters.")
+    rows = Decision.objects.filter(pk=decision.pk, appealed_at=None, is_dry_run=False)
+    rows = rows.filter(action__in=("redact", "ask", "block"))
+    if not rows.update(appeal=text, appealed_at=timezone.now(), review=Review.OPEN):
+        raise CannotAppeal("This was appealed before, or stopped nothing.")
+
+
+def labelled() -> Iterable[dict[str, Any]]:
+    """What reviewers have found of kept texts, to calibrate with: {"text", "labels"}."""
+    rows = Decision.objects.exclude(text="").exclude(labels=None).order_by("created_at")
+    for text, labels in rows.values_list("text", "labels").iterator():
+        yield {"text": text, "labels": labels}

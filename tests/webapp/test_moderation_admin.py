@@ -1,0 +1,183 @@
+"""Moderation in the console: policies with their versions, rules, the replay, and the queue."""
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
+from webapp.models import User
+from webapp.tenancy import as_system
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
+POLICIES = "/admin/moderation/moderationpolicy/"
+
+
+@pytest.fixture
+def console(client: Client, admin: User) -> Client:
+    client.force_login(admin)
+    return client
+
+
+@pytest.fixture
+def policy() -> ModerationPolicy:
+    ModerationPolicy.objects.all().delete()
+    return ModerationPolicy.objects.create(name="House", content={"input": {"hate": {"note": 0.5}}})
+
+
+def form_of(content: Any, **fields: Any) -> dict[str, Any]:
+    return {
+        "name": "House",
+        "order": 5,
+        "is_enabled": "on",
+        "model_names": "*",
+        "content": content if isinstance(content, str) else json.dumps(content),
+        "note": "because",
+        **fields,
+    }
+
+
+def decided(owner: User, **fields: Any) -> Decision:
+    reasons = [{"category": "hate", "probability": 0.7, "threshold": 0.5, "action": "block"}]
+    values = {"stage": "input", "source": "chat", "action": "block", "text": "a canary sings"}
+    values |= {"reasons": reasons, "scores": {"hate": 0.7}, **fields}
+    with as_system():
+        return Decision.objects.create(owner=owner, **values)
+
+
+def test_each_change_is_a_version_with_its_author(
+    console: Client, admin: User, policy: ModerationPolicy
+) -> None:
+    blocked = {"input": {"hate": {"block": 0.9}}}
+    path = f"{POLICIES}{policy.pk}/change/"
+    assert console.post(path, form_of(blocked)).status_code == 302
+    assert console.post(path, form_of({})).status_code == 302
+    policy.refresh_from_db()
+    assert (policy.version, policy.content) == (3, {})
+    versions = list(PolicyVersion.objects.filter(policy_id=policy.pk).order_by("number"))
+    assert [(one.number, one.author, one.note) for one in versions] == [
+        (2, admin, "because"),
+        (3, admin, "because"),
+    ]
+    page = console.get(path).content.decode()
+    assert "content → input → hate → block" in page
+    response = console.post(f"{POLICIES}versions/{versions[0].pk}/restore/")
+    assert response.status_code == 302
+    policy.refresh_from_db()
+    assert (policy.version, policy.content) == (4, blocked)
+
+
+def test_a_deleted_policy_can_be_had_back(console: Client, policy: ModerationPolicy) -> None:
+    console.post(f"{POLICIES}{policy.pk}/delete/", {"post": "yes"})
+    assert not ModerationPolicy.objects.exists()
+    (gone,) = PolicyVersion.objects.filter(policy_id=policy.pk)
+    assert gone.change == "deleted"
+    console.post(f"{POLICIES}versions/{gone.pk}/restore/")
+    assert ModerationPolicy.objects.get().content == policy.content
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "valid JSON"),
+        ({"input": {"hat": {"block": 0.5}}}, "no category"),
+        ({"input": {"hate": {"block": 7}}}, "input.hate.block"),
+        ({"strikes": {"hate": -1}}, "strikes.hate"),
+    ],
+)
+def test_nonsense_is_not_saved(
+    console: Client, policy: ModerationPolicy, content: Any, said: str
+) -> None:
+    response = console.post(f"{POLICIES}{policy.pk}/change/", form_of(content))
+    assert response.status_code == 200
+    assert said in response.content.decode()
+    policy.refresh_from_db()
+    assert policy.version == 1
+
+
+def test_a_replay_tells_what_would_differ_and_changes_nothing(
+    console: Client, alice: User, policy: ModerationPolicy
+) -> None:
+    decided(alice, action="note", text="")
+    decided(alice, action="block")
+    page = console.get(f"{POLICIES}{policy.pk}/replay/").content.decode()
+    assert "Of 2 texts: 1 the same, 0 stricter, 1 laxer." in page
+    content = json.dumps({"input": {"hate": {"block": 0.6}}})
+    page = console.post(f"{POLICIES}{policy.pk}/replay/", {"content": content}).content.decode()
+    assert "Of 2 texts: 1 the same, 1 stricter, 0 laxer." in page
+    page = console.post(f"{POLICIES}{policy.pk}/replay/", {"content": "{"}).content.decode()
+    assert 'role="alert"' in page
+    assert ModerationPolicy.objects.get().version == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(?=ahead)x", "no pattern of RE2"),
+        ("(((a{1,1000}){1,1000}){1,1000})", "no pattern of RE2"),
+        ("a*", "matches where there is nothing"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_is_not_saved(console: Client, pattern: str, said: str) -> None:
+    form = {"name": "x", "category": "hate", "pattern": pattern, "probability": 1, "is_enabled": 1}
+    response = console.post("/admin/moderation/editablerule/add/", form)
+    assert said in response.content.decode()
+    assert not EditableRule.objects.exists()
+
+
+def test_a_rule_is_tried_on_its_examples(console: Client) -> None:
+    form = {"name": "x", "category": "hate", "pattern": "(?i)heron", "probability": 1}
+    add = "/admin/moderation/editablerule/add/"
+    page = console.post(add, {**form, "must_match": "A Heron\nA duck"}).content.decode()
+    assert "does not match: A duck" in page
+    page = console.post(add, {**form, "must_not_match": "A Heron"}).content.decode()
+    assert "matches: A Heron" in page
+    assert console.post(add, {**form, "must_match": "A Heron"}).status_code == 302
+
+
+def test_the_queue_shows_what_waits_first(console: Client, alice: User) -> None:
+    waiting = decided(alice, review="open")
+    decided(alice, action="note", text="")
+    page = console.get("/admin/moderation/decision/").content.decode()
+    assert page.index("waits for a decision") < page.index("note")
+    path = f"/admin/moderation/decision/{waiting.pk}/change/"
+    assert "a canary sings" in console.get(path).content.decode()
+
+
+def test_what_was_wrong_counts_no_more(console: Client, admin: User, alice: User) -> None:
+    row = decided(alice, review="open")
+    with as_system():
+        strike = Strike.objects.create(owner=alice, decision=row, points=2)
+    path = f"/admin/moderation/decision/{row.pk}/change/"
+    form = {"verdict": "overturn", "notes": "A song.", "is_harmless": "on"}
+    assert console.post(path, form).status_code == 302
+    with as_system():
+        row.refresh_from_db()
+        strike.refresh_from_db()
+    assert (row.review, row.reviewer, row.notes, row.labels) == ("overturned", admin, "A song.", [])
+    assert strike.lifted_at is not None
+
+
+def test_many_are_decided_at_once(console: Client, alice: User, bob: User) -> None:
+    rows = [decided(owner, review="open") for owner in (alice, bob)]
+    form = {"action": "uphold_chosen", "_selected_action": [str(row.pk) for row in rows]}
+    assert console.post("/admin/moderation/decision/", form).status_code == 302
+    with as_system():
+        assert {row.review for row in Decision.objects.all()} == {"upheld"}
+
+
+def test_nobody_else_gets_in(client: Client, charlie: User, policy: ModerationPolicy) -> None:
+    row = decided(charlie)
+    for user in (None, charlie):
+        if user:
+            client.force_login(user)
+        for path in (
+            POLICIES,
+            f"{POLICIES}{policy.pk}/replay/",
+            f"/admin/moderation/decision/{row.pk}/change/",
+            "/admin/moderation/editablerule/add/",
+        ):
+            response = client.get(path)
+            assert response.status_code in (302, 403)
+            assert b"canary" not in response.content

@@ -1,0 +1,74 @@
+"""What a policy would have done with texts of the last days, by the scores that they had."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from moderation.models import Decision
+from moderation.policies import Action, Judged, Policy, Reason, Stage, replayed
+from webapp.tenancy import as_system
+
+NUM_TEXTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A text that would have fared otherwise. `text` is there where a person may look at it anyway."""
+
+    at: datetime
+    stage: str
+    was: Action
+    would_be: Action
+    reason: Reason | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    num_texts: int
+    num_same: int
+    num_stricter: int
+    num_laxer: int
+    categories: tuple[tuple[str, int], ...]
+    rows: tuple[Row, ...]
+
+
+def replay(policy: Policy) -> Replay:
+    """Of the newest NUM_TEXTS that a policy in force has judged."""
+    with as_system():  # everybody's scores; of texts only what waits for reviewers
+        recent = Decision.objects.filter(is_dry_run=False).exclude(scores={})
+        decisions = {str(row.pk): row for row in recent.order_by("-created_at")[:NUM_TEXTS]}
+    past = [Judged(pk, _stage(row), row.scores, _action(row)) for pk, row in decisions.items()]
+    differences = replayed(policy, past)
+    rows = []
+    categories: Counter[str] = Counter()
+    for one in differences:
+        row = decisions[one.id]
+        reason = one.would_be.reasons[0] if one.would_be.reasons else None
+        categories[reason.category if reason else _category(row)] += 1
+        rows.append(
+            Row(row.created_at, row.stage, one.was, one.would_be.action, reason, row.text[:300])
+        )
+    num_stricter = sum(one.is_stricter for one in differences)
+    return Replay(
+        num_texts=len(past),
+        num_same=len(past) - len(differences),
+        num_stricter=num_stricter,
+        num_laxer=len(differences) - num_stricter,
+        categories=tuple(categories.most_common()),
+        rows=tuple(rows),
+    )
+
+
+def _stage(row: Decision) -> Stage:
+    stage: Stage = row.stage  # type: ignore[assignment]
+    return stage
+
+
+def _action(row: Decision) -> Action:
+    action: Action = row.action  # type: ignore[assignment]
+    return action
+
+
+def _category(row: Decision) -> str:
+    return row.reasons[0]["category"] if row.reasons else ""

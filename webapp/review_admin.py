@@ -1,0 +1,187 @@
+"""What moderation decided, in the admin console, and what waits for a person's word.
+
+Texts are seen here that were blocked, asked about, sent to review or appealed, and no others.
+"""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html, format_html_join
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
+
+from moderation.categories import CATEGORIES
+from moderation.models import Decision, Strike
+from moderation.reviewing import label, overturn, uphold
+from webapp.read_only_admin import rendered
+from webapp.tenancy import as_system
+
+NUM_OTHERS = 10
+
+
+class ReviewForm(forms.ModelForm):
+    """`labels` may stay empty: nobody says, or with the box below that it holds nothing of these."""
+
+    verdict = forms.ChoiceField(
+        choices=[("", "No decision yet"), ("uphold", "It was right"), ("overturn", "It was wrong")],
+        required=False,
+    )
+    labels = forms.MultipleChoiceField(
+        choices=[(name, name) for name in CATEGORIES],
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text="What the text really holds: to calibrate the classifiers with.",
+    )
+    is_harmless = forms.BooleanField(required=False, label="it holds none of these")
+
+    class Meta:
+        model = Decision
+        fields = ("notes",)
+        widgets = {"notes": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
+        help_texts = {"notes": "Its owner reads them."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "labels" in self.fields and self.instance.labels is not None:
+            self.initial["labels"] = self.instance.labels
+            self.initial["is_harmless"] = not self.instance.labels
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if values.get("is_harmless") and values.get("labels"):
+            raise forms.ValidationError("It holds none of these, or some: not both.")
+        return values
+
+
+@admin.register(Decision)
+class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
+    """The queue. What waits comes first, the oldest at the top."""
+
+    form = ReviewForm
+    list_display = ("created_at", "review", "stage", "action", "why", "owner", "policy", "has_text")
+    list_filter = ("review", "action", "stage", "is_dry_run", "policy_name", "source")
+    list_select_related = ("owner",)
+    search_fields = ("owner__email",)
+    actions = ("uphold_chosen", "overturn_chosen")
+    shown = (
+        "created_at",
+        "owner",
+        "stage",
+        "source",
+        "model",
+        "policy",
+        "action",
+        "why",
+        "kept_text",
+        "appeal",
+        "appealed_at",
+        "all_scores",
+        "not_asked",
+        "others",
+        "review",
+        "reviewer",
+        "reviewed_at",
+    )
+    readonly_fields = shown
+    fieldsets = (
+        (None, {"fields": shown}),
+        ("Your word", {"fields": ("verdict", "notes", "labels", "is_harmless")}),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
+        rows: QuerySet[Decision] = super().get_queryset(request).select_related("owner", "strike")
+        return rows.extra(  # what waits, then the rest
+            select={"is_waiting": "review = 'open'"}
+        ).order_by("-is_waiting", "-created_at")
+
+    # --- the scope: everybody's rows --------------------------------------------------------------
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        with as_system():  # everybody's decisions
+            return rendered(super().changelist_view(request, extra_context))
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with as_system():
+            return rendered(super().change_view(request, *args, **kwargs))
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    def save_model(self, request: HttpRequest, obj: Decision, form: Any, change: bool) -> None:
+        values = form.cleaned_data
+        decide = {"uphold": uphold, "overturn": overturn}.get(values["verdict"])
+        if decide is not None:
+            decide([obj], request.user, values["notes"])
+        else:
+            Decision.objects.filter(pk=obj.pk).update(notes=values["notes"])
+        if values["is_harmless"] or values["labels"]:
+            label(obj, values["labels"])
+
+    @admin.action(description="They were right")
+    def uphold_chosen(self, request: HttpRequest, rows: QuerySet[Decision]) -> None:
+        self._decide(request, rows, "upheld", uphold)
+
+    @admin.action(description="They were wrong")
+    def overturn_chosen(self, request: HttpRequest, rows: QuerySet[Decision]) -> None:
+        self._decide(request, rows, "overturned", overturn)
+
+    def _decide(self, request: HttpRequest, rows: Any, what: str, decide: Any) -> None:
+        chosen = list(rows)
+        decide(chosen, request.user)
+        LogEntry.objects.log_actions(
+            cast(int, request.user.pk), chosen, CHANGE, [{"changed": {"fields": [what]}}]
+        )
+        messages.success(request, f"{len(chosen)} {what}.")
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    @admin.display(description="because of")
+    def why(self, row: Decision) -> str:
+        reasons = (f"{one['category']} {one['probability']:.2f}" for one in row.reasons)
+        return ", ".join(reasons) or ("no classifier answered" if row.failed else "–")
+
+    @admin.display(description="policy", ordering="policy_name")
+    def policy(self, row: Decision) -> str:
+        trial = ", dry run" if row.is_dry_run else ""
+        return f"{row.policy_name}, version {row.policy_version}{trial}"
+
+    @admin.display(description="text", boolean=True)
+    def has_text(self, row: Decision) -> bool:
+        return bool(row.text)
+
+    @admin.display(description="text")
+    def kept_text(self, row: Decision) -> str:
+        if not row.text:
+            return "Not kept: nobody was to look at it."
+        return format_html('<div style="white-space: pre-wrap" dir="auto">{}</div>', row.text)
+
+    @admin.display(description="scores")
+    def all_scores(self, row: Decision) -> str:
+        ranked = sorted(row.scores.items(), key=lambda one: -one[1])[:8]
+        return ", ".join(f"{name} {score:.2f}" for name, score in ranked) or "–"
+
+    @admin.display(description="could not be asked")
+    def not_asked(self, row: Decision) -> str:
+        return ", ".join(f"{one['classifier']}: {one['reason']}" for one in row.failed) or "–"
+
+    @admin.display(description="of the same person")
+    def others(self, row: Decision) -> str:
+        """What else was stopped, and how many strikes count."""
+        rows = Decision.objects.filter(owner=row.owner_id, is_dry_run=False).exclude(pk=row.pk)
+        stopped = rows.filter(action__in=("redact", "ask", "review", "block"))
+        lines = [
+            (f"{one.created_at:%Y-%m-%d %H:%M}", one.action, self.why(one))
+            for one in stopped.order_by("-created_at")[:NUM_OTHERS]
+        ]
+        num_strikes = Strike.objects.filter(owner=row.owner_id, lifted_at=None).count()
+        head = format_html("<div>{} strikes that count</div>", num_strikes)
+        return head + format_html_join("", "<div>{} {}: {}</div>", lines)
