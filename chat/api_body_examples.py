@@ -18,6 +18,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Asked": {"client_id": "7f3b"},
     "StopIn": {"chars": 120},
     "DecisionIn": {"allow": True},
+    "AppealIn": {"text": "It was a quotation from a novel."},
     # documents
     "NewCollection": {"name": "Handbooks", "description": "What everybody asks for"},
     "CollectionChange": {"name": "Manuals"},

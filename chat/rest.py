@@ -16,6 +16,7 @@ from chat import (
     runs_api,
     search_api,
     share_api,
+    stopped_api,
     tree_api,
     usage_api,
     values,
@@ -46,6 +47,7 @@ api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)
 api.add_router("", tree_api.router)
 api.add_router("", usage_api.router)
+api.add_router("/moderation", stopped_api.router)
 api.add_router("", runs_api.router)
 
 

@@ -11,6 +11,7 @@ from chat import (
     rest,
     sandboxes,
     share_views,
+    stopped_pages,
     usage_pages,
     views,
 )
@@ -30,6 +31,7 @@ urlpatterns = [
     path("documents/<uuid:document_id>", document_pages.show_document, name="document"),
     path("settings/", views.settings_page, name="settings"),
     path("settings/usage", usage_pages.usage_page, name="usage"),
+    path("settings/moderation", stopped_pages.stopped_page, name="stopped"),
     path("settings/personalisation", personal_pages.personalisation, name="personalisation"),
     path("settings/assistants", personal_pages.assistants, name="assistants"),
     path("settings/assistants/new", personal_pages.new_assistant, name="new-assistant"),

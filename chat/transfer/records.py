@@ -7,6 +7,7 @@ from django.db import models
 from chat.api_models import StoredResponse
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
 from chat.personal_models import Assistant, Personalisation, SavedPrompt
+from moderation.models import Decision, Strike
 from retrieval.models import Collection, Document
 
 Json = dict[str, Any]
@@ -21,7 +22,7 @@ _VERSION_FACTS = (
     "created_at",
     "ready_at",
 )
-_LEFT_OUT = {"owner", "token_hash", "lease_owner", "lease_until", "attempts"}
+_LEFT_OUT = {"owner", "reviewer", "token_hash", "lease_owner", "lease_until", "attempts"}
 
 
 def records_of(user: Any) -> dict[str, list[Json]]:
@@ -41,6 +42,8 @@ def records_of(user: Any) -> dict[str, list[Json]]:
         "files": ApiFile,
         "batches": Batch,
         "collections": Collection,
+        "moderation": Decision,
+        "strikes": Strike,
     }
     found = {
         name: [_value(row) for row in kind._default_manager.filter(owner_id=user.pk).order_by("pk")]

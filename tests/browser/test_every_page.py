@@ -73,6 +73,7 @@ OF_MEMBERS = {
     "settings/keys/new": "/settings/keys/new",
     "settings/keys/<int:key_id>": "/settings/keys/{key}",
     "settings/usage": "/settings/usage",
+    "settings/moderation": "/settings/moderation",
     "settings/api": "/settings/api",
     "accounts/logout/": "/accounts/logout/",
     "accounts/password/change/": "/accounts/password/change/",

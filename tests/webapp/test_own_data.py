@@ -115,6 +115,8 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
         "files.json",
         "batches.json",
         "collections.json",
+        "moderation.json",
+        "strikes.json",
         "documents.json",
         "usage.json",
         "chats-00001.json",
