@@ -95,6 +95,7 @@ _STATUS_OF = {
     "upstream_error": 502,
     "worker_died": 503,
     "content_filter": 400,
+    "cooling_down": 429,
     "confirmation_needed": 400,
     "moderation_unavailable": 503,
 }

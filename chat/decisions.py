@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from chat import cooling
 from chat.db import in_db
 from chat.gathering import Gathering
 from moderation.models import Decision, Review, Strike
@@ -64,6 +65,8 @@ def _insert(asked: Sequence[tuple[Decision, float]]) -> None:
         if points
     ]
     Strike.objects.bulk_create(strikes)
+    for strike in strikes:
+        cooling.struck(str(strike.owner_id))
 
 
 _keeper: Gathering[tuple[Decision, float], None] = Gathering(_keep_all)

@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
 
-from chat import decisions, moderating, refusals
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from chat import cooling, decisions, moderating, refusals
 from chat.asking import AnswerRequest
-from chat.events import Refused
+from chat.events import Failed, Refused
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
 from moderation.categories import Scores, worst
@@ -210,6 +213,20 @@ class Screen:
             text=outcome.worst_text[:MAX_KEPT_CHARS] if is_kept else "",
             review=Review.OPEN if is_for_review else "",
         )
+
+
+async def must_wait(screen: Screen) -> Failed | None:
+    """What somebody is told who has written too much that was stopped. Not for our own titles."""
+    deciding = screen.chosen.deciding
+    is_own = screen.request.source in ("title", "summary")
+    if deciding is None or not deciding.policy.strikes or is_own:
+        return None
+    end = await cooling.waits_until(screen.request.user)
+    if end is None:
+        return None
+    text = gettext("Much of what you asked lately was stopped. You can go on at %(time)s (UTC).")
+    wait_s = (end - timezone.now()).total_seconds()
+    return Failed("cooling_down", text % {"time": f"{end:%H:%M}"}, max(1.0, wait_s))
 
 
 async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:

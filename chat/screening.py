@@ -23,7 +23,7 @@ from chat.events import (
     ToolCall,
 )
 from chat.holding_back import HoldBack, Piece, placed
-from chat.screen import Outcome, Screen, facts_of
+from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
 
 _SEEN_WHILE_WAITING = ("searching", "loading", "queued", "asking")
@@ -42,6 +42,9 @@ async def screened(
 
     With `is_elsewhere` the model is another server's, which is told nothing that may yet be blocked.
     """
+    if (failed := await must_wait(screen)) is not None:
+        yield failed
+        return
     if is_elsewhere and screen.may_stop("input"):
         refused, span = await _judge_input(screen, texts, clock)
         yield span

@@ -1,5 +1,6 @@
 """Every setting, read from the environment and valid without any of it."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from inference.config import (
     default_num_threads,
 )
 from inference.upstreams.spec import is_upstream
+from moderation.strikes import Limits as StrikeLimits
 from webapp.console_settings import UNFOLD as UNFOLD
 from webapp.databases import database_settings
 from webapp.directory_settings import directory_settings
@@ -82,6 +84,10 @@ CHUNK_OVERLAP_TOKENS = env_int("VITRINE_CHUNK_OVERLAP", 128, maximum=4096)
 OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
 BATCH_LINES_AT_ONCE = env_int("VITRINE_BATCH_LINES", 4, minimum=1, maximum=1024)
 EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
+STRIKES = StrikeLimits(
+    half_life=timedelta(days=env_int("VITRINE_STRIKE_HALF_LIFE_DAYS", 7, minimum=1)),
+    cool_down=env_float("VITRINE_STRIKES_COOL_DOWN", 3.0),
+)
 MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)

@@ -317,6 +317,21 @@ def test_a_blocked_question_counts_against_its_author(
     assert rows(site, sql, end["decision"]) == [(2.0, MESSAGES[0]["content"], "block")]
 
 
+def test_who_is_stopped_too_often_waits(site: Site, server: UpstreamServer, reader: Reader) -> None:
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
+
+    def asked(text: str) -> dict[str, Any]:
+        return reader.hear_end(reader.send(text)["run"])
+
+    bad = MESSAGES[0]["content"]
+    assert [asked(bad)["kind"] for _ in range(2)] == ["refused", "refused"]
+    end = asked("And how are you?")
+    assert (end["kind"], end["code"]) == ("failed", "cooling_down")
+    assert 60 < end["retry_after_s"] <= 60 * 60
+    site.execute("UPDATE moderation_strike SET lifted_at = now()")
+    assert asked("And how are you?")["kind"] == "finished"
+
+
 def test_the_trace_tells_what_was_judged(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:

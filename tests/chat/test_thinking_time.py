@@ -4,10 +4,13 @@ import time
 
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
+from chat.policies_in_force import NOTHING
+from chat.screen import Screen
 
 
 def state() -> AnswerState:
-    return AnswerState(AnswerRequest("run", "model", [], "user"))
+    request = AnswerRequest("run", "model", [], "user")
+    return AnswerState(request, Screen(request, NOTHING))
 
 
 def test_only_the_time_of_reasoning_counts() -> None:
