@@ -4,6 +4,7 @@ Labels are true for what should be found, and scores higher for what looks more 
 raise ValueError where a figure isn't defined, as for labels of one kind only.
 """
 
+import csv
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -65,9 +66,39 @@ def read_cases(lines: Iterable[str]) -> list[Case]:
 
 
 def read_cases_file(path: Path) -> list[Case]:
-    """See `read_cases`. Raises OSError as well."""
-    with path.open(encoding="utf-8") as lines:
-        return read_cases(lines)
+    """See `read_cases`; of a CSV (its name ends so) the rows, "categories" with spaces between. Raises
+    OSError as well."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        if path.suffix.lower() != ".csv":
+            return read_cases(lines)
+        return [_case_of_row(row, number) for number, row in enumerate(csv.DictReader(lines), 2)]
+
+
+def read_benign_file(path: Path) -> list[str]:
+    """Harmless texts: JSON lines with "text", or one text a line. Raises OSError, ValueError."""
+    texts = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        is_json = line.lstrip().startswith("{")
+        try:
+            texts.append(str(json.loads(line)["text"]) if is_json else line)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"line {number}: {error}") from None
+    return texts
+
+
+def _case_of_row(row: dict[str, str | None], number: int) -> Case:
+    found: dict[str, object] = {"text": row.get("text")}
+    unsafe = (row.get("unsafe") or "").strip().lower()
+    if unsafe:
+        found["unsafe"] = {"true": True, "1": True, "false": False, "0": False}.get(unsafe, unsafe)
+    if row.get("categories") is not None:
+        found["categories"] = (row["categories"] or "").split()
+    try:
+        return _case(found)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
 
 
 def _case(found: object) -> Case:

@@ -1,0 +1,1 @@
+"""How long texts take to be judged, and how well they are."""

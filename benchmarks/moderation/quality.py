@@ -1,0 +1,89 @@
+"""How much is found, and how much that is harmless is flagged: texts that nothing was learnt from."""
+
+import asyncio
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.table import Row
+from inference import EngineConfig
+from moderation import evaluation, judging
+from moderation.categories import INJECTION_CATEGORIES, UNSAFE_CATEGORIES, Scores
+from moderation.classifiers.spec import BuiltIn
+from moderation.evaluation import Case
+from moderation.heads.heads import WEIGHTS
+
+_APART = WEIGHTS.parent / "held_out"
+_PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
+
+
+def measure() -> list[Row]:
+    sets = {
+        f"held back: {kind}": _apart(kind) for kind in ("unsafe", "injection", "safe", "benign")
+    }
+    if _PUBLISHED.is_dir():
+        sets |= _published()
+    texts = [text for group in sets.values() for text in group]
+    cases = [Case(text, False, None) for text in dict.fromkeys(texts)]
+    with TemporaryDirectory(prefix="vitrine-bench-") as folder:
+        config = EngineConfig(models_dir=Path(folder))
+        judged = asyncio.run(judging.judge(cases, [], config, [BuiltIn()]))
+    scores = {case.text: found for case, found in zip(judged.cases, judged.scores, strict=True)}
+    rows = [_row(name, [scores[text] for text in group]) for name, group in sets.items()]
+    for kind, names, others in (
+        ("unsafe", UNSAFE_CATEGORIES, ("safe",)),
+        ("injection", INJECTION_CATEGORIES, ("safe", "benign")),
+    ):
+        true = [scores[text] for text in sets[f"held back: {kind}"]]
+        false = [scores[text] for one in others for text in sets[f"held back: {one}"]]
+        highest = evaluation.any_of([dict(one) for one in [*true, *false]], names)
+        labels = [True] * len(true) + [False] * len(false)
+        for row in rows:
+            if row["set"] == f"held back: {kind}":
+                row["AUPRC"] = evaluation.auprc(labels, highest)
+    return rows
+
+
+def _row(name: str, found: list[Scores]) -> Row:
+    at = judging.thresholds()
+
+    def flagged(names: tuple[str, ...]) -> float:
+        return 100 * sum(any(one[n] >= at[n] for n in names) for one in found) / len(found)
+
+    return {
+        "set": name,
+        "texts": len(found),
+        "unsafe %": flagged(UNSAFE_CATEGORIES),
+        "injection %": flagged(INJECTION_CATEGORIES),
+        "AUPRC": "",
+    }
+
+
+def _apart(kind: str) -> list[str]:
+    """All three sets; lines are `[categories] text`, those of harmless ones the text alone."""
+    lines = [
+        line
+        for n in ("", "2", "3")
+        for line in (_APART / f"{kind}{n}.txt").read_text().splitlines()
+    ]
+    texts = [line.partition("] ")[2] if line.startswith("[") else line for line in lines]
+    return [text for text in texts if text.strip() and not text.startswith("#")]
+
+
+def _published() -> dict[str, list[str]]:
+    attacks = json.loads((_PUBLISHED / "prompt_injection_half.json").read_text())
+    planted = json.loads((_PUBLISHED / "text_attack_train.json").read_text())
+    code = json.loads((_PUBLISHED / "benign_borderline_half.json").read_text())
+    lines = (_PUBLISHED / "email_contexts_train.jsonl").read_text().splitlines()
+    mails = [json.loads(line)["context"] for line in lines]
+    orders = [order for group in planted.values() for order in group]
+    found = {
+        f"CyberSecEval, {kind}": [a["user_input"] for a in attacks if a["injection_type"] == kind]
+        for kind in ("direct", "indirect")
+    }
+    found["BIPIA, behind a mail"] = [
+        f"{mails[n % len(mails)]}\n{order}" for n, order in enumerate(orders)
+    ]
+    found["harmless: mails"] = mails
+    found["harmless: coding prompts"] = [one["mutated_prompt"] for one in code]
+    return found
