@@ -17,7 +17,7 @@ from chat.asking import AnswerRequest
 from chat.events import Failed, Refused
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
-from moderation.categories import Scores, worst
+from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
 from moderation.policies import Reason, Stage, Verdict, rank
 
@@ -154,11 +154,7 @@ class Screen:
             for match in _matches(text)
             if own.get(match.category, {}).get("redact", 2.0) <= match.probability
         ]
-        for start, end in reversed(_joined(spans)):
-            start = max(start, begin)
-            if start < end:
-                text = f"{text[:start]}[{'█' * min(8, end - start)}]{text[end:]}"
-        return text[begin:]
+        return _blackened(text, spans, begin)
 
     async def decide(self, stage: Stage, outcome: Outcome) -> Refused | None:
         """Write down what was decided; what the reader is told, if the text is stopped."""
@@ -210,7 +206,7 @@ class Screen:
             conversation_id=request.conversation_id if leaves_traces else None,
             message_id=request.message_id if leaves_traces else None,
             run_id=request.run_id[:64] if leaves_traces else "",
-            text=outcome.worst_text[:MAX_KEPT_CHARS] if is_kept else "",
+            text=_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS]) if is_kept else "",
             review=Review.OPEN if is_for_review else "",
         )
 
@@ -246,6 +242,21 @@ def facts_of(outcome: Outcome) -> dict[str, Any]:
 
 def _matches(text: str) -> Sequence[Any]:
     return moderating.rules().find(text)
+
+
+def _without_secrets(text: str) -> str:
+    """Nobody who reviews a text needs the key that is in it, or the number of a card."""
+    found = [one for one in _matches(text) if one.category in RULE_CATEGORIES]
+    return _blackened(text, [(one.start, one.end) for one in found])
+
+
+def _blackened(text: str, spans: Sequence[tuple[int, int]], begin: int = 0) -> str:
+    """The text from `begin` on, a sign in place of each span."""
+    for start, end in reversed(_joined(spans)):
+        start = max(start, begin)
+        if start < end:
+            text = f"{text[:start]}[{'█' * min(8, end - start)}]{text[end:]}"
+    return text[begin:]
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

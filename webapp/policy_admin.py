@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from moderation.models import EditableRule, ModerationPolicy, PolicyVersion
 from moderation.policies import BadPolicy, parsed
@@ -25,6 +25,9 @@ _AREA = UnfoldAdminTextareaWidget(
     attrs={"rows": 24, "spellcheck": "false", "class": "font-mono", "dir": "ltr"}
 )
 
+_NAMES = UnfoldAdminTextareaWidget(attrs={"rows": 1})
+_FOR_WHOM = ("tiers", "groups", "model_names", "key_prefixes")
+
 
 class PrettyJson(json.JSONEncoder):
     def __init__(self, **options: Any) -> None:
@@ -33,14 +36,17 @@ class PrettyJson(json.JSONEncoder):
 
 class PolicyForm(forms.ModelForm):
     note = forms.CharField(
-        required=False, max_length=500, help_text="Why; it is kept with the version."
+        required=False,
+        max_length=500,
+        help_text="Why; it is kept with the version.",
+        widget=UnfoldAdminTextInputWidget,
     )
 
     class Meta:
         model = ModerationPolicy
         exclude = ()
         field_classes = {"content": forms.JSONField}
-        widgets = {"content": _AREA}
+        widgets = {"content": _AREA, **dict.fromkeys(_FOR_WHOM, _NAMES)}
         help_texts = {
             "order": "Of the policies that fit, the one with the lowest decides.",
             "is_dry_run": "It decides nothing, and writes down what it would have done.",
@@ -56,6 +62,9 @@ class PolicyForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in _FOR_WHOM:
+            if name in self.fields:  # of arrays, the admin makes fields with boxes of its own
+                self.fields[name].widget = _NAMES
         if isinstance(content := self.fields.get("content"), forms.JSONField):
             content.encoder = PrettyJson
 

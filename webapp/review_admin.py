@@ -36,7 +36,7 @@ class ReviewForm(forms.ModelForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="What the text really holds: to calibrate the classifiers with.",
     )
-    is_harmless = forms.BooleanField(required=False, label="it holds none of these")
+    is_harmless = forms.BooleanField(required=False, label="It holds none of these")
 
     class Meta:
         model = Decision

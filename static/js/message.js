@@ -185,11 +185,12 @@ export class MessageView {
     setText(find(root, "[data-end]"), words ?? "");
     find(root, "[data-act=again]").hidden = message.status !== "failed";
     find(root, "[data-act=continue]").hidden = !isCut(message);
-    const decision = message.status === "refused" ? message.error?.decision : null;
+    const isAsking = message.error?.code === "confirmation_needed";
+    const decision = message.status === "refused" && !isAsking ? message.error?.decision : null;
     const appeal = find(root, "[data-appeal]");
     appeal.hidden = !decision;
     appeal.setAttribute("href", `/settings/moderation#decision-${decision ?? ""}`);
-    find(root, "[data-act=confirm]").hidden = message.error?.code !== "confirmation_needed";
+    find(root, "[data-act=confirm]").hidden = !isAsking;
   }
 }
 

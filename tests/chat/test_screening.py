@@ -138,6 +138,16 @@ def test_secrets_are_taken_out_of_what_is_read_and_written(
         plant_rule(site)
 
 
+def test_a_key_is_not_kept_with_the_decision(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": {"secrets": {"block": 0.5}}})
+    key = "sk-proj-9fKx82hsLqPz71mNvB4cTgYu3WeRd5aX"
+    end = reader.hear_end(reader.send(f"My key is {key}, use it.")["run"])
+    ((text,),) = rows(site, "SELECT text FROM moderation_decision WHERE id = %s", end["decision"])
+    assert text == f"My key is [{'█' * 8}], use it."
+
+
 # --- questions: every door ------------------------------------------------------------------------
 
 MESSAGES = [{"role": "user", "content": f"Where is the {PHRASE}?"}]

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from chat.transfer.records import records_of
 from moderation.models import Decision
 from webapp.models import User
-from webapp.tenancy import as_system
+from webapp.tenancy import as_system, as_user
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -41,13 +42,24 @@ def test_alice_sees_what_was_stopped_and_what_for(client: Client, alice: User) -
     stopped(alice, is_dry_run=True, text="only tried")
     client.force_login(alice)
     page = client.get(PAGE).content.decode()
-    assert "hate of people for what they are" in page
+    assert "Hate of people for what they are" in page
     assert "House rules" in page
     assert "a canary sings" in page
     assert "only " not in page
     (told,) = client.get("/api/moderation/decisions").json()["decisions"]
     assert (told["categories"], told["review"], told["notes"]) == (["hate"], None, "")
     assert "scores" not in told
+
+
+def test_what_a_model_has_written_and_was_stopped_is_not_shown_here_either(
+    client: Client, alice: User
+) -> None:
+    stopped(alice, stage="output", text="a crimson heron")
+    client.force_login(alice)
+    assert "crimson" not in client.get(PAGE).content.decode()
+    assert "crimson" not in client.get("/api/moderation/decisions").content.decode()
+    with as_user(alice.pk):
+        assert [row["text"] for row in records_of(alice)["moderation"]] == [""]
 
 
 def test_an_appeal_is_heard_once(client: Client, alice: User) -> None:
