@@ -4,6 +4,8 @@ import asyncio
 from contextlib import suppress
 from time import monotonic
 
+from django.conf import settings
+
 from chat import (
     answers,
     batch_runner,
@@ -21,7 +23,8 @@ from chat.engine import close_engine, engine
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
-from inference import EngineStats, ModelState
+from inference import BUILTIN_EMBEDDING, EngineStats, ModelState
+from moderation.classifiers.spec import BuiltIn
 
 _POLL_S = 0.05
 _JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
@@ -47,8 +50,11 @@ __all__ = [
 
 
 async def start() -> None:
-    """Start loading the default model. Call once on the event loop that will serve."""
+    """Start loading the default model, and what questions are judged by: the first one waits for both.
+    Call once on the event loop that will serve."""
     engine().load(engine().default_model)
+    if any(isinstance(spec, BuiltIn) for spec in settings.MODERATION):
+        engine().load(BUILTIN_EMBEDDING)
 
 
 async def check_moderation() -> None:
