@@ -1,0 +1,206 @@
+"""Every door at which a model is asked something is known, and each is tried with what a policy stops.
+
+The doors come from the routes and from the socket's frames: a new one fails here until somebody has said
+whether a model writes behind it.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chat import anthropic_api, openai_api, rest
+from tests.chat.policies import PHRASE, plant_rule, set_policy
+from tests.chat.reader import Reader
+from tests.sites import ROOT, Site, SiteMaker
+from tests.upstream_server import UpstreamServer, events, texts
+
+QUESTION = f"Where is the {PHRASE}?"
+BLOCKED = {"input": {"illicit": {"block": 0.9}}}
+
+# Behind these a model writes; below each is tried, but for those of test_screening.py.
+WRITTEN_BEHIND = {
+    "v1 POST /chat/completions", "v1 POST /completions", "v1 POST /responses", "v1 POST /messages",
+    "v1 POST /batches",
+    "api POST /messages", "api POST /messages/{message_id}/regenerate",
+    "api POST /messages/{message_id}/continue", "api POST /messages/{message_id}/branch",
+    "socket message.send", "socket answer.regenerate", "socket answer.continue",
+    "socket temporary.send",
+}  # fmt: skip
+IN_TEST_SCREENING = {one for one in WRITTEN_BEHIND if one.startswith("v1 ")} | {
+    "socket message.send", "socket answer.regenerate", "socket temporary.send",
+}  # fmt: skip
+# Behind these no model writes, or (replay) only what was shown before is written again.
+NOT_WRITTEN_BEHIND = {
+    "api POST /models/load", "api POST /shares", "api POST /meter",
+    "api POST /messages/{message_id}/replay",
+    "api POST /imports", "api POST /imports/{import_id}/start",
+    "api PATCH /conversations", "api PATCH /conversations/{conversation_id}",
+    "api POST /folders", "api PATCH /folders/{folder_id}", "api PATCH /personalisation",
+    "api POST /assistants", "api PATCH /assistants/{assistant_id}",
+    "api POST /prompts", "api PATCH /prompts/{prompt_id}",
+    "api PATCH /conversations/{conversation_id}/setup", "api PUT /messages/{message_id}/pin",
+    "api POST /collections", "api PATCH /collections/{collection_id}",
+    "api POST /collections/{collection_id}/accesses", "api POST /documents/search",
+    "api POST /collections/{collection_id}/documents",
+    "api POST /collections/{collection_id}/links", "api POST /documents/attach",
+    "api PATCH /documents/{document_id}", "api POST /documents/{document_id}/versions",
+    "api POST /documents/{document_id}/refresh", "api POST /documents/{document_id}/retry",
+    "api POST /temporary/keep", "api POST /messages/{message_id}/choose",
+    "api POST /messages/{message_id}/edit",
+    "api POST /conversations/{conversation_id}/messages/restore",
+    "api POST /messages/{message_id}/branch-off",
+    "api POST /moderation/decisions/{decision_id}/appeal",
+    "api POST /runs/{run_id}/stop", "api POST /runs/{run_id}/calls/{call_id}",
+    "v1 POST /embeddings", "v1 POST /moderations", "v1 POST /tokenize",
+    "v1 POST /messages/count_tokens", "v1 POST /files", "v1 POST /batches/{batch_id}/cancel",
+    "v1 POST /vector_stores", "v1 POST /vector_stores/{vector_store_id}",
+    "v1 POST /vector_stores/{vector_store_id}/search",
+    "v1 POST /vector_stores/{vector_store_id}/files",
+    "v1 POST /vector_stores/{vector_store_id}/files/{file_id}",
+    "v1 POST /vector_stores/{vector_store_id}/file_batches",
+    "v1 POST /vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
+    "socket run.follow", "socket run.unfollow", "socket run.stop", "socket run.decide",
+    "socket run.ack", "socket ping",
+}  # fmt: skip
+MISSING = re.compile(r"/(audio|images)/")  # a 501 behind each (test_openai_missing.py)
+
+
+def doors() -> Iterator[str]:
+    for name, api in (("api", rest.api), ("v1", openai_api.api), ("v1", anthropic_api.api)):
+        for prefix, router in api._routers:
+            for path, view in router.path_operations.items():
+                for operation in view.operations:
+                    for method in operation.methods:
+                        if method in ("POST", "PUT", "PATCH") and not MISSING.search(path):
+                            yield f"{name} {method} {prefix}{path}"
+    frames = (ROOT / "chat" / "frames.py").read_text()
+    for kind in re.findall(r'case "([a-z]+(?:\.[a-z]+)?)":', frames):
+        yield f"socket {kind}"
+
+
+def test_every_door_is_known() -> None:
+    assert set(doors()) == WRITTEN_BEHIND | NOT_WRITTEN_BEHIND
+    assert not WRITTEN_BEHIND & NOT_WRITTEN_BEHIND
+
+
+def test_nobody_else_asks_a_model() -> None:
+    """What a model writes comes from these modules: the turns of answer(), raw_text's events, which go
+    through the same screens, and the two that write again what was shown."""
+    asking = {
+        path.stem
+        for folder in ("chat", "retrieval", "webapp")
+        for path in Path(ROOT / folder).rglob("*.py")
+        if re.search(r"engine\(\)\.(generate|chat)\(", path.read_text())
+    }
+    assert asking == {"engine_turn", "upstream_turn", "raw_text", "replay", "likelihoods"}
+    turning = {
+        path.stem
+        for path in (ROOT / "chat").glob("*.py")
+        if re.search(r"\b(EngineTurn|UpstreamTurn)\(", path.read_text())
+    }
+    assert turning == {"orchestrator", "engine_turn", "upstream_turn"}
+
+
+# --- the rest of the doors, tried -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def site(make_site: SiteMaker, server: UpstreamServer, small_models: str) -> Iterator[Site]:
+    with make_site(
+        VITRINE_MODELS=f"far={server.url},{small_models}",
+        VITRINE_DEFAULT_MODEL="far",
+        VITRINE_MODERATION="builtin",
+        VITRINE_DTYPE="float32",
+        VITRINE_THREADS="1",
+    ) as site:
+        site.set_up().close()
+        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
+        plant_rule(site)
+        yield site
+
+
+@pytest.fixture
+def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
+    reader = Reader.signed_up(site, "alice")
+    with closing(reader.client), reader:
+        yield reader
+
+
+def cut_answer(site: Site, server: UpstreamServer, reader: Reader, model: str = "far") -> Any:
+    """One that was let through, and stopped by its reader."""
+    set_policy(site, {})
+    slow = texts(*(f"word{n} " for n in range(200)))
+    server.answers = [events(*slow, pause_s=0.05)]
+    accepted = reader.send(QUESTION, model=model)
+    reader.hear_text(accepted["run"], 10)
+    reader.say({"type": "run.stop", "run": accepted["run"], "chars": None})
+    assert reader.hear_end(accepted["run"])["kind"] == "stopped"
+    set_policy(site, BLOCKED)
+    return accepted
+
+
+def _send(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, BLOCKED)
+    return _posted(reader, "messages", text=QUESTION)
+
+
+def _regenerate(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = cut_answer(site, server, reader)["answer"]["id"]
+    return _posted(reader, f"messages/{answer}/regenerate")
+
+
+def _continue(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = cut_answer(site, server, reader)["answer"]["id"]
+    return _posted(reader, f"messages/{answer}/continue")
+
+
+def _branch(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = cut_answer(site, server, reader, model="endless")["answer"]["id"]
+    return _posted(reader, f"messages/{answer}/branch", token=1, choice=300, client_id="fork")
+
+
+def _continue_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = cut_answer(site, server, reader)["answer"]["id"]
+    reader.say({"type": "answer.continue", "client_id": "on", "answer": answer})
+    run: str = reader.hear_until(type="answer.accepted", client_id="on")["run"]
+    return run
+
+
+def _posted(reader: Reader, path: str, **body: Any) -> str:
+    response = reader.change("POST", f"/api/{path}", **body)
+    assert response.status_code in (200, 201), response.text
+    run: str = response.json()["run"]
+    reader.follow(run)
+    return run
+
+
+TRIED: dict[str, Callable[[Site, UpstreamServer, Reader], str]] = {
+    "api POST /messages": _send,
+    "api POST /messages/{message_id}/regenerate": _regenerate,
+    "api POST /messages/{message_id}/continue": _continue,
+    "api POST /messages/{message_id}/branch": _branch,
+    "socket answer.continue": _continue_on_socket,
+}
+
+
+def test_each_is_tried() -> None:
+    assert TRIED.keys() | IN_TEST_SCREENING == WRITTEN_BEHIND
+
+
+@pytest.mark.parametrize("door", TRIED)
+def test_what_is_stopped_is_stopped_here_too(
+    site: Site, server: UpstreamServer, reader: Reader, door: str
+) -> None:
+    run = TRIED[door](site, server, reader)
+    end = reader.hear_end(run)
+    assert (end["kind"], end["stage"], end["code"]) == ("refused", "input", "content_filter")
