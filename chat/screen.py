@@ -23,10 +23,14 @@ from moderation.policies import Reason, Stage, Verdict, rank
 
 logger = logging.getLogger(__name__)
 
+BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
 _STOPS = ("ask", "block")
+_OUR_OWN = ("title", "summary")
+SAME_TEXT_S = 60.0
+_struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
 
 Failures = tuple[dict[str, str], ...]
 """Classifiers that could not be asked: {"classifier", "reason"}."""
@@ -154,7 +158,7 @@ class Screen:
             for match in _matches(text)
             if own.get(match.category, {}).get("redact", 2.0) <= match.probability
         ]
-        return _blackened(text, spans, begin)
+        return blackened(text, spans, begin)
 
     async def decide(self, stage: Stage, outcome: Outcome) -> Refused | None:
         """Write down what was decided; what the reader is told, if the text is stopped."""
@@ -169,14 +173,24 @@ class Screen:
         if verdict.action not in _STOPS:
             decisions.keep_soon(decision)
             return None
-        await decisions.keep(decision, self._points(stage, deciding, verdict))
+        await decisions.keep(decision, self._points(stage, deciding, outcome))
         if verdict.action == "ask":
             return refusals.asks(deciding.name, verdict.reasons, str(decision.pk))
         end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
 
-    def _points(self, stage: Stage, deciding: InForce, verdict: Verdict) -> float:
-        return deciding.policy.points(verdict) if stage == "input" else 0.0
+    def _points(self, stage: Stage, deciding: InForce, outcome: Outcome) -> float:
+        """Once for a text: several answers to it are asked for at once, and programs ask again."""
+        points = deciding.policy.points(outcome.verdict)
+        if stage != "input" or not points or self.request.source in _OUR_OWN:
+            return 0.0
+        key, now_s = self._key(outcome.worst_text), monotonic()
+        is_new = now_s - _struck.get(key, -SAME_TEXT_S) >= SAME_TEXT_S
+        if is_new:
+            _struck[key] = now_s
+            while len(_struck) > _MAX_KNOWN:
+                _struck.popitem(last=False)
+        return points if is_new else 0.0
 
     def _try(self, trial: InForce, stage: Stage, outcome: Outcome) -> None:
         verdict = trial.policy.verdict(stage, outcome.scores)
@@ -214,7 +228,7 @@ class Screen:
 async def must_wait(screen: Screen) -> Failed | None:
     """What somebody is told who has written too much that was stopped. Not for our own titles."""
     deciding = screen.chosen.deciding
-    is_own = screen.request.source in ("title", "summary")
+    is_own = screen.request.source in _OUR_OWN
     if deciding is None or not deciding.policy.strikes or is_own:
         return None
     end = await cooling.waits_until(screen.request.user)
@@ -247,15 +261,15 @@ def _matches(text: str) -> Sequence[Any]:
 def _without_secrets(text: str) -> str:
     """Nobody who reviews a text needs the key that is in it, or the number of a card."""
     found = [one for one in _matches(text) if one.category in RULE_CATEGORIES]
-    return _blackened(text, [(one.start, one.end) for one in found])
+    return blackened(text, [(one.start, one.end) for one in found])
 
 
-def _blackened(text: str, spans: Sequence[tuple[int, int]], begin: int = 0) -> str:
-    """The text from `begin` on, a sign in place of each span."""
+def blackened(text: str, spans: Sequence[tuple[int, int]], begin: int = 0) -> str:
+    """The text from `begin` on, a sign in place of each span, which begins with BLACK."""
     for start, end in reversed(_joined(spans)):
         start = max(start, begin)
         if start < end:
-            text = f"{text[:start]}[{'█' * min(8, end - start)}]{text[end:]}"
+            text = f"{text[:start]}{BLACK}{'█' * min(7, end - start)}]{text[end:]}"
     return text[begin:]
 
 

@@ -16,6 +16,7 @@ from chat import access, history, turns
 from chat.engine import engine
 from chat.errors import ChatError
 from chat.models import Generation, MessageStatus
+from chat.screen import BLACK
 from inference import ModelState, SamplingParams
 from retrieval.excerpts import Excerpt, texts_of
 
@@ -69,6 +70,8 @@ def written(user: Any, message_id: object) -> Written:
         )
     if generation.message.status == MessageStatus.REFUSED:
         raise CannotLook(gettext("A policy has ended this answer."))
+    if BLACK in generation.message.text:  # its tokens are those that were written
+        raise CannotLook(gettext("A policy has taken something out of this answer."))
     rows = [row for row in generation.turns.all() if row.output_ids and row.params]
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))

@@ -327,6 +327,19 @@ def test_a_blocked_question_counts_against_its_author(
     assert rows(site, sql, end["decision"]) == [(2.0, MESSAGES[0]["content"], "block")]
 
 
+def test_one_text_is_one_strike(site: Site, caller: Caller) -> None:
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 0.5}})
+    messages = [{"role": "user", "content": f"Five times the {PHRASE}."}]
+    body = {"model": "far", "messages": messages, "n": 5}
+    assert caller.post("/chat/completions", body).status_code == 400
+    assert caller.post("/chat/completions", body).status_code == 400
+    sql = (
+        "SELECT count(*) FROM moderation_strike s JOIN moderation_decision d"
+        " ON d.id = s.decision_id WHERE d.text = %s"
+    )
+    assert rows(site, sql, messages[0]["content"]) == [(1,)]
+
+
 def test_who_is_stopped_too_often_waits(site: Site, server: UpstreamServer, reader: Reader) -> None:
     set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
 
@@ -334,7 +347,7 @@ def test_who_is_stopped_too_often_waits(site: Site, server: UpstreamServer, read
         return reader.hear_end(reader.send(text)["run"])
 
     bad = MESSAGES[0]["content"]
-    assert [asked(bad)["kind"] for _ in range(2)] == ["refused", "refused"]
+    assert [asked(f"{bad} {n}")["kind"] for n in range(2)] == ["refused", "refused"]
     end = asked("And how are you?")
     assert (end["kind"], end["code"]) == ("failed", "cooling_down")
     assert 60 < end["retry_after_s"] <= 60 * 60
