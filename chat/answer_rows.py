@@ -46,7 +46,12 @@ def params_of(rights: Rights) -> dict[str, Any]:
     """What a run may take, by the user's tier, and whose key pays for it."""
     tier = rights.user.tier
     limits = {"weight": tier.weight, "context_tokens": tier.context_tokens}
-    return limits | ({"api_key": rights.api_key_id} if rights.api_key else {})
+    return limits | (_key_of(rights))
+
+
+def _key_of(rights: Rights) -> dict[str, Any]:
+    name = rights.key_name
+    return {"api_key": name[0], "api_key_prefix": name[1]} if name else {}
 
 
 def begin_answer(

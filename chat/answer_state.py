@@ -1,5 +1,6 @@
 """What an answer knows of itself while it is written, over all of its engine turns."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -47,7 +48,13 @@ class AnswerState:
         judged where they come in, and answers when they were given."""
         plan = self.plan
         if plan is None:
-            return [message["content"] for message in self.request.messages]
+            said = [message["content"] for message in self.request.messages]
+            calls = [
+                json.dumps(m["tool_calls"]) for m in self.request.messages if m.get("tool_calls")
+            ]
+            is_theirs = self.request.source == "api"
+            schemas = [json.dumps(one) for one in self.request.tool_schemas if is_theirs]
+            return [*said, *calls, *schemas]
         exchanges = (text for one in plan.exchanges for text in (one.question, *one.edited))
         return [plan.system, plan.memory, *exchanges]
 

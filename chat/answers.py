@@ -142,6 +142,7 @@ def _start(
         turn=turn,
         clock=trace.clock,
         source="chat",
+        api_key=_key_of(generation),
         conversation_id=conversation.pk,
         message_id=generation.message_id,
         confirmed=tuple(generation.params.get("confirmed", ())),
@@ -159,6 +160,11 @@ def _start(
     with bound_contextvars(request_id=trace.id):
         runs.start(run, request, after=_after)
     return run
+
+
+def _key_of(generation: Generation) -> tuple[int, str] | None:
+    params = generation.params
+    return (params["api_key"], params.get("api_key_prefix", "")) if "api_key" in params else None
 
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:

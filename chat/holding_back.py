@@ -6,13 +6,15 @@ crash goes on behind the ids that were logged, and would lose or double the rest
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chat.events import Delta, PartKind
 
 MAX_HELD_CHARS = 400  # of what has no sentences, such as code
+MAX_WORD_CHARS = 4_000  # a key, which is known by its whole
 CONTEXT_CHARS = 200
+_BETWEEN_WORDS = re.compile(r"(?<!\d)\s+|\s+(?!\s|\d)")  # not within the groups of a number
 _END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+|\n(?=\s*\n)""")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:\w|[A-ZÄÖÜ]\w{1,2}|vs|cf|pp|ca|etc|bzw|usw|approx|e\.g|i\.e))$"
@@ -40,16 +42,17 @@ class Piece:
 class HoldBack:
     """Takes deltas as they are written; gives them back, sentence by sentence."""
 
-    def __init__(self) -> None:
+    def __init__(self, contexts: Mapping[PartKind, str] | None = None) -> None:
+        """`contexts` are how the parts of an answer that is gone on with end so far."""
         self._held: list[Delta] = []
         self._part: PartKind = "text"
-        self._context = ""
+        self._contexts = dict(contexts or {})
 
     def hear(self, delta: Delta) -> list[Piece]:
         """What is complete with this delta: at most the part before it, and a piece of its own."""
+        if not delta.text:  # tokens that are no text yet: they come as text, also within a thought
+            delta = replace(delta, part=self._part)
         pieces = self.rest() if self._held and delta.part != self._part else []
-        if delta.part != self._part:
-            self._context = ""
         self._part = delta.part
         self._held.append(delta)
         text = "".join(held.text for held in self._held)
@@ -67,7 +70,10 @@ class HoldBack:
                 return place
         if len(text) <= MAX_HELD_CHARS:
             return 0
-        return self._last_place_before(text.rfind(" ") + 1 or len(text))
+        between = [found.end() for found in _BETWEEN_WORDS.finditer(text)]
+        if between:
+            return self._last_place_before(between[-1])
+        return self._last_place_before(len(text)) if len(text) > MAX_WORD_CHARS else 0
 
     def _place_of(self, end: int, text: str) -> int | None:
         """Where to cut so that a sentence and nothing of the next one is taken; None: in no delta."""
@@ -106,8 +112,8 @@ class HoldBack:
         return pieces
 
     def _piece(self, deltas: Sequence[Delta]) -> list[Piece]:
-        piece = Piece(tuple(deltas), self._context)
-        self._context = (self._context + piece.text)[-CONTEXT_CHARS:]
+        piece = Piece(tuple(deltas), self._contexts.get(self._part, ""))
+        self._contexts[self._part] = (piece.context + piece.text)[-CONTEXT_CHARS:]
         self._held = []
         return [piece]
 

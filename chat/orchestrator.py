@@ -61,8 +61,8 @@ async def answer(
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
     state = AnswerState(request, await screen_of(request))
+    texts = state.asked_texts()  # as they were written
     state.redact()
-    texts = state.asked_texts()
     begin = partial(_turns, state, control or Control())
     with counted():
         try:
@@ -211,7 +211,8 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
         state.watch.note(candidates=len(state.found.candidates), excerpts=len(state.found.excerpts))
         yield state.found
     if state.found is not None and not state.plan.has_documents:
-        state.plan = state.plan.with_documents(await documents_of(state.found))
+        text = state.screen.redacted("documents", await documents_of(state.found))
+        state.plan = state.plan.with_documents(text)
     state.watch.end()
 
 

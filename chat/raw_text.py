@@ -68,13 +68,17 @@ class RawText:
         """The last is Finished or Failed. Closing the iterator early aborts the engine's request."""
         request = self.request
         screen = await screen_of(self._as_answer(), is_raw=True)
+        num_tokens = 0
         with counted():
             try:
                 events = screened(screen, [request.prompt_text], self._written, Clock())
                 async with aclosing(events):
                     async for event in events:
-                        if isinstance(event, Refused) and event.stage == "output":
-                            event = Finished("content_filter")
+                        if isinstance(event, Delta):
+                            num_tokens += len(event.ids)
+                        if isinstance(event, Refused) and _is_kept(event):
+                            num_read = len(request.prompt_ids)
+                            event = Finished("content_filter", RunUsage(num_read, 0, num_tokens))
                         metrics.heard(request.model, request.priority, event)
                         yield event
             except EngineError as error:
@@ -159,3 +163,8 @@ class RawText:
 
     def _elapsed_ms(self) -> float:
         return (monotonic() - self._started_s) * 1e3
+
+
+def _is_kept(end: Refused) -> bool:
+    """Whether what was written before a policy stopped it stays."""
+    return end.stage == "output" and not end.removes

@@ -121,7 +121,11 @@ def with_wish(plan: PromptPlan, generation: Generation) -> PromptPlan:
         return plan
     if before.found:
         plan = plan.with_documents(text_of(before.found["excerpts"]))
-    return given_again(plan, before.text, str(before.pk), params["wish"])
+    plan = given_again(plan, before.text, str(before.pk), params["wish"])
+    if before.edited:
+        *earlier, given, wish = plan.exchanges
+        plan = replace(plan, exchanges=(*earlier, replace(given, edited=(before.text,)), wish))
+    return plan
 
 
 def _found_for(answer: Message) -> list[LogEvent]:

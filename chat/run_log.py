@@ -41,6 +41,7 @@ from chat.models import (
     MessageStatus,
 )
 from chat.pricing import cost_of, price_of
+from chat.screen import BLACK
 from chat.spans import Span, Trace
 
 _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
@@ -169,6 +170,8 @@ def finish(
             model=generation.model,
             charge=budgets.charge_of(price, all_events),
         )
+        if any(BLACK in event.text for event in all_events if isinstance(event, Delta)):
+            generation.trace["is_redacted"] = True  # its tokens are to be shown nowhere
         _save_trace(generation, trace, saving_ms, cost_of(price, end), _candidates(all_events))
 
 
@@ -181,7 +184,8 @@ def _save_trace(
 ) -> None:
     """The last write of a run, so that the trace tells how long the others took."""
     trace.add(Span("saved", max(saving_ms, trace.end_ms), trace.clock.now_ms()))
-    generation.trace = trace.to_json() | {"cost": cost}
+    kept = {name: generation.trace[name] for name in ("is_redacted",) if name in generation.trace}
+    generation.trace = trace.to_json() | {"cost": cost} | kept
     if candidates is not None:
         generation.trace["candidates"] = candidates
     revisions = [span.facts["revision"] for span in trace.spans if span.facts.get("revision")]

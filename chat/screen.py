@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from chat import cooling, decisions, moderating, refusals
 from chat.asking import AnswerRequest
-from chat.events import Failed, Refused
+from chat.events import Failed, Refused, Started
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
@@ -47,6 +47,16 @@ class Outcome:
     failed: Failures = ()
     took_ms: float = 0.0
 
+    def without_redacting(self) -> "Outcome":
+        """Blocked, where something would have to be taken out."""
+        if self.verdict.action != "redact":
+            return self
+        reasons = tuple(
+            replace(one, action="block") if one.action == "redact" else one
+            for one in self.verdict.reasons
+        )
+        return replace(self, verdict=replace(self.verdict, action="block", reasons=reasons))
+
 
 class Screen:
     """Of one answer. Its policies are those that were in force when it was asked for."""
@@ -73,7 +83,7 @@ class Screen:
         started_s = monotonic()
         scored, failed = await self._scored(texts)
         scores = worst(scored) if scored else {}
-        verdict = self._verdict(stage, scores, texts)
+        verdict = self._verdict(stage, scores, list(zip(texts, scored, strict=False)))
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
             verdict = self._with_failure(stage, verdict)
@@ -90,7 +100,9 @@ class Screen:
             return of_failure
         return replace(verdict, has_failed=True)
 
-    def _verdict(self, stage: Stage, scores: Scores, texts: Sequence[str]) -> Verdict:
+    def _verdict(
+        self, stage: Stage, scores: Scores, texts: Sequence[tuple[str, Scores]]
+    ) -> Verdict:
         deciding = self.chosen.deciding
         verdict = deciding.policy.verdict(stage, scores) if deciding else Verdict()
         reasons = [self._possible(one, stage, texts) for one in verdict.reasons]
@@ -99,14 +111,22 @@ class Screen:
         reasons.sort(key=lambda one: (-rank(one.action), -one.probability, one.category))
         return replace(verdict, action=reasons[0].action, reasons=tuple(reasons))
 
-    def _possible(self, reason: Reason, stage: Stage, texts: Sequence[str]) -> Reason:
+    def _possible(
+        self, reason: Reason, stage: Stage, texts: Sequence[tuple[str, Scores]]
+    ) -> Reason:
         """What cannot be done becomes the next that is stricter: to redact where no rule has matched,
         and to ask where nobody is there to be asked."""
         action = reason.action
-        has_spans = any(m.category == reason.category for t in texts for m in _matches(t))
+        name, at = reason.category, reason.threshold
+        has_spans = all(
+            any(m.category == name and m.probability >= at for m in _matches(text))
+            for text, scores in texts
+            if scores[name] >= at
+        )
         if action == "redact" and (not has_spans or (self.is_raw and stage == "input")):
             action = "block"
-        if action == "ask" and stage == "input" and "input" in self.request.confirmed:
+        is_settled = "input" in self.request.confirmed or self.request.source in _OUR_OWN
+        if action == "ask" and stage == "input" and is_settled:
             action = "note"
         elif action == "ask" and (stage != "input" or self.request.source != "chat"):
             action = "block"
@@ -229,7 +249,8 @@ async def must_wait(screen: Screen) -> Failed | None:
     """What somebody is told who has written too much that was stopped. Not for our own titles."""
     deciding = screen.chosen.deciding
     is_own = screen.request.source in _OUR_OWN
-    if deciding is None or not deciding.policy.strikes or is_own:
+    has_begun = any(isinstance(event, Started) for event in screen.request.events)
+    if deciding is None or not deciding.policy.strikes or is_own or has_begun:
         return None
     end = await cooling.waits_until(screen.request.user)
     if end is None:

@@ -6,9 +6,11 @@ meanwhile waits. Where policies only take notes, answers stream as ever, and are
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 from chat.events import (
     TERMINAL,
@@ -22,7 +24,7 @@ from chat.events import (
     Stopped,
     ToolCall,
 )
-from chat.holding_back import HoldBack, Piece, placed
+from chat.holding_back import CONTEXT_CHARS, HoldBack, Piece, placed
 from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
 
@@ -144,7 +146,7 @@ def _span(stage: str, start_ms: float, clock: Clock, outcome: Outcome) -> Span:
 async def _held_back(
     screen: Screen, events: AsyncGenerator[Event, None], clock: Clock
 ) -> AsyncGenerator[Event, None]:
-    hold = HoldBack()
+    hold = HoldBack(_ends_of(screen.request.events))
     num_shown: dict[PartKind, int] = {}
     async with aclosing(events):
         async for event in events:
@@ -163,11 +165,13 @@ async def _held_back(
                 if (refused := await _stopped_by(screen, outcome)) is not None:
                     yield refused
                     return
-                for delta in placed(_redacted(screen, piece), num_shown[piece.deltas[0].part]):
-                    num_shown[delta.part] += len(delta.text)
+                part = piece.deltas[0].part
+                for delta in placed(_redacted(screen, piece), num_shown.setdefault(part, 0)):
+                    num_shown[part] += len(delta.text)
                     yield delta
             if isinstance(event, ToolCall):
-                outcome = await screen.judge("output", [event.arguments])
+                outcome = await screen.judge("output", [_said_in(event)])
+                outcome = outcome.without_redacting()  # a call is run as it is, or not at all
                 if (refused := await _stopped_by(screen, outcome)) is not None:
                     yield refused
                     return
@@ -175,6 +179,35 @@ async def _held_back(
                 event = replace(event, chars=min(event.chars, num_shown.get("text", event.chars)))
             if not isinstance(event, Delta):
                 yield event
+
+
+def _ends_of(events: Sequence[LogEvent]) -> dict[PartKind, str]:
+    ends: dict[PartKind, str] = {}
+    for event in events:
+        if isinstance(event, Delta):
+            ends[event.part] = (ends.get(event.part, "") + event.text)[-CONTEXT_CHARS:]
+    return ends
+
+
+def _said_in(call: ToolCall) -> str:
+    """The name and all strings of its arguments, as a tool would read them."""
+    try:
+        values = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        values = call.arguments
+    return "\n".join([call.name, call.arguments, *_strings(values)])
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
 
 
 async def _stopped_by(screen: Screen, outcome: Outcome) -> Refused | None:

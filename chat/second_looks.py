@@ -16,7 +16,6 @@ from chat import access, history, turns
 from chat.engine import engine
 from chat.errors import ChatError
 from chat.models import Generation, MessageStatus
-from chat.screen import BLACK
 from inference import ModelState, SamplingParams
 from retrieval.excerpts import Excerpt, texts_of
 
@@ -70,7 +69,7 @@ def written(user: Any, message_id: object) -> Written:
         )
     if generation.message.status == MessageStatus.REFUSED:
         raise CannotLook(gettext("A policy has ended this answer."))
-    if BLACK in generation.message.text:  # its tokens are those that were written
+    if generation.trace.get("is_redacted"):  # its tokens are those that were written
         raise CannotLook(gettext("A policy has taken something out of this answer."))
     rows = [row for row in generation.turns.all() if row.output_ids and row.params]
     if not rows:

@@ -6,7 +6,8 @@ BUILT_IN: tuple[Rule, ...] = (
     Rule(
         "private key",
         "secrets",
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s]*"
+        r"(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?",
     ),
     Rule("AWS access key", "secrets", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     Rule("GitHub token", "secrets", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,})"),

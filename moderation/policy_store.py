@@ -5,6 +5,7 @@ from typing import Any
 from django.db import transaction
 
 from moderation.models import ModerationPolicy, PolicyVersion
+from moderation.policies import parsed
 
 FIELDS = (
     "name",
@@ -42,7 +43,9 @@ def delete_policy(policy: ModerationPolicy, author: Any = None, note: str = "") 
 
 
 def restore(version: PolicyVersion, author: Any = None) -> ModerationPolicy:
-    """Make a policy what it was, as its next version; one that was deleted is there again."""
+    """Make a policy what it was, as its next version; one that was deleted is there again. Raises
+    BadPolicy, for a content that is none any more."""
+    parsed(version.snapshot["content"])
     with transaction.atomic():
         rows = ModerationPolicy.objects.select_for_update()
         policy = rows.filter(pk=version.policy_id).first()

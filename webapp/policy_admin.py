@@ -132,7 +132,10 @@ class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
         written = request.POST.get("content") or json.dumps(row.content, cls=PrettyJson)
         context: dict[str, Any] = {"error": "", "replayed": None}
         try:
-            context["replayed"] = replay(parsed(json.loads(written)))
+            context["replayed"] = replay(
+                parsed(json.loads(written)),
+                shows_texts=request.user.has_perm("moderation.view_decision"),
+            )
         except (BadPolicy, ValueError) as error:
             context["error"] = str(error)
         context |= {

@@ -33,8 +33,9 @@ class Replay:
     rows: tuple[Row, ...]
 
 
-def replay(policy: Policy) -> Replay:
-    """Of the newest NUM_TEXTS that a policy in force has judged."""
+def replay(policy: Policy, *, shows_texts: bool = False) -> Replay:
+    """Of the newest NUM_TEXTS that a policy in force has judged. With `shows_texts` those that were kept
+    are told, to who may review them."""
     with as_system():  # everybody's scores; of texts only what waits for reviewers
         recent = Decision.objects.filter(is_dry_run=False).exclude(scores={})
         decisions = {str(row.pk): row for row in recent.order_by("-created_at")[:NUM_TEXTS]}
@@ -47,7 +48,14 @@ def replay(policy: Policy) -> Replay:
         reason = one.would_be.reasons[0] if one.would_be.reasons else None
         categories[reason.category if reason else _category(row)] += 1
         rows.append(
-            Row(row.created_at, row.stage, one.was, one.would_be.action, reason, row.text[:300])
+            Row(
+                row.created_at,
+                row.stage,
+                one.was,
+                one.would_be.action,
+                reason,
+                row.text[:300] if shows_texts else "",
+            )
         )
     num_stricter = sum(one.is_stricter for one in differences)
     return Replay(

@@ -78,3 +78,22 @@ def test_parts_are_held_apart() -> None:
     assert piece.deltas[0].part == "reasoning"
     (rest,) = hold.rest()
     assert (rest.text, rest.context) == ("So", "")
+
+
+def test_tokens_that_are_no_text_yet_cut_no_thought() -> None:
+    hold = HoldBack()
+    assert hold.hear(Delta("The crimson", 0, "reasoning")) == []
+    assert hold.hear(Delta("", 0, "text", ids=(7,))) == []
+    assert hold.hear(Delta(" heron", 11, "reasoning")) == []
+    (piece,) = hold.rest()
+    assert piece.text == "The crimson heron"
+    assert [id_ for delta in piece.deltas for id_ in delta.ids] == [7]
+
+
+def test_a_long_word_and_the_groups_of_a_number_are_whole() -> None:
+    hold = HoldBack()
+    assert hold.hear(Delta("x" * (MAX_HELD_CHARS + 50), 0)) == []
+    hold = HoldBack()
+    text = "word " * 78 + "4111 1111 1111 1111 and so on and on"
+    (piece,) = hold.hear(Delta(text, 0))
+    assert "4111 1111 1111 1111" in piece.text or "4111" not in piece.text

@@ -9,7 +9,7 @@ import pytest
 
 from chat import decisions, moderating, screening
 from chat.asking import AnswerRequest
-from chat.events import Delta, Event, Finished, Phase, Refused, Started
+from chat.events import Delta, Event, Finished, Phase, Refused, Started, ToolCall
 from chat.policies_in_force import Chosen, InForce
 from chat.screen import Screen
 from chat.spans import Clock
@@ -176,3 +176,50 @@ async def test_what_no_rule_has_matched_cannot_be_redacted(
     judging.set()
     outcome = await screen({"input": {"illicit": {"redact": 0.5}}}).judge("input", ["bad"])
     assert outcome.verdict.action == "block"
+
+
+KEY = "AKIAIOSFODNN7EXAMPLE"
+
+
+@pytest.fixture
+def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in rules alone."""
+
+    async def screen(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        scores = tuple(nothing | one for one in moderating.rules().scores(texts))
+        return Screening(scores, (Report("rules", 1.0, scores),))
+
+    monkeypatch.setattr(moderating, "screen", screen)
+
+
+@pytest.mark.usefixtures("ruled")
+async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: Kept) -> None:
+    one = screen({"input": {"secrets": {"redact": 0.5, "block": 0.9}}})
+    outcome = await one.judge("input", [f"The key is {KEY}."])
+    assert outcome.verdict.action == "block"
+
+
+@pytest.mark.usefixtures("ruled")
+@pytest.mark.parametrize(
+    "arguments", [f'{{"to": "{KEY}"}}', '{"to": "\\u0041KIAIOSFODNN7EXAMPLE"}']
+)
+async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments: str) -> None:
+    async def calling() -> AsyncGenerator[Event, None]:
+        yield Started("m", "", 1)
+        yield ToolCall("c1", "send_mail", arguments)
+        yield Finished("tool_calls")
+
+    one = screen({"output": {"secrets": {"redact": 0.5}}})
+    seen = [event async for event in screening.screened(one, ["hi"], calling, Clock())]
+    assert isinstance(seen[-1], Refused)
+    assert not any(isinstance(event, ToolCall) for event in seen)
+
+
+def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
+    body = "\n".join(["MIIEpAIBAAKCAQEA7bq0" * 3] * 20)
+    text = f"Here:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nDone."
+    redacted = screen({"input": {"secrets": {"redact": 0.5}}}).redacted("input", text)
+    assert "MIIE" not in redacted
+    assert redacted.startswith("Here:\n")
+    assert redacted.endswith("\nDone.")
