@@ -26,7 +26,7 @@ def test_the_chat_in_arabic_runs_from_right_to_left(
     expect(page.get_by_role("heading", name="مرحبًا")).to_be_visible()
     ask(page, "Hello")
     chat.phase("r1", "prefill", done=6210, total=8900, cached=5100)
-    phase = last_answer(page).locator(".phase")
+    phase = last_answer(page).locator(".phase__words")
     expect(phase).to_contain_text("يقرأ 6,210 من 8,900 رمز · 5,100 من الذاكرة المؤقتة")
     chat.write("r1", "Hello there.\n\n```python\nprint(1)\n```")
     chat.finish("r1")

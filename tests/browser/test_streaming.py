@@ -10,7 +10,7 @@ LONG = "\n\n".join(f"Paragraph {number} of a long answer." for number in range(8
 
 def test_the_phase_line_tells_what_happens(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Hello")
-    phase = last_answer(page).locator(".phase")
+    phase = last_answer(page).locator(".phase__words")
     chat.phase("r1", "queued", position=3, wait_s=4.0)
     expect(phase).to_have_text("Queued 3rd · about 4 s")
     chat.phase("r1", "prefill", done=6210, total=8900, cached=5100)
@@ -42,7 +42,7 @@ def test_stop_freezes_what_is_seen(chat: ScriptedChat, page: Page) -> None:
     chat.write("r1", "one two three")
     expect(last_answer(page)).to_contain_text("one two three")
     page.keyboard.press("Escape")
-    expect(last_answer(page).locator(".phase")).to_have_text("Stopping")
+    expect(last_answer(page).locator(".phase__words")).to_have_text("Stopping")
     chat.write("r1", " four five", offset=13)
     page.wait_for_timeout(100)
     assert answer_text(page) == "one two three"
