@@ -47,9 +47,17 @@ class HoldBack:
         self._held: list[Delta] = []
         self._part: PartKind = "text"
         self._contexts = dict(contexts or {})
+        self._has_ids = False
+
+    @property
+    def cuts_update(self) -> bool:
+        """Whether what is held is the end of an update of which the beginning was given back: it has
+        none of the ids, which the first delta of an update carries for all."""
+        return self._has_ids and bool(self._held) and not self._held[0].ids
 
     def hear(self, delta: Delta) -> list[Piece]:
         """What is complete with this delta: at most the part before it, and a piece of its own."""
+        self._has_ids = self._has_ids or bool(delta.ids)
         if not delta.text:  # tokens that are no text yet: they come as text, also within a thought
             delta = replace(delta, part=self._part)
         pieces = self.rest() if self._held and delta.part != self._part else []

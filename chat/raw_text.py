@@ -91,6 +91,8 @@ class RawText:
             async for update in updates:
                 if (event := self._hear(update)) is not None:
                     yield event
+                if isinstance(update, Tokens):
+                    yield Phase("decode", tokens=update.num_output)
 
     def _as_answer(self) -> AnswerRequest:
         """What moderation asks of a request."""

@@ -146,39 +146,64 @@ def _span(stage: str, start_ms: float, clock: Clock, outcome: Outcome) -> Span:
 async def _held_back(
     screen: Screen, events: AsyncGenerator[Event, None], clock: Clock
 ) -> AsyncGenerator[Event, None]:
+    """A phase follows what one update of the engine has said. That is shown as a whole: its first delta
+    has the ids of all, and after a crash an answer goes on behind them."""
     hold = HoldBack(_ends_of(screen.request.events))
     num_shown: dict[PartKind, int] = {}
+    ready: list[Event] = []
     async with aclosing(events):
         async for event in events:
             if isinstance(event, Phase | Span):
+                if not hold.cuts_update:
+                    for one in ready:
+                        yield one
+                    ready = []
                 yield event
                 continue
-            if isinstance(event, Delta):
-                num_shown.setdefault(event.part, event.offset)
-                pieces = hold.hear(event)
-            elif isinstance(event, Stopped | Failed):
-                pieces = []  # nobody has seen it, and nobody will
-            else:
-                pieces = hold.rest()
-            for piece in pieces:
-                outcome = await screen.judge("output", [piece.context + piece.text])
-                if (refused := await _stopped_by(screen, outcome)) is not None:
-                    yield refused
-                    return
-                part = piece.deltas[0].part
-                for delta in placed(_redacted(screen, piece), num_shown.setdefault(part, 0)):
-                    num_shown[part] += len(delta.text)
-                    yield delta
-            if isinstance(event, ToolCall):
-                outcome = await screen.judge("output", [_said_in(event)])
-                outcome = outcome.without_redacting()  # a call is run as it is, or not at all
-                if (refused := await _stopped_by(screen, outcome)) is not None:
-                    yield refused
-                    return
+            refused = await _judge_output(screen, hold, event, num_shown, ready)
+            if refused is None and isinstance(event, Delta | ToolCall):
+                continue
+            for one in ready:
+                yield one
+            ready = []
+            if refused is not None:
+                yield refused
+                return
             if isinstance(event, Stopped):
                 event = replace(event, chars=min(event.chars, num_shown.get("text", event.chars)))
-            if not isinstance(event, Delta):
-                yield event
+            yield event
+
+
+async def _judge_output(
+    screen: Screen,
+    hold: HoldBack,
+    event: Event,
+    num_shown: dict[PartKind, int],
+    ready: list[Event],
+) -> Refused | None:
+    """Add to `ready` what is whole with this event, and fit to be shown."""
+    if isinstance(event, Delta):
+        num_shown.setdefault(event.part, event.offset)
+        pieces = hold.hear(event)
+    elif isinstance(event, Stopped | Failed):
+        pieces = []  # nobody has seen it, and nobody will
+    else:
+        pieces = hold.rest()
+    for piece in pieces:
+        outcome = await screen.judge("output", [piece.context + piece.text])
+        if (refused := await _stopped_by(screen, outcome)) is not None:
+            return refused
+        part = piece.deltas[0].part
+        for delta in placed(_redacted(screen, piece), num_shown.setdefault(part, 0)):
+            num_shown[part] += len(delta.text)
+            ready.append(delta)
+    if isinstance(event, ToolCall):
+        outcome = await screen.judge("output", [_said_in(event)])
+        outcome = outcome.without_redacting()  # a call is run as it is, or not at all
+        if (refused := await _stopped_by(screen, outcome)) is not None:
+            return refused
+        ready.append(event)
+    return None
 
 
 def _ends_of(events: Sequence[LogEvent]) -> dict[PartKind, str]:

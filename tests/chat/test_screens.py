@@ -6,8 +6,11 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from chat import decisions, moderating, screening
+from chat import answer_cache, decisions, moderating, orchestrator, screening
+from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import Delta, Event, Finished, Phase, Refused, Started, ToolCall
 from chat.policies_in_force import Chosen, InForce
@@ -223,3 +226,75 @@ def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     assert "MIIE" not in redacted
     assert redacted.startswith("Here:\n")
     assert redacted.endswith("\nDone.")
+
+
+SENTENCES = st.text(alphabet="ab .!", max_size=30).filter(bool)
+SAID = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(updates=st.lists(st.lists(SAID, max_size=4), min_size=1, max_size=8))
+async def test_an_update_of_the_engine_is_shown_as_a_whole(
+    judging: asyncio.Event, kept: Kept, updates: list[list[tuple[str, str]]]
+) -> None:
+    """An answer that is cut anywhere goes on behind the ids that were shown: all that they stand for
+    has to be there."""
+    judging.set()
+    given = [told(number, said) for number, said in enumerate(updates)]
+
+    async def answer() -> AsyncGenerator[Event, None]:
+        for events in given:
+            for event in events:
+                yield event
+            yield Phase("decode")
+        yield Finished("stop")
+
+    shown: list[Event] = []
+    policy = {"output": {"illicit": {"block": 0.5}}}
+    async for event in screening.screened(screen(policy), [], answer, Clock()):
+        shown.append(event)
+        if not isinstance(event, Phase | Finished):
+            continue
+        ids = {id_ for one in shown if isinstance(one, Delta) for id_ in one.ids}
+        whole = [events for number, events in enumerate(given) if number in ids]
+        for part in ("text", "reasoning"):
+            assert said_in(shown, part) == "".join(said_in(events, part) for events in whole)
+        calls = [one for one in shown if isinstance(one, ToolCall)]
+        assert calls == [one for events in whole for one in events if isinstance(one, ToolCall)]
+    assert ids == set(range(len(updates)))
+
+
+def told(number: int, said: list[tuple[str, str]]) -> list[Event]:
+    """As a turn tells an update with one id: it is the first delta's."""
+    ids: tuple[int, ...] = (number,)
+    events: list[Event] = []
+    if not said or said[0][0] == "call":
+        events, ids = [Delta("", 0, ids=ids)], ()
+    for kind, text in said:
+        if kind == "call":
+            events.append(ToolCall(f"{number}", "look", text))
+        else:
+            events.append(Delta(text, 0, kind, ids))  # type: ignore[arg-type]
+            ids = ()
+    return events
+
+
+def said_in(events: Sequence[Event], part: str) -> str:
+    return "".join(one.text for one in events if isinstance(one, Delta) and one.part == part)
+
+
+@pytest.mark.parametrize(("text", "is_kept"), [("All is well.", True), ("This is bad.", False)])
+async def test_what_a_policy_stops_is_given_to_nobody_again(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch, text: str, is_kept: bool
+) -> None:
+    judging.set()
+    cached: list[str] = []
+
+    async def keep(asked: Any, text: str, *rest: Any) -> None:
+        cached.append(text)
+
+    monkeypatch.setattr(answer_cache, "keep", keep)
+    one = screen({"output": {"illicit": {"block": 0.5}}})
+    asked: Any = None
+    await orchestrator._keep(AnswerState(one.request, one), asked, [Delta(text, 0)])
+    assert cached == [text] * is_kept
