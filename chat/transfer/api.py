@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, Literal
 from uuid import UUID
 
@@ -32,6 +33,7 @@ router = Router()
 _CHUNK_BYTES = 2**18
 _LOOK_S = 0.5
 _KEEP_PROGRESS_S = 3600
+_NOT_BEGUN_S = 5.0  # then a browser asks anew, if it still wants to know
 _QUIET = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 # --- export ----------------------------------------------------------------------------------------
@@ -103,12 +105,16 @@ async def _tell_progress(
 
 @router.get("/export/progress/{progress_id}")
 async def export_progress(request: HttpRequest, progress_id: UUID) -> ClosingStream:
-    """Server-sent events `{done, total, is_over}` of an export of yours, until it is over."""
+    """Server-sent events `{done, total, is_over}` of an export of yours, until it is over; some seconds
+    only, where none has begun under this id."""
+    deadline_s = monotonic() + _NOT_BEGUN_S
 
     async def look() -> tuple[Value, bool]:
-        value: Value = {"done": 0, "total": 0, "is_over": False}
+        value: Value | None = None
         with suppress(RedisError, OSError):
-            value = await cache.aget(_progress_key(request.user, progress_id)) or value
+            value = await cache.aget(_progress_key(request.user, progress_id))
+        if value is None:
+            return {"done": 0, "total": 0, "is_over": False}, monotonic() >= deadline_s
         return value, bool(value["is_over"])
 
     return _watched(look)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 
 from chat import delete_all, history, library
 from chat.models import ChatImport, ChatOrigin, Conversation, Message
-from chat.transfer import export, portable, reading
+from chat.transfer import api, export, portable, reading
 from chat.transfer.plant import plant
 from tests.chat.portable_chats import save, trees
 from webapp.tenancy import as_system, as_user
@@ -371,3 +371,19 @@ def test_all_chats_are_deleted_by_portions_and_only_ones_own(
         assert not brought_back.changed
     with as_user(bob.pk):
         assert Conversation.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_nobody_waits_for_an_export_that_does_not_begin(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "_NOT_BEGUN_S", 0.0)
+    client = Client()
+    client.force_login(alice)
+    response: Any = client.get(f"/api/export/progress/{uuid4()}")
+    events = async_to_sync(_all_of)(response)
+    assert b'"is_over":false' in events
+
+
+async def _all_of(response: Any) -> bytes:
+    return b"".join([piece async for piece in response])
