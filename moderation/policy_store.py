@@ -20,6 +20,10 @@ FIELDS = (
 )
 
 
+class NameTaken(Exception):
+    """The message says by which policy."""
+
+
 def snapshot_of(policy: ModerationPolicy) -> dict[str, Any]:
     return {name: getattr(policy, name) for name in FIELDS}
 
@@ -44,8 +48,11 @@ def delete_policy(policy: ModerationPolicy, author: Any = None, note: str = "") 
 
 def restore(version: PolicyVersion, author: Any = None) -> ModerationPolicy:
     """Make a policy what it was, as its next version; one that was deleted is there again. Raises
-    BadPolicy, for a content that is none any more."""
+    BadPolicy, for a content that is none any more, and NameTaken."""
     parsed(version.snapshot["content"])
+    name = version.snapshot["name"]
+    if ModerationPolicy.objects.filter(name=name).exclude(pk=version.policy_id).exists():
+        raise NameTaken(f"Another policy is called {name!r} by now.")
     with transaction.atomic():
         rows = ModerationPolicy.objects.select_for_update()
         policy = rows.filter(pk=version.policy_id).first()

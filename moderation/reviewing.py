@@ -57,7 +57,7 @@ def appeal(decision: Decision, text: str) -> None:
 
 
 def labelled() -> Iterable[dict[str, Any]]:
-    """What reviewers have found of kept texts, to calibrate with: {"text", "labels"}."""
+    """What reviewers have found of kept texts, as `evaluation.read_cases` reads it."""
     rows = Decision.objects.exclude(text="").exclude(labels=None).order_by("created_at")
     for text, labels in rows.values_list("text", "labels").iterator():
-        yield {"text": text, "labels": labels}
+        yield {"text": text, "categories": labels}

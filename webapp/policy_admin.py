@@ -16,8 +16,8 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from moderation.models import EditableRule, ModerationPolicy, PolicyVersion
-from moderation.policies import BadPolicy, parsed
-from moderation.policy_store import delete_policy, restore, save_policy
+from moderation.policies import STAGES, BadPolicy, parsed
+from moderation.policy_store import NameTaken, delete_policy, restore, save_policy
 from webapp.policy_replay import replay
 from webapp.read_only_admin import ReadOnlyAdmin
 
@@ -120,7 +120,11 @@ class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
         if request.method != "POST" or not self.has_change_permission(request):
             raise PermissionDenied
         version = get_object_or_404(PolicyVersion, pk=pk)
-        policy = restore(version, request.user)
+        try:
+            policy = restore(version, request.user)
+        except (BadPolicy, NameTaken) as error:
+            messages.error(request, f"Version {version.number} cannot be had back. {error}")
+            return redirect("admin:moderation_policyversion_changelist")
         messages.success(request, f"{policy} is as it was in version {version.number}.")
         return redirect("admin:moderation_moderationpolicy_change", policy.pk)
 
@@ -130,10 +134,12 @@ class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
             raise PermissionDenied
         row = get_object_or_404(ModerationPolicy, pk=pk)
         written = request.POST.get("content") or json.dumps(row.content, cls=PrettyJson)
-        context: dict[str, Any] = {"error": "", "replayed": None}
+        stage = request.POST.get("stage", "")
+        context: dict[str, Any] = {"error": "", "replayed": None, "stage": stage, "stages": STAGES}
         try:
             context["replayed"] = replay(
                 parsed(json.loads(written)),
+                stage=stage,
                 shows_texts=request.user.has_perm("moderation.view_decision"),
             )
         except (BadPolicy, ValueError) as error:

@@ -33,11 +33,12 @@ class Replay:
     rows: tuple[Row, ...]
 
 
-def replay(policy: Policy, *, shows_texts: bool = False) -> Replay:
-    """Of the newest NUM_TEXTS that a policy in force has judged. With `shows_texts` those that were kept
-    are told, to who may review them."""
+def replay(policy: Policy, *, stage: str = "", shows_texts: bool = False) -> Replay:
+    """Of the newest NUM_TEXTS, of a stage or of all, that a policy in force has judged. With
+    `shows_texts` those that were kept are told, to who may review them."""
     with as_system():  # everybody's scores; of texts only what waits for reviewers
         recent = Decision.objects.filter(is_dry_run=False).exclude(scores={})
+        recent = recent.filter(stage=stage) if stage else recent
         decisions = {str(row.pk): row for row in recent.order_by("-created_at")[:NUM_TEXTS]}
     past = [Judged(pk, _stage(row), row.scores, _action(row)) for pk, row in decisions.items()]
     differences = replayed(policy, past)

@@ -8,14 +8,14 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, When
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from moderation.categories import CATEGORIES
-from moderation.models import Decision, Strike
+from moderation.models import Decision, Review, Strike
 from moderation.reviewing import label, overturn, uphold
 from webapp.read_only_admin import rendered
 from webapp.tenancy import as_system
@@ -57,13 +57,36 @@ class ReviewForm(forms.ModelForm):
         return values
 
 
+class FailedFilter(admin.SimpleListFilter):
+    """Of which some classifier could not be asked."""
+
+    title = "classifiers"
+    parameter_name = "failed"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("yes", "Some could not be asked"), ("no", "All were asked")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Decision]) -> QuerySet[Decision]:
+        if self.value() == "yes":
+            return rows.exclude(failed=[])
+        return rows.filter(failed=[]) if self.value() == "no" else rows
+
+
 @admin.register(Decision)
 class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
     """The queue. What waits comes first, the oldest at the top."""
 
     form = ReviewForm
     list_display = ("created_at", "review", "stage", "action", "why", "owner", "policy", "has_text")
-    list_filter = ("review", "action", "stage", "is_dry_run", "policy_name", "source")
+    list_filter = (
+        "review",
+        "action",
+        "stage",
+        "is_dry_run",
+        FailedFilter,
+        "policy_name",
+        "source",
+    )
     list_select_related = ("owner",)
     search_fields = ("owner__email",)
     actions = ("uphold_chosen", "overturn_chosen")
@@ -100,9 +123,8 @@ class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
         rows: QuerySet[Decision] = super().get_queryset(request).select_related("owner", "strike")
-        return rows.extra(  # what waits, then the rest
-            select={"is_waiting": "review = 'open'"}
-        ).order_by("-is_waiting", "-created_at")
+        waits_since = Case(When(review=Review.OPEN, then=F("created_at")))
+        return rows.order_by(waits_since.asc(nulls_last=True), "-created_at")
 
     # --- the scope: everybody's rows --------------------------------------------------------------
 

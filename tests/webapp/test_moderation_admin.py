@@ -1,11 +1,14 @@
 """Moderation in the console: policies with their versions, rules, the replay, and the queue."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
+from moderation.evaluation import read_cases_file
 from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
 from webapp.models import User
 from webapp.tenancy import as_system
@@ -77,6 +80,31 @@ def test_a_deleted_policy_can_be_had_back(console: Client, policy: ModerationPol
     assert ModerationPolicy.objects.get().content == policy.content
 
 
+def test_a_version_whose_name_is_taken_by_now_is_not_had_back(
+    console: Client, policy: ModerationPolicy
+) -> None:
+    console.post(f"{POLICIES}{policy.pk}/delete/", {"post": "yes"})
+    (gone,) = PolicyVersion.objects.filter(policy_id=policy.pk)
+    other = ModerationPolicy.objects.create(name="House")
+    page = console.post(f"{POLICIES}versions/{gone.pk}/restore/", follow=True).content.decode()
+    assert "is called &#x27;House&#x27; by now" in page
+    assert ModerationPolicy.objects.get() == other
+
+
+def test_a_version_that_says_what_no_policy_may_say_is_not_had_back(
+    console: Client, policy: ModerationPolicy
+) -> None:
+    old = PolicyVersion.objects.create(
+        policy_id=policy.pk,
+        name="House",
+        number=1,
+        change="created",
+        snapshot={"name": "House", "content": {"input": {"gone": {"block": 0.5}}}},
+    )
+    page = console.post(f"{POLICIES}versions/{old.pk}/restore/", follow=True).content.decode()
+    assert "There is no category" in page
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -111,6 +139,14 @@ def test_a_replay_tells_what_would_differ_and_changes_nothing(
     assert ModerationPolicy.objects.get().version == 1
 
 
+def test_a_replay_looks_at_one_stage(console: Client, alice: User, policy: Any) -> None:
+    decided(alice, stage="input")
+    decided(alice, stage="output")
+    form = {"content": "{}", "stage": "output"}
+    page = console.post(f"{POLICIES}{policy.pk}/replay/", form).content.decode()
+    assert "Of 1 texts: 0 the same, 0 stricter, 1 laxer." in page
+
+
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
@@ -137,10 +173,14 @@ def test_a_rule_is_tried_on_its_examples(console: Client) -> None:
 
 
 def test_the_queue_shows_what_waits_first(console: Client, alice: User) -> None:
-    waiting = decided(alice, review="open")
-    decided(alice, action="note", text="")
+    waiting, later = decided(alice, review="open"), decided(alice, review="open")
+    noted = decided(alice, action="note", text="", failed=[{"classifier": "x", "reason": "away"}])
     page = console.get("/admin/moderation/decision/").content.decode()
-    assert page.index("waits for a decision") < page.index("note")
+    places = [page.index(f"/decision/{row.pk}/change/") for row in (waiting, later, noted)]
+    assert places == sorted(places)
+    page = console.get("/admin/moderation/decision/?failed=yes").content.decode()
+    assert f"/decision/{noted.pk}/change/" in page
+    assert f"/decision/{waiting.pk}/change/" not in page
     path = f"/admin/moderation/decision/{waiting.pk}/change/"
     assert "a canary sings" in console.get(path).content.decode()
 
@@ -157,6 +197,23 @@ def test_what_was_wrong_counts_no_more(console: Client, admin: User, alice: User
         strike.refresh_from_db()
     assert (row.review, row.reviewer, row.notes, row.labels) == ("overturned", admin, "A song.", [])
     assert strike.lifted_at is not None
+
+
+def test_labels_are_read_by_evalmoderation(alice: User, tmp_path: Path) -> None:
+    decided(alice, labels=["hate/threatening"])
+    decided(alice, labels=[], text="a song")
+    decided(alice, text="nobody has said")
+    decided(alice, labels=["hate"], text="")
+    file = tmp_path / "labels.jsonl"
+    call_command("exportlabels", str(file))
+    cases = read_cases_file(file)
+    assert [(case.text, case.is_unsafe) for case in cases] == [
+        ("a canary sings", True),
+        ("a song", False),
+    ]
+    assert file.stat().st_mode & 0o077 == 0
+    with pytest.raises(CommandError, match="Is a directory"):
+        call_command("exportlabels", str(tmp_path))
 
 
 def test_many_are_decided_at_once(console: Client, alice: User, bob: User) -> None:
