@@ -1,14 +1,19 @@
 """Who has to wait, for what policies have stopped of theirs."""
 
+import logging
 from datetime import datetime
 from time import monotonic
 
+from celery import current_app
 from django.conf import settings
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from chat.db import in_db
-from moderation.models import Strike
+from moderation.standings import strikes_of
 from moderation.strikes import standing
+
+logger = logging.getLogger(__name__)
 
 FORGET_S = 10.0
 """So long one process may not know of a strike that another one has counted."""
@@ -21,7 +26,7 @@ async def waits_until(user: str) -> datetime | None:
     now_s = monotonic()
     if now_s - _clean.get(user, -FORGET_S) < FORGET_S:
         return None
-    strikes = await in_db(_strikes_of)(user)
+    strikes = await in_db(strikes_of)(int(user))
     if not strikes:
         if len(_clean) >= _MAX_KNOWN:
             _clean.clear()
@@ -31,12 +36,12 @@ async def waits_until(user: str) -> datetime | None:
 
 
 def struck(user: str) -> None:
-    """A strike was counted: it is to be looked up anew."""
+    """A strike was counted: it is to be looked up anew, and may be one too many for the account, which
+    is the shell's to close (webapp/strike_suspensions.py). In the user's scope; may wait for Redis."""
     _clean.pop(user, None)
-
-
-def _strikes_of(user: str) -> list[tuple[float, datetime]]:
-    """What is older than ten half-lives is a thousandth of itself."""
-    since = timezone.now() - 10 * settings.STRIKES.half_life
-    rows = Strike.objects.filter(owner=int(user), lifted_at=None, created_at__gt=since)
-    return list(rows.values_list("points", "created_at"))
+    if not standing(strikes_of(int(user)), timezone.now(), settings.STRIKES).is_too_much:
+        return
+    try:
+        current_app.send_task("webapp.tasks.reconsider_account", [int(user)], retry=False)
+    except OperationalError:
+        logger.exception("user %s has too many strikes, and the task queue is away", user)

@@ -1,4 +1,4 @@
-"""What blocked questions lead to: their author waits a while. Pure.
+"""What blocked questions lead to: their author waits a while, or is suspended. Pure.
 
 Points lose half of their weight in every half-life, so that what somebody wrote last month does not
 count as what they write now. Source of the decay: exponential, as of a radioactive sample.
@@ -14,18 +14,21 @@ FIRST_COOL_DOWN = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From how many points on answers wait; 0: never."""
+    """From how many points on answers wait, and the account is suspended; 0: never."""
 
     half_life: timedelta
     cool_down: float
+    suspend: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`points` as they count now; `waits_until` is the end of a cool-down."""
+    """`points` as they count now; `waits_until` is the end of a cool-down; `is_too_much` is where an
+    account is suspended."""
 
     points: float = 0.0
     waits_until: datetime | None = None
+    is_too_much: bool = False
 
 
 def standing(strikes: Iterable[tuple[float, datetime]], now: datetime, limits: Limits) -> Standing:
@@ -36,8 +39,8 @@ def standing(strikes: Iterable[tuple[float, datetime]], now: datetime, limits: L
     for at, points in known:
         total = total * _left(at - before, limits) + points if before else points
         before = at
-        if limits.cool_down and total >= limits.cool_down:
-            beyond = min(total - limits.cool_down, 16.0)
+        if _reaches(total, limits.cool_down):
+            beyond = min(max(total - limits.cool_down, 0.0), 16.0)
             length = min(MAX_COOL_DOWN, FIRST_COOL_DOWN * 2**beyond)
             waits_until = max(waits_until or at, at + length)
     if before is not None:
@@ -45,7 +48,13 @@ def standing(strikes: Iterable[tuple[float, datetime]], now: datetime, limits: L
     return Standing(
         points=total,
         waits_until=waits_until if waits_until and waits_until > now else None,
+        is_too_much=_reaches(total, limits.suspend),
     )
+
+
+def _reaches(points: float, limit: float) -> bool:
+    """To a tenth: three points of the same hour are three, though the first ones have begun to decay."""
+    return limit > 0 and round(points, 1) >= limit
 
 
 def _left(passed: timedelta, limits: Limits) -> float:

@@ -11,7 +11,7 @@ from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.forms import BaseForm
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -26,6 +26,7 @@ from webapp.models import User
 from webapp.provider_sign_in import buttons
 from webapp.rate_limits import limited
 from webapp.signup import current_policy
+from webapp.suspended_page import appeal_suspension, page_of_suspended
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -58,6 +59,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Failures only: a page that has changed says that it worked."""
         if level >= messages.WARNING:
             super().add_message(request, level, *args, **kwargs)
+
+    def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
+        """Of somebody who has proved to be this user."""
+        return page_of_suspended(request, user)
 
     def set_password(self, user: User, password: str) -> None:
         """The last guard, behind pages and letters: one of the directory's people has none here."""
@@ -104,6 +109,7 @@ urlpatterns = [
     path("invitation/<str:token>", open_invitation, name="invitation"),
     path("logout/", views.logout, name="account_logout"),
     path("inactive/", views.account_inactive, name="account_inactive"),
+    path("suspended/", appeal_suspension, name="appeal_suspension"),
     path(
         "password/change/",
         # It asks for the old one.

@@ -21,6 +21,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
+from moderation.models import Decision, Suspension
 from webapp import (  # noqa: F401
     evaluation_admin,
     people_admin,
@@ -30,12 +31,16 @@ from webapp import (  # noqa: F401
     scim_admin,
     sign_in_admin,
     signup_admin,
+    suspension_admin,
 )
 from webapp.api_keys import key_end
 from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.suspensions import forget_marks
 from webapp.tenancy import as_system
+
+_GOES_ALONG = (Usage, SignIn, Decision, Suspension)
+"""Records that are seen in the console and that nobody deletes there by themselves."""
 
 # One door for passwords, with its rate limit; the admin's own form would be a second one.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -93,7 +98,7 @@ class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc]
         """Records that nobody deletes by themselves do not keep their user; who changed what does."""
         with as_system():
             shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
-        goes_along = {str(model._meta.verbose_name) for model in (Usage, SignIn)}
+        goes_along = {str(model._meta.verbose_name) for model in _GOES_ALONG}
         return shown, counts, set(forbidden) - goes_along, protected
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:

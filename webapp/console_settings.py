@@ -62,6 +62,7 @@ _NAVIGATION = [
             _entry("Decisions and reviews", "gavel", "moderation", "decision"),
             _entry("Policies", "policy", "moderation", "moderationpolicy"),
             _entry("Versions of policies", "history_edu", "moderation", "policyversion"),
+            _entry("Suspensions", "person_off", "moderation", "suspension"),
             _entry("Rules", "rule", "moderation", "editablerule"),
         ],
     },

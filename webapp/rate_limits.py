@@ -46,6 +46,7 @@ LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
     "provider": [("ip", "120/m")],
     "delete_account": [("user", "10/5m")],
     "email": [("user", "10/h")],
+    "suspended": [("ip", "30/10m")],
     "setup": [("ip", "60/m")],
     "scim": [("ip", "30/m")],
 }

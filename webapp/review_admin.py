@@ -18,6 +18,7 @@ from moderation.categories import CATEGORIES
 from moderation.models import Decision, Review, Strike
 from moderation.reviewing import label, overturn, uphold
 from webapp.read_only_admin import rendered
+from webapp.strike_suspensions import reconsider
 from webapp.tenancy import as_system
 
 NUM_OTHERS = 10
@@ -143,6 +144,7 @@ class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
         decide = {"uphold": uphold, "overturn": overturn}.get(values["verdict"])
         if decide is not None:
             decide([obj], request.user, values["notes"])
+            reconsider(obj.owner_id)
         else:
             Decision.objects.filter(pk=obj.pk).update(notes=values["notes"])
         if values["is_harmless"] or values["labels"]:
@@ -159,6 +161,8 @@ class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
     def _decide(self, request: HttpRequest, rows: Any, what: str, decide: Any) -> None:
         chosen = list(rows)
         decide(chosen, request.user)
+        for owner_id in {one.owner_id for one in chosen}:
+            reconsider(owner_id)
         LogEntry.objects.log_actions(
             cast(int, request.user.pk), chosen, CHANGE, [{"changed": {"fields": [what]}}]
         )

@@ -87,6 +87,7 @@ EGRESS_ALLOW = egress_rules(env_list("VITRINE_EGRESS_ALLOW"))
 STRIKES = StrikeLimits(
     half_life=timedelta(days=env_int("VITRINE_STRIKE_HALF_LIFE_DAYS", 7, minimum=1)),
     cool_down=env_float("VITRINE_STRIKES_COOL_DOWN", 3.0),
+    suspend=env_float("VITRINE_STRIKES_SUSPEND", 10.0),
 )
 MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)

@@ -17,6 +17,14 @@ def clear_sessions() -> None:
     forget_dead_sign_ins()
 
 
+@shared_task(name="webapp.tasks.reconsider_account")  # type: ignore[untyped-decorator]
+def reconsider_account(user_id: int) -> None:
+    """Somebody's strikes have changed."""
+    from webapp.strike_suspensions import reconsider
+
+    reconsider(user_id)
+
+
 @shared_task(name="webapp.tasks.sync_directory")  # type: ignore[untyped-decorator]
 def sync_directory() -> None:
     """Does nothing without a directory, nor where it does not answer."""

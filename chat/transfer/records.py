@@ -7,7 +7,7 @@ from django.db import models
 from chat.api_models import StoredResponse
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
 from chat.personal_models import Assistant, Personalisation, SavedPrompt
-from moderation.models import Decision, Strike
+from moderation.models import Decision, Strike, Suspension
 from retrieval.models import Collection, Document
 
 Json = dict[str, Any]
@@ -43,6 +43,7 @@ def records_of(user: Any) -> dict[str, list[Json]]:
         "batches": Batch,
         "collections": Collection,
         "strikes": Strike,
+        "suspensions": Suspension,
     }
     found = {
         name: [_value(row) for row in kind._default_manager.filter(owner_id=user.pk).order_by("pk")]

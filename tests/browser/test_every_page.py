@@ -97,6 +97,7 @@ ELSEWHERE = {
     "accounts/second-step/": "test_second_steps",
     "accounts/provider-error/": "test_what_strangers_see",
     "accounts/invitation/<str:token>": "test_what_strangers_see",
+    "accounts/suspended/": "test_who_is_suspended",
     "accounts/oidc/<str:provider_id>/login/": "test_sign_up_with_a_provider",
     "accounts/provider-signup/": "test_sign_up_with_a_provider",
     "setup/<str:token>": "test_before_the_set_up",
@@ -122,6 +123,16 @@ def routes(resolver, before=""):
         else:
             print("route:" + route)
 routes(get_resolver())
+"""
+_SUSPENDED = """
+WITH dora AS (
+    INSERT INTO webapp_user (email, name, language, tier_id, password, is_active, is_staff,
+        is_superuser, date_joined)
+    SELECT 'dora@example.org', 'Dora', '', 'free', password, false, false, false, now()
+    FROM webapp_user WHERE email = %s RETURNING id
+)
+INSERT INTO moderation_suspension (owner_id, points, created_at, appeal, notes)
+SELECT id, 10, now(), '', '' FROM dora
 """
 _USAGE = """
 INSERT INTO chat_usage (owner_id, day, model, api_key_id, num_requests, prompt_tokens, cached_tokens,
@@ -413,6 +424,9 @@ def test_the_administration(member: Look) -> None:
         "/admin/webapp/invitation/add/",
         "/admin/webapp/signin/",
         "/admin/webapp/signuprule/add/",
+        "/admin/moderation/decision/",
+        "/admin/moderation/moderationpolicy/",
+        "/admin/moderation/suspension/",
         "/admin/mfa/authenticator/",
         "/admin/account/emailaddress/",
         "/admin/socialaccount/socialaccount/",
@@ -420,6 +434,22 @@ def test_the_administration(member: Look) -> None:
         member.at(path, path)
     member.faults = [f for f in member.faults if "(serious)" in f or "(critical)" in f]
     member.expect_nothing()
+
+
+def test_who_is_suspended(seen: Seen, stranger: Look) -> None:
+    seen.site.execute(_SUSPENDED, ADMIN_EMAIL)
+    page = stranger.page
+    page.goto("/accounts/login/")
+    page.fill("[name=login]", "dora@example.org")
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button")
+    expect(page.get_by_role("heading", name="Account suspended")).to_be_visible()
+    stranger.check("suspended")
+    page.get_by_role("textbox", name="Why was it wrong?").fill("It was a poem.")
+    page.get_by_role("button", name="Ask for a review").click()
+    expect(page.get_by_text("You asked for a review.")).to_be_visible()
+    stranger.check("appealed")
+    stranger.expect_nothing()
 
 
 def test_dialogs_and_menus_of_the_chat(seen: Seen, member: Look) -> None:

@@ -33,9 +33,24 @@ def test_a_cool_down_begins_with_the_strike_and_ends() -> None:
     assert standing([(5.0, NOW)], NOW, LIMITS).waits_until == NOW + 4 * FIRST_COOL_DOWN
 
 
+def test_strikes_of_the_same_hour_count_in_full() -> None:
+    strikes = [(1.0, NOW - timedelta(minutes=20 * number)) for number in range(3)]
+    assert standing(strikes, NOW, LIMITS).waits_until == NOW + FIRST_COOL_DOWN
+    days = [(1.0, NOW - timedelta(days=number)) for number in range(3)]
+    assert standing(days, NOW, LIMITS).waits_until is None
+
+
+def test_too_much_is_told_until_it_has_decayed() -> None:
+    limits = Limits(timedelta(days=7), cool_down=3, suspend=10)
+    assert not standing([(9.0, NOW)], NOW, limits).is_too_much
+    assert standing([(9.0, NOW), (1.0, NOW)], NOW, limits).is_too_much
+    assert not standing([(10.0, NOW - timedelta(days=1))], NOW, limits).is_too_much
+
+
 def test_limits_of_zero_are_none() -> None:
     never = Limits(timedelta(days=7), cool_down=0)
     assert standing([(1e6, NOW)], NOW, never).waits_until is None
+    assert not standing([(1e6, NOW)], NOW, never).is_too_much
 
 
 @given(PAST)

@@ -117,6 +117,7 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
         "collections.json",
         "moderation.json",
         "strikes.json",
+        "suspensions.json",
         "documents.json",
         "usage.json",
         "chats-00001.json",

@@ -1,8 +1,8 @@
 """Who may come in, as far as SCIM says.
 
-It enables only whom it has disabled: a suspension in the console is the console's to end, and one by
-LDAP (webapp/directory_sync.py) is LDAP's. What SCIM says of somebody whom LDAP has suspended is kept, so
-that neither opens what the other has closed.
+It enables only whom it has disabled: a suspension in the console is the console's to end, one by LDAP
+(webapp/directory_sync.py) is LDAP's, and one by strikes a reviewer's. What SCIM says of somebody whom
+one of the last two has suspended is kept, so that none opens what another has closed.
 """
 
 from scim2_models import ConflictException
@@ -12,6 +12,7 @@ from webapp.models import ScimPerson, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.sign_ins import end_other_sign_ins
+from webapp.suspensions import end_of_strikes, open_suspension
 from webapp.tenancy import as_user
 
 
@@ -20,13 +21,15 @@ def set_active(user: User, row: ScimPerson, wanted: bool | None) -> list[str]:
     The caller saves the row. Raises ConflictException."""
     if user.is_active:
         _of_active(user, row, wanted)
-    elif wanted is False and not row.is_disabled and has_left(user):
+    elif wanted is False and not row.is_disabled and (has_left(user) or open_suspension(user)):
         row.is_disabled = True
         note_change(Action.DISABLED, Kind.PERSON, user.pk, user.email)
     elif wanted and row.is_disabled:
         row.is_disabled = False
         if has_left(user):
             return ["active: it is LDAP that keeps this account suspended"]
+        if open_suspension(user):
+            return ["active: it is moderation that keeps this account suspended"]
         User.objects.filter(pk=user.pk).update(is_active=True)
         note_change(Action.ENABLED, Kind.PERSON, user.pk, user.email)
     return []
@@ -37,6 +40,7 @@ def _of_active(user: User, row: ScimPerson, wanted: bool | None) -> None:
     if wanted is False:
         suspend(user)
         forget_left(user)
+        end_of_strikes(user)
         row.is_disabled = True
         note_change(Action.DISABLED, Kind.PERSON, user.pk, user.email)
 

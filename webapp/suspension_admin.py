@@ -1,0 +1,99 @@
+"""Accounts that strikes have closed, in the admin console, with the word of their owners."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from moderation.models import Decision, Suspension
+from webapp.read_only_admin import rendered
+from webapp.strike_suspensions import keep_out, let_in
+from webapp.tenancy import as_system
+
+
+class SuspensionForm(forms.ModelForm):
+    verdict = forms.ChoiceField(
+        choices=[
+            ("", "No decision yet"),
+            ("let_in", "Let them in: what was counted counts no more"),
+            ("keep_out", "It stays"),
+        ],
+        required=False,
+    )
+
+    class Meta:
+        model = Suspension
+        fields = ("notes",)
+        widgets = {"notes": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
+        help_texts = {"notes": "Its owner reads them."}
+
+
+@admin.register(Suspension)
+class SuspensionAdmin(ModelAdmin):  # type: ignore[misc]
+    """Those that hold first, and of them those that were appealed."""
+
+    form = SuspensionForm
+    list_display = ("created_at", "owner", "points", "appealed_at", "reviewed_at", "ended_at")
+    list_filter = (
+        ("ended_at", admin.EmptyFieldListFilter),
+        ("appealed_at", admin.EmptyFieldListFilter),
+    )
+    list_select_related = ("owner",)
+    search_fields = ("owner__email",)
+    shown = (
+        "owner",
+        "created_at",
+        "points",
+        "because",
+        "appeal",
+        "appealed_at",
+        "reviewer",
+        "reviewed_at",
+        "ended_at",
+    )
+    readonly_fields = shown
+    fieldsets = ((None, {"fields": shown}), ("Your word", {"fields": ("verdict", "notes")}))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Suspension]:
+        rows: QuerySet[Suspension] = super().get_queryset(request)
+        return rows.order_by(
+            F("ended_at").desc(nulls_first=True), F("appealed_at").asc(nulls_last=True), "-pk"
+        )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        with as_system():  # everybody's
+            return rendered(super().changelist_view(request, extra_context))
+
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with as_system():
+            return rendered(super().change_view(request, *args, **kwargs))
+
+    def save_model(self, request: HttpRequest, obj: Suspension, form: Any, change: bool) -> None:
+        values = form.cleaned_data
+        if values["verdict"] == "let_in":
+            let_in(obj, request.user, values["notes"])
+        elif values["verdict"] == "keep_out":
+            keep_out(obj, request.user, values["notes"])
+        else:
+            Suspension.objects.filter(pk=obj.pk).update(notes=values["notes"])
+
+    @admin.display(description="because of")
+    def because(self, row: Suspension) -> str:
+        stopped = Decision.objects.filter(owner=row.owner_id, strike__lifted_at=None)
+        stopped = stopped.filter(strike__isnull=False)
+        return format_html(
+            '<a class="text-link" href="/admin/moderation/decision/?q={}">{} decisions that count</a>',
+            row.owner.email,
+            stopped.count(),
+        )
