@@ -40,6 +40,7 @@ DATA_DIR = Path(tempfile.mkdtemp(prefix="vitrine-test-"))
 for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
 os.environ["VITRINE_MODERATION"] = "off"  # where a test is not about it: it loads a model
+os.environ["VITRINE_SIGNUP_WORK_BITS"] = "0"  # likewise: no script does the sum
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 

@@ -5,6 +5,7 @@ from typing import Any
 from allauth.account.forms import SignupForm as StockSignupForm
 from allauth.core import context
 from django import forms
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import (
     password_validators_help_text_html,
@@ -16,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from webapp.invitations import admit, check_admission, invitation_of
 from webapp.models import User
+from webapp.signup_work import TRAP, NotWorked, check_work, new_challenge
 
 _NAME_WIDGET = forms.TextInput(attrs={"autocomplete": "name"})
 _EMAIL_WIDGET = forms.EmailInput(attrs={"autocomplete": "email"})
@@ -33,10 +35,39 @@ class SignupForm(StockSignupForm):  # type: ignore[misc]
             self.fields["email"].initial = invitation.email
             self.fields["email"].widget.attrs["readonly"] = True
 
+        self.is_invited = invitation is not None
+
+    @property
+    def work_bits(self) -> int:
+        """Who is invited is no program: 0."""
+        return 0 if self.is_invited else settings.SIGNUP_WORK_BITS
+
+    @property
+    def challenge(self) -> str:
+        """A new one each time that the form is shown."""
+        return new_challenge()
+
     def clean_email(self) -> str:
         email: str = super().clean_email()
         check_admission(context.request, email)
         return email
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        try:
+            if self.data.get(TRAP):
+                raise NotWorked
+            if not self.is_invited:
+                check_work(self.data)
+        except NotWorked:
+            self.add_error(
+                None,
+                _(
+                    "Your browser has to prove with a small sum that it is no robot's, which needs"
+                    " JavaScript. Please try again."
+                ),
+            )
+        return cleaned
 
     def try_save(self, request: HttpRequest) -> tuple[User | None, HttpResponseBase | None]:
         if self.account_already_exists:

@@ -89,6 +89,7 @@ STRIKES = StrikeLimits(
     cool_down=env_float("VITRINE_STRIKES_COOL_DOWN", 3.0),
     suspend=env_float("VITRINE_STRIKES_SUSPEND", 10.0),
 )
+SIGNUP_WORK_BITS = env_int("VITRINE_SIGNUP_WORK_BITS", 16, maximum=24)
 MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)
