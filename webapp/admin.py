@@ -33,6 +33,7 @@ from webapp import (  # noqa: F401
     signup_admin,
     suspension_admin,
 )
+from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
@@ -85,6 +86,16 @@ class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc]
     add_fieldsets = (
         (None, {"classes": ("wide",), "fields": ("email", "name", "password1", "password2")}),
     )
+
+    change_form_outer_after_template = "admin/unusual_of_user.html"
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        context = extra_context or {}
+        if object_id.isascii() and object_id.isdigit() and len(object_id) < 19:
+            context = {**context, "signals": signals_of(int(object_id))}
+        return super().change_view(request, object_id, form_url, context)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """From here on a suspension is the console's, whoever had suspended before."""

@@ -15,6 +15,7 @@ from chat import usage
 from chat.budgets import today
 from chat.models import Usage
 from chat.pricing import has_prices
+from webapp.anomalies import unusual
 from webapp.models import User
 from webapp.tenancy import as_system
 
@@ -35,6 +36,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "charts": _charts(days, by_day, costs_money),
             "top_users": _top_users(first),
             "top_models": usage.summed(rows, ["model"])[:NUM_LISTED],
+            "unusual": unusual()[:NUM_LISTED],
             "num_days": NUM_DAYS,
             "currency": settings.CURRENCY,
             "has_prices": costs_money,
