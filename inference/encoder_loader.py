@@ -20,8 +20,10 @@ from inference.loader import (
     check_complete,
     check_memory,
     from_pretrained,
+    quantize,
     read_model_config,
     tensors_counted,
+    weights_bytes,
 )
 from inference.messages import ModelInfo
 from inference.pooling import load_dense
@@ -29,10 +31,12 @@ from inference.weights import read_weights
 
 
 def load_encoder(
-    name: str, path: Path, progress: Progress, dtype: torch.dtype
+    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, bits: int | None = None
 ) -> tuple[EncoderModel, ModelInfo]:
     """Load an embedding model, a classifier or a reranker after every check that can be made before.
 
+    `bits` (8 or 4) are those of the linear layers' weights, where the processor can. What stands behind
+    them, the head of a classifier too, stays in `dtype`: it is small, and nothing evens its errors out.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -45,6 +49,9 @@ def load_encoder(
         raise ModelRefused(f"{config.model_type} is an encoder with a decoder, not an encoder.")
     with tensors_counted(progress):
         model = _load_model(path, config, layout, dtype)
+    dtype_name = str(dtype).removeprefix("torch.")
+    if bits and (bits := quantize(name, _body_of(model), bits, progress)):
+        dtype_name = f"int{bits}"
     dense = [load_dense(directory) for directory in layout.dense]
     encoder = EncoderModel(model, layout, modes=_modes(layout, config), dense=dense)
     progress("checking the batches", 0.9)
@@ -53,9 +60,9 @@ def load_encoder(
         revision=encoder_revision(path, weights, layout),
         architecture=str(config.model_type),
         num_parameters=weights.num_parameters,
-        weights_bytes=weights.num_parameters * dtype.itemsize,
+        weights_bytes=weights_bytes(model),
         max_context_tokens=layout.window_tokens,
-        dtype=str(dtype).removeprefix("torch."),
+        dtype=dtype_name,
         device="cpu",
     )
     return encoder, info
@@ -73,6 +80,12 @@ def _load_model(
         report = _without_poolers(report)
     check_complete(model, report)
     return model
+
+
+def _body_of(model: nn.Module) -> nn.Module:
+    """Without the head of a classifier."""
+    body: nn.Module = getattr(model, "base_model", model)
+    return body
 
 
 def _without_poolers(report: dict[str, Any]) -> dict[str, Any]:

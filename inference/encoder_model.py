@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from inference.encode_messages import EncoderInput
 from inference.encoder_layout import EncoderLayout
+from inference.int8_linear import Int8Linear
 from inference.pooling import pooled, unit
 
 
@@ -30,6 +31,7 @@ class EncoderModel:
         self.model = model
         self.layout = layout
         self.dtype = next(model.parameters()).dtype
+        self.is_quantized = any(isinstance(one, Int8Linear) for one in model.modules())
         self._modes = modes
         self._dense = nn.Sequential(*dense)
         self._takes_types = "token_type_ids" in inspect.signature(model.forward).parameters

@@ -14,13 +14,16 @@ from inference.encoder_model import EncoderModel
 from inference.errors import ModelRefused
 
 _LENGTHS = (19, 3, 11)
-_TOLERANCE = {torch.float32: 1e-3}
-_TOLERANCE_ROUNDED = 0.1  # of bfloat16, which rounds a batch in another way than its rows
+_TOLERANCE = 1e-3
+_TOLERANCE_ROUNDED = (
+    0.1  # of bfloat16 and of few bits, which round a batch in another way than its rows
+)
 
 
 def check_batches(encoder: EncoderModel) -> None:
     """Raise ModelRefused when a row of a batch differs from what its text alone gives."""
-    tolerance = _TOLERANCE.get(encoder.dtype, _TOLERANCE_ROUNDED)
+    is_rounded = encoder.dtype is not torch.float32 or encoder.is_quantized
+    tolerance = _TOLERANCE_ROUNDED if is_rounded else _TOLERANCE
     inputs = [_input(encoder, length) for length in _LENGTHS]
     try:
         alone = torch.cat([encoder.encode([each]) for each in inputs])

@@ -19,7 +19,11 @@ _KINDS: dict[int, tuple[Make, ...]] = {8: (NativeLinear, OneDnnLinear), 4: (Int4
 _MAX_ERROR = {8: 0.02, 4: 0.15}
 
 _NOT_QUANTIZED = ("gate", "router")  # they choose experts: small, and a wrong choice costs much
-_SIBLINGS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+_SIBLINGS = (
+    ("q_proj", "k_proj", "v_proj"),
+    ("query", "key", "value"),
+    ("gate_proj", "up_proj"),
+)
 
 
 class Lead(nn.Module):

@@ -69,7 +69,7 @@ def load_model(
     check_complete(model, report)
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
-    if bits and (bits := _quantize(name, model, bits, progress)):
+    if bits and (bits := quantize(name, model, bits, progress)):
         dtype_name = f"int{bits}"
     fuse(model)
     info = ModelInfo(
@@ -77,7 +77,7 @@ def load_model(
         revision=weights.revision,
         architecture=str(config.model_type),
         num_parameters=weights.num_parameters,
-        weights_bytes=_weights_bytes(model),
+        weights_bytes=weights_bytes(model),
         max_context_tokens=_context_tokens(name, config),
         dtype=dtype_name,
         device="cpu",
@@ -87,8 +87,9 @@ def load_model(
     )
 
 
-def _quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int | None:
-    """Returns the bits that the weights have got: more than asked for where there is nothing smaller."""
+def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int | None:
+    """Returns the bits that the weights have got: more than asked for where there is nothing smaller,
+    and None where there are no sound products of whole numbers at all."""
     while int8.sound_kind(bits) is None:
         logger.warning("%s: this machine has no sound products of int%d", name, bits)
         if bits == 8:
@@ -99,7 +100,7 @@ def _quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int
     return bits
 
 
-def _weights_bytes(model: nn.Module) -> int:
+def weights_bytes(model: nn.Module) -> int:
     """What a model takes in memory; shared weights count once."""
     packed = sum(m.num_bytes for m in model.modules() if isinstance(m, Int8Linear))
     return packed + sum(t.nbytes for t in (*model.parameters(), *model.buffers()))

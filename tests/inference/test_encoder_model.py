@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import AutoModel, AutoModelForSequenceClassification
 
-from inference import ModelRefused
+from inference import ModelRefused, int8
 from inference.encode_messages import EncoderInput
 from inference.encoder_layout import POOLING_MODES
 from inference.encoder_loader import load_encoder
@@ -224,3 +224,28 @@ def test_a_model_that_looks_at_its_padding_is_refused(tmp_path: Path) -> None:
     careless = EncoderModel(_Careless(sound.model), sound.layout, modes=("mean",))
     with pytest.raises(ModelRefused, match="depend on the neighbours"):
         check_batches(careless)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "settings"),
+    [("bert", {"pooling": "mean"}), ("bert", RELEVANT), ("qwen3", {"pooling": "lasttoken"})],
+)
+def test_in_eight_bits_a_text_gives_nearly_the_same(
+    model_type: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    path = make_encoder(tmp_path / "model", model_type, **settings)
+    told: list[str] = []
+    encoder, info = load_encoder(
+        "tiny", path, lambda phase, _: told.append(phase), torch.float32, bits=8
+    )
+    if int8.sound_kind() is None:
+        assert info.dtype == "float32"
+        return
+    assert info.dtype == "int8"
+    assert "quantizing" in told
+    check_batches(encoder)
+    exact, found = _load(path).encode(INPUTS), encoder.encode(INPUTS)
+    assert not torch.equal(found, exact)
+    assert (found - exact).norm() < 0.08 * exact.norm()
+    head = getattr(encoder.model, "classifier", None)
+    assert head is None or type(head) is torch.nn.Linear, "what scores stays as it is"
