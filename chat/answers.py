@@ -1,6 +1,6 @@
 """From a saved message to a running answer, and what follows when it has ended."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from chat.cache_scope import CacheScope, cache_scope
 from chat.db import in_db
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent
-from chat.models import Conversation, Generation
+from chat.models import Conversation, Generation, Message, Role
 from chat.prompt_plan import PromptPlan
 from chat.retakes import Retake
 from chat.rights import Rights
@@ -75,11 +75,13 @@ async def _admit(rights: Rights, *models: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an answer is asked for, and what it is to be written from."""
+    """What an answer is asked for, and what it is to be written from. `confirmed` are earlier questions
+    that their author wanted to send all the same."""
 
     plan: PromptPlan
     sources: Sources | None = None
     cache: CacheScope | None = None
+    confirmed: frozenset[str] = frozenset()
 
 
 def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
@@ -146,6 +148,7 @@ def _start(
         conversation_id=conversation.pk,
         message_id=generation.message_id,
         confirmed=tuple(generation.params.get("confirmed", ())),
+        confirmed_texts=asked.confirmed,
     )
     run = runs.Run(
         generation.pk,
@@ -172,7 +175,17 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     plan = retakes.with_wish(history.plan_on(conversation, path), generation)
     is_wish = "wish" in generation.params  # that is asked of the answer before, and of nothing else
     without = generation.params.get("without", ())
-    return Asked(plan, None if is_wish else sources_along(path, without))
+    sources = None if is_wish else sources_along(path, without)
+    return Asked(plan, sources, confirmed=_confirmed_along(path))
+
+
+def _confirmed_along(path: Sequence[Message]) -> frozenset[str]:
+    questions = {row.pk: row for row in path if row.role == Role.USER}
+    asked = Generation.objects.filter(
+        message__parent__in=list(questions), params__confirmed__contains=["input"]
+    )
+    ids = set(asked.values_list("message__parent", flat=True))
+    return frozenset(history.question_of(row) for pk, row in questions.items() if pk in ids)
 
 
 def _new_trace(generation: Generation) -> Trace:

@@ -66,7 +66,8 @@ class AnswerRequest:
     `events` are those that were logged before an interruption, `turn` the turn they end in.
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
-    stages whose texts their author wants to send all the same.
+    stages whose texts their author wants to send all the same, `confirmed_texts` are questions of
+    the chat of which that was said before.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
@@ -92,6 +93,7 @@ class AnswerRequest:
     conversation_id: UUID | None = None
     message_id: UUID | None = None
     confirmed: tuple[str, ...] = ()
+    confirmed_texts: frozenset[str] = frozenset()
 
 
 class Control:

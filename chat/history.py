@@ -180,7 +180,7 @@ def exchanges_of(
         last = exchanges[-1] if exchanges else None
         if message.role == Role.USER and (last is None or last.reply):
             exchanges.append(
-                Exchange(str(message.pk), _question_of(message), is_pinned=message.is_pinned)
+                Exchange(str(message.pk), question_of(message), is_pinned=message.is_pinned)
             )
             continue
         if last is None:
@@ -189,7 +189,7 @@ def exchanges_of(
         if message.is_pinned:
             changes["is_pinned"] = True
         if message.role == Role.USER:
-            changes["question"] = f"{last.question}\n\n{_question_of(message)}"
+            changes["question"] = f"{last.question}\n\n{question_of(message)}"
         elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
             changes["reply"] = (*last.reply, *prompt.assistant_messages(message.parts))
             if message.edited:
@@ -215,7 +215,7 @@ def _is_stopped(answer: Message) -> bool:
     return answer.status == MessageStatus.REFUSED and error.get("stage") == "input"
 
 
-def _question_of(message: Message) -> str:
+def question_of(message: Message) -> str:
     """Of a deleted question its place stays: templates want one in front of each answer."""
     return DELETED if message.deleted_at else message.text
 

@@ -118,14 +118,16 @@ class Screen:
         and to ask where nobody is there to be asked."""
         action = reason.action
         name, at = reason.category, reason.threshold
+        about = [text for text, scores in texts if scores[name] >= at]
         has_spans = all(
             any(m.category == name and m.probability >= at for m in _matches(text))
-            for text, scores in texts
-            if scores[name] >= at
+            for text in about
         )
         if action == "redact" and (not has_spans or (self.is_raw and stage == "input")):
             action = "block"
-        is_settled = "input" in self.request.confirmed or self.request.source in _OUR_OWN
+        is_confirmed = "input" in self.request.confirmed
+        is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
+        is_settled = is_confirmed or self.request.source in _OUR_OWN
         if action == "ask" and stage == "input" and is_settled:
             action = "note"
         elif action == "ask" and (stage != "input" or self.request.source != "chat"):

@@ -255,6 +255,14 @@ def test_its_author_is_asked_and_may_send_it_all_the_same(
     reader.say(frame)
     again = reader.hear_until(type="answer.accepted", client_id="sure")
     assert reader.hear_end(again["run"])["kind"] == "finished"
+    # What was confirmed once is not asked again with each later question, but what is new is.
+    chat = accepted["conversation"]["id"]
+    behind = {"conversation": chat, "parent": again["answer"]["id"]}
+    harmless = reader.send("And how are you?", **behind)
+    assert reader.hear_end(harmless["run"])["kind"] == "finished"
+    behind["parent"] = harmless["answer"]["id"]
+    one_more = reader.send(f"Tell me more of the {PHRASE}.", **behind)
+    assert reader.hear_end(one_more["run"])["code"] == "confirmation_needed"
     # Where nobody can be asked, it is blocked.
     response = caller.post("/chat/completions", {"model": "far", "messages": MESSAGES})
     assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
