@@ -1,5 +1,6 @@
 """What judging costs: a question before its answer, and an answer while it is written."""
 
+import random
 import time
 from collections.abc import AsyncIterator, Sequence
 from statistics import median
@@ -39,8 +40,7 @@ async def of_questions(config: EngineConfig, num_texts: int) -> list[Row]:
 async def _row(screener: Screener, num_words: int, num_texts: int) -> Row:
     walls_ms, computed_ms = [], []
     for n in range(num_texts):
-        words = (_WORDS[(n + at) % len(_WORDS)] for at in range(num_words - 1))
-        text = f"{n} {' '.join(words)}"  # none is known from before
+        text = _text(n, num_words)
         before_s, began_s = _cpu_s(), time.perf_counter()
         await screener.screen([text], _CALLER)
         walls_ms.append((time.perf_counter() - began_s) * 1e3)
@@ -52,6 +52,12 @@ async def _row(screener: Screener, num_words: int, num_texts: int) -> Row:
         "p95 ms": walls_ms[int(0.95 * len(walls_ms))],
         "computed ms": sum(computed_ms) / len(computed_ms),
     }
+
+
+def _text(seed: int, num_words: int) -> str:
+    """Of which no window is known from before: repeated ones are judged once."""
+    words = random.Random(seed).choices(_WORDS, k=num_words - 1)
+    return f"{seed} {' '.join(words)}"
 
 
 def _cpu_s() -> float:
