@@ -16,7 +16,7 @@ from inference.draft_model import DraftModel
 from inference.encoder_loader import load_encoder
 from inference.encoder_loop import EncoderLoop
 from inference.engine_loop import EngineLoop
-from inference.errors import ModelTooLarge
+from inference.errors import ModelError, ModelTooLarge
 from inference.grammar import Grammars
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
@@ -32,10 +32,13 @@ from inference.loader import (
     read_rust_tokenizer,
 )
 from inference.messages import ModelInfo
+from inference.model_runner import ModelRunner
 from inference.native.linear import NativeLinear
 from inference.needs import kv_share
 from inference.paged_kv import PagedKV
+from inference.ranks import num_threads
 from inference.scheduler import Scheduler
+from inference.tensor_parallel import Followers, LeadingRunner
 
 logger = logging.getLogger(__name__)
 _DRAFT_SHARE = 4  # of the memory for keys and values, a quarter is a draft model's
@@ -50,8 +53,7 @@ def assemble(
     """Load a model and build the loop that serves its kind. Raises ModelError."""
     torch.set_num_threads(config.num_threads)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    is_named = config.dtype in ("float32", "bfloat16")
-    dtype = getattr(torch, config.dtype) if is_named else best_dtype()
+    dtype = dtype_of(config)
     if read_kind(path) == "chat":
         return _assemble_chat(name, path, config, progress, dtype)
     bits = bits_of(config.dtype)
@@ -63,10 +65,26 @@ def assemble(
     return EncoderLoop(encoder, max_waiting_tokens=config.max_waiting_tokens), info
 
 
+def dtype_of(config: EngineConfig) -> torch.dtype:
+    """Of what is computed in floating point."""
+    is_named = config.dtype in ("float32", "bfloat16")
+    dtype: torch.dtype = getattr(torch, config.dtype) if is_named else best_dtype()
+    return dtype
+
+
 def _assemble_chat(
     name: str, path: Path, config: EngineConfig, progress: Progress, dtype: torch.dtype
 ) -> tuple[EngineLoop, ModelInfo]:
-    loaded = load_model(name, path, progress, dtype, bits=bits_of(config.dtype))
+    followers = None
+    if (num_ranks := config.num_ranks(name)) > 1:
+        config = _of_each_rank(config, num_ranks)
+        followers = Followers(name, path, config)
+    try:
+        loaded = load_part(name, path, config, progress)
+    except ModelError:
+        if followers is not None:
+            followers.close()
+        raise
     tokenizer = read_rust_tokenizer(path)
     draft = load_draft(loaded, tokenizer, config, progress, dtype)
     progress("warming up", 0.9)
@@ -74,7 +92,7 @@ def _assemble_chat(
     scheduler = _make_scheduler(kv, config, draft_model)
     vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(
-        make_runner(loaded.model, kv),
+        _make_runner(loaded, kv, followers),
         kv,
         scheduler,
         tokenizer,
@@ -92,6 +110,34 @@ def _assemble_chat(
         draft_model=draft.name if draft_model else "",
         draft_problem=draft.problem,
     )
+
+
+def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -> LoadedModel:
+    """A chat model, or the part of it that is this rank's. Raises ModelError."""
+    return load_model(
+        name,
+        path,
+        progress,
+        dtype_of(config),
+        bits=bits_of(config.dtype),
+        num_ranks=config.num_ranks(name),
+    )
+
+
+def _of_each_rank(config: EngineConfig, num_ranks: int) -> EngineConfig:
+    """Blocks are numbers that all ranks understand; slabs would have to be copied by each of them. A
+    draft model would be one rank's, while the others wait."""
+    torch.set_num_threads(num_threads(config, num_ranks))
+    kv_bytes = (config.kv_bytes or kv_share(memory.available_bytes())) // num_ranks
+    return replace(config, kv_layout="paged", draft_models=(), kv_bytes=kv_bytes)
+
+
+def _make_runner(loaded: LoadedModel, kv: KVCache, followers: Followers | None) -> ModelRunner:
+    if followers is None:
+        return make_runner(loaded.model, kv)
+    assert isinstance(kv, PagedKV)
+    followers.begin(kv.num_blocks)
+    return LeadingRunner(loaded.model, kv, followers)
 
 
 def _make_caches(

@@ -41,6 +41,9 @@ class EngineConfig:
     `workers` says how many a model may have, ALL_MODELS for those that are not named; one by default.
     They share out `num_threads` and what caches take by default; each has the weights for itself.
 
+    `tensor_parallel` names chat models that are split over several processes (`ranks`), which share out
+    the threads and the cache; keys and values are in pages then, and there is no draft model.
+
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
     "int8" and "int4" are that with linear layers in so many bits. In bfloat16 an answer that is resumed
     may differ from the undisturbed one, and one with drafts from one without: several tokens at once
@@ -72,6 +75,7 @@ class EngineConfig:
     sleep_after_s: float | None = None
     draft_models: tuple[tuple[str, str], ...] = ()
     workers: tuple[tuple[str, int], ...] = ()
+    tensor_parallel: tuple[tuple[str, int], ...] = ()
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"
@@ -83,6 +87,9 @@ class EngineConfig:
     def num_workers(self, model: str) -> int:
         counts = dict(self.workers)
         return counts.get(model, counts.get(ALL_MODELS, 1))
+
+    def num_ranks(self, model: str) -> int:
+        return dict(self.tensor_parallel).get(model, 1)
 
 
 def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -99,6 +106,14 @@ def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"'{twice[0]}' has two draft models")
     return tuple(pairs)
+
+
+def parse_ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """`MODEL=NUMBER` each. Raises ValueError with a sentence."""
+    for entry in entries:
+        if "=" not in entry:
+            raise ValueError(f"'{entry}' is not MODEL=NUMBER: each model that is split is named")
+    return parse_workers(entries)
 
 
 def parse_workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -39,7 +39,7 @@ class HybridRunner(ModelRunner):
                 self.hybrid_kv.keep(sequence.id, sequence.num_computed)
         return result
 
-    def _forward(
+    def forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
         logits: dict[int, Tensor] = {}

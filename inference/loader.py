@@ -23,6 +23,8 @@ from inference.fusing import fuse
 from inference.int8_linear import Int8Linear
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
+from inference.ranks import split_over
+from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
 from inference.weights import Weights, read_weights
 
@@ -46,12 +48,18 @@ class LoadedModel:
 
 
 def load_model(
-    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, bits: int | None = None
+    name: str,
+    path: Path,
+    progress: Progress,
+    dtype: torch.dtype,
+    *,
+    bits: int | None = None,
+    num_ranks: int = 1,
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
     `bits` (8 or 4) are those of the linear layers' weights, where the processor can; `dtype` is all
-    else's.
+    else's. With `num_ranks` this process loads its part, while the other ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -62,9 +70,19 @@ def load_model(
     config = read_model_config(path)
     progress("checking the architecture", 0.1)
     check_architecture(config)
+    if num_ranks > 1:
+        check_ranks(config, num_ranks)
+        if bits:
+            logger.warning("%s is split over %d processes, and not quantized", name, num_ranks)
+            bits = None
     with tensors_counted(progress):
         model, report = from_pretrained(
-            AutoModelForCausalLM, path, config, dtype=dtype, attn_implementation=attention.NAME
+            AutoModelForCausalLM,
+            path,
+            config,
+            dtype=dtype,
+            attn_implementation=attention.NAME,
+            **split_over(num_ranks),
         )
     check_complete(model, report)
     set_experts_implementation(model)

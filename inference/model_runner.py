@@ -66,7 +66,7 @@ class ModelRunner:
                 last_rows += range(len(ids) - 1 - num_drafted, len(ids))
         # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
         rows = last_rows + prompt_rows
-        logits = self._forward(ids, positions, spans, rows or [len(ids) - 1])
+        logits = self.forward(ids, positions, spans, rows or [len(ids) - 1])
         for sequence, num_tokens in plan:
             sequence.num_computed += num_tokens - len(sequence.draft)
         of_prompts = torch.split(
@@ -78,7 +78,7 @@ class ModelRunner:
             [(s, own) for (s, _), own in zip(prompts, of_prompts, strict=True)],
         )
 
-    def _forward(
+    def forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
         attention.set_context(StepContext(self.kv, spans, self.layers_seen))

@@ -60,6 +60,23 @@ def packed_error(config: PretrainedConfig, kv: KVCache | None = None) -> float:
 
     Raises ModelRefused when a layer that should have did not attend over the cache.
     """
+    model, prompts = small_model(config)
+    plain = plain_logits(model, prompts)
+    model.set_attn_implementation(attention.NAME)
+    if kv is None:
+        kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
+    runner = make_runner(model, kv)
+    packed = run_packed(runner, prompts)
+    if unseen := _mixing_layers(config) - runner.layers_seen:
+        raise ModelRefused(
+            f"In the architecture '{config.model_type}' the layers {sorted(unseen)} did not attend over"
+            " the cache: they look back in a way of their own, which Vitrine cannot serve."
+        )
+    return worst_error((logits, plain[which][position]) for which, position, logits in packed)
+
+
+def small_model(config: PretrainedConfig) -> tuple[Any, list[list[int]]]:
+    """A model of a shrunk config with random weights, always the same ones, and prompts for it."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
@@ -69,19 +86,12 @@ def packed_error(config: PretrainedConfig, kv: KVCache | None = None) -> float:
         _widen(model)
         longest = max_context_tokens(config)
         lengths = [min(n, longest) for n in _PROMPT_LENGTHS]
-        prompts = [torch.randint(3, VOCAB_SIZE, (n,)).tolist() for n in lengths]
-    plain = [model(input_ids=torch.tensor([p]), use_cache=False).logits[0] for p in prompts]
-    model.set_attn_implementation(attention.NAME)
-    if kv is None:
-        kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
-    runner = make_runner(model, kv)
-    packed = _run_packed(runner, prompts)
-    if unseen := _mixing_layers(config) - runner.layers_seen:
-        raise ModelRefused(
-            f"In the architecture '{config.model_type}' the layers {sorted(unseen)} did not attend over"
-            " the cache: they look back in a way of their own, which Vitrine cannot serve."
-        )
-    return worst_error((logits, plain[which][position]) for which, position, logits in packed)
+        return model, [torch.randint(3, VOCAB_SIZE, (n,)).tolist() for n in lengths]
+
+
+def plain_logits(model: Any, prompts: list[list[int]]) -> list[Tensor]:
+    """By transformers' own forward: (tokens, vocab) for each prompt."""
+    return [model(input_ids=torch.tensor([p]), use_cache=False).logits[0] for p in prompts]
 
 
 def _mixing_layers(config: PretrainedConfig) -> set[int]:
@@ -107,7 +117,7 @@ def worst_error(pairs: Iterable[tuple[Tensor, Tensor]]) -> float:
     return float(torch.stack(errors).max())
 
 
-def _run_packed(runner: ModelRunner, prompts: list[list[int]]) -> list[tuple[int, int, Tensor]]:
+def run_packed(runner: ModelRunner, prompts: list[list[int]]) -> list[tuple[int, int, Tensor]]:
     """Feed the prompts in mixed chunks; (prompt, position, logits) wherever a chunk ended."""
     sequences = [
         Sequence(GenerateRequest(str(i), "", (), SamplingParams(max_tokens=1)))

@@ -1,10 +1,11 @@
-"""What is set for single models: which one guesses for which, and how many workers each has."""
+"""What is set for single models: which one guesses for which, how many workers each has, and over
+how many processes it is split."""
 
 from collections.abc import Sequence
 
 from django.core.exceptions import ImproperlyConfigured
 
-from inference.config import parse_draft_models, parse_workers
+from inference.config import parse_draft_models, parse_ranks, parse_workers
 
 
 def draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -24,3 +25,11 @@ def workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
         return parse_workers(entries)
     except ValueError as error:
         raise ImproperlyConfigured(f"VITRINE_WORKERS: {error}.") from None
+
+
+def ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Pairs of a model and a number, out of `VITRINE_TENSOR_PARALLEL`. Raises ImproperlyConfigured."""
+    try:
+        return parse_ranks(entries)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"VITRINE_TENSOR_PARALLEL: {error}.") from None

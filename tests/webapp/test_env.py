@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
-from webapp.model_settings import draft_models, workers
+from webapp.model_settings import draft_models, ranks, workers
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
 
@@ -198,3 +198,11 @@ def test_numbers_of_workers_are_for_a_model_or_for_all() -> None:
     assert workers(["2", "org/big = 4"]) == (("*", 2), ("org/big", 4))
     with pytest.raises(ImproperlyConfigured, match="VITRINE_WORKERS: 'org/big=none' is not"):
         workers(["org/big=none"])
+
+
+def test_each_model_that_is_split_is_named() -> None:
+    assert ranks(["org/big = 2"]) == (("org/big", 2),)
+    with pytest.raises(
+        ImproperlyConfigured, match="VITRINE_TENSOR_PARALLEL: '2' is not MODEL=NUMBER"
+    ):
+        ranks(["2"])
