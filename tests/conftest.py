@@ -56,9 +56,24 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright's event loop goes on in the main thread, and no other can.
 
-    Within both groups the order stays random.
+    Within both groups the order stays random. With `-n` a file's tests stay together, for they share a
+    site, but for these.
     """
-    items.sort(key=lambda item: "playwright" in getattr(item, "fixturenames", ()))
+    items.sort(key=_is_in_browser)
+    for item in items:
+        group = f"{item.path.stem}{'@browser' if _is_in_browser(item) else ''}"
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _is_in_browser(item: pytest.Item) -> bool:
+    return "playwright" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """With `-n`: the workers inherit what is set above, and pytest-django would read the settings
+    before they have set a DATA_DIR of their own."""
+    del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 def pytest_unconfigure() -> None:
