@@ -11,6 +11,7 @@ from inference import int8, memory
 from inference.block_pool import BLOCK_TOKENS
 from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import EngineConfig
+from inference.device import device_of, free_kv_bytes
 from inference.draft_loader import Draft, load_draft, make_draft_model
 from inference.draft_model import DraftModel
 from inference.encoder_loader import load_encoder
@@ -121,6 +122,7 @@ def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -
         dtype_of(config),
         bits=bits_of(config.dtype),
         num_ranks=config.num_ranks(name),
+        device=device_of(config),
     )
 
 
@@ -146,7 +148,7 @@ def _make_caches(
     """The model's cache, and a draft model with its own out of the same memory."""
     if draft.loaded is None:
         return make_kv(loaded, config), None
-    kv_bytes = _kv_bytes(config)
+    kv_bytes = _kv_bytes(config, loaded)
     draft_model = make_draft_model(
         loaded, draft.loaded, kv_bytes // _DRAFT_SHARE, config.max_num_drafting
     )
@@ -159,7 +161,9 @@ def _make_caches(
         return kv, None
 
 
-def _kv_bytes(config: EngineConfig) -> int:
+def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
+    if not config.kv_bytes and loaded.info.device != "cpu":
+        return free_kv_bytes(torch.device(loaded.info.device))
     return config.kv_bytes or kv_share(memory.available_bytes())
 
 
@@ -168,9 +172,9 @@ def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
 
     Raises ModelTooLarge where that is hardly anything.
     """
-    kv_bytes = _kv_bytes(config)
+    kv_bytes = _kv_bytes(config, loaded)
     state_bytes = loaded.footprint.state_bytes
-    is_paged = config.kv_layout == "paged"
+    is_paged = config.kv_layout == "paged" or loaded.info.device != "cpu"
     if state_bytes is None:
         return (
             _make_pages(kv_bytes, loaded) if is_paged else SlabKV(*_tokens_within(kv_bytes, loaded))

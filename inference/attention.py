@@ -7,7 +7,8 @@ models drop unknown keyword arguments on the way (stablelm, nemotron).
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,31 +18,25 @@ from transformers import AttentionInterface
 from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.native import attention as native
+from inference.paged_kv import PagedKV
+from inference.spans import Span
+
+if TYPE_CHECKING:
+    from inference.gpu.attention import PagedStep
 
 NAME = "vitrine"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """`num_tokens` packed tokens of one sequence, behind `start` tokens that are in the cache.
-
-    A draft's tokens are computed as if each came by itself, or guessing ahead would change answers.
-    """
-
-    sequence_id: str
-    start: int
-    num_tokens: int
-    is_draft: bool = False
-
-
 @dataclass(slots=True)
 class StepContext:
-    """What the attention layers of one step need to know. `layers_seen` proves who called."""
+    """What the attention layers of one step need to know. `layers_seen` proves who called; `paged` is
+    what the first one has told the kernels."""
 
     kv: KVCache
     spans: list[Span]
     layers_seen: set[int] = field(default_factory=set)
     layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
+    paged: "PagedStep | None" = None
 
 
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process
@@ -50,6 +45,15 @@ _current: StepContext | None = None  # one step at a time, on one thread, in a w
 def set_context(context: StepContext | None) -> None:
     global _current
     _current = context
+
+
+_kernels: ModuleType | None = None  # inference.gpu.attention, where it is used
+
+
+def use_kernels(kernels: ModuleType | None) -> None:
+    """From now on pages are read and written by these, and by plain operations if None."""
+    global _kernels
+    _kernels = kernels
 
 
 def attention(
@@ -74,6 +78,19 @@ def attention(
     layer = _layer_of(module, key, context)
     num_rows = query.shape[0]
     query, key, value = (_packed(tensor) for tensor in (query, key, value))
+    if _kernels is not None and isinstance(context.kv, PagedKV):
+        if context.paged is None:
+            context.paged = _kernels.PagedStep.of(context.kv, context.spans, query.device)
+        attended: Tensor = _kernels.attend(
+            context.paged,
+            context.kv.pages(layer, key, value),
+            *(tensor.transpose(0, 1) for tensor in (query, key, value)),
+            scale=scaling,
+            window=sliding_window,
+            softcap=softcap,
+            sinks=s_aux,
+        )
+        return attended.view(num_rows, -1, *attended.shape[1:]), None
     heads, num_tokens = query.shape[:2]
     out = query.new_empty(num_tokens, heads, value.shape[-1])
     slab_kv = context.kv if isinstance(context.kv, SlabKV) else None
@@ -144,10 +161,10 @@ def _attend(
     whole_prompt = num_new == num_all and (sliding_window is None or num_all <= sliding_window)
     mask = None
     if num_new > 1 and not whole_prompt:
-        mask = _causal_mask(num_new, num_all, sliding_window)
+        mask = _causal_mask(num_new, num_all, sliding_window, query.device)
     if softcap or sinks is not None:
         if num_new > 1 and mask is None:
-            mask = _causal_mask(num_new, num_all, None)
+            mask = _causal_mask(num_new, num_all, None, query.device)
         return _attend_plainly(query, keys, values, scaling, softcap, sinks, mask)
     out: Tensor = scaled_dot_product_attention(
         query.unsqueeze(0),
@@ -161,10 +178,12 @@ def _attend(
     return out[0]
 
 
-def _causal_mask(num_new: int, num_all: int, sliding_window: int | None) -> Tensor:
+def _causal_mask(
+    num_new: int, num_all: int, sliding_window: int | None, device: torch.device
+) -> Tensor:
     """(new, all), True where a new token may look."""
-    query_position = torch.arange(num_all - num_new, num_all)[:, None]
-    key_position = torch.arange(num_all)[None, :]
+    query_position = torch.arange(num_all - num_new, num_all, device=device)[:, None]
+    key_position = torch.arange(num_all, device=device)[None, :]
     mask = key_position <= query_position
     if sliding_window is not None:
         mask &= query_position - key_position < sliding_window

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from inference.upstreams.spec import UpstreamSpec
 
+DEVICES = ("auto", "cpu", "cuda")
 DTYPES = ("auto", "float32", "bfloat16", "int8", "int4")
 ALL_MODELS = "*"
 MAX_WORKERS = 64
@@ -52,6 +53,9 @@ class EngineConfig:
     `kv_layout` is one of KV_LAYOUTS; "auto" is slabs on a CPU, which reads them in place. Models that
     keep states have slabs in any case: their snapshots belong to one.
 
+    `device` is one of DEVICES, where chat models compute; "auto" is CUDA where torch finds it. Keys and
+    values are in pages there.
+
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
     Tokens go to the web process at most every `gather_s`, and a millisecond more for each stream (see
@@ -79,6 +83,7 @@ class EngineConfig:
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"
+    device: str = "auto"
     gather_s: float = 0.03
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from torch import nn
 from transformers import PretrainedConfig
 
+from inference.block_pool import BLOCK_TOKENS
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.messages import GenerateRequest, SamplingParams
+from inference.paged_kv import PagedKV
 from inference.sequence import Sequence
 from inference.slot_states import has_states
 
@@ -30,7 +33,11 @@ class Footprint:
 
 def measure_footprint(model: nn.Module, config: PretrainedConfig) -> Footprint:
     """Let a loaded model read one token, and count what it keeps."""
-    kv = HybridKV(1, 1, num_slots=1) if has_states(config) else SlabKV(1, 1)
+    kv: KVCache = PagedKV(1, BLOCK_TOKENS)
+    if has_states(config):
+        kv = HybridKV(1, 1, num_slots=1)
+    elif next(model.parameters()).device.type == "cpu":
+        kv = SlabKV(1, 1)
     sequence = Sequence(GenerateRequest("one", "", (0,), SamplingParams(max_tokens=1)))
     kv.reserve(sequence.id, 1)
     make_runner(model, kv).run([(sequence, 1)])

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from inference import attention
-from inference.attention import Span, StepContext
+from inference.attention import StepContext
 from inference.hybrid_kv import HybridKV
 from inference.kv import KVCache
 from inference.model_runner import ModelRunner, StepResult
 from inference.sequence import Sequence
+from inference.spans import Span
 
 _Group = list[tuple[int, Span]]  # spans that run together, each behind its first row in the step
 

@@ -16,6 +16,7 @@ from transformers.utils.logging import set_tqdm_hook
 
 from inference import attention, int8, memory
 from inference.context_window import max_context_tokens
+from inference.device import CPU, choose_kernels, fits_on
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
@@ -55,11 +56,13 @@ def load_model(
     *,
     bits: int | None = None,
     num_ranks: int = 1,
+    device: torch.device = CPU,
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
     `bits` (8 or 4) are those of the linear layers' weights, where the processor can; `dtype` is all
-    else's. With `num_ranks` this process loads its part, while the other ranks load theirs.
+    else's. `device` is where it computes. With `num_ranks` this process loads its part, while the other
+    ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -75,6 +78,12 @@ def load_model(
         if bits:
             logger.warning("%s is split over %d processes, and not quantized", name, num_ranks)
             bits = None
+    device = fits_on(device, name, config)
+    if device.type != "cpu":
+        choose_kernels(name, config, device)
+        if bits:
+            logger.warning("%s is not quantized: that is done on the processor only", name)
+            bits = None
     with tensors_counted(progress):
         model, report = from_pretrained(
             AutoModelForCausalLM,
@@ -89,7 +98,9 @@ def load_model(
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and (bits := quantize(name, model, bits, progress)):
         dtype_name = f"int{bits}"
-    fuse(model)
+    if device.type == "cpu":
+        fuse(model)
+    model.to(device)
     info = ModelInfo(
         name=name,
         revision=weights.revision,
@@ -98,7 +109,7 @@ def load_model(
         weights_bytes=weights_bytes(model),
         max_context_tokens=_context_tokens(name, config),
         dtype=dtype_name,
-        device="cpu",
+        device=device.type,
     )
     return LoadedModel(
         model, config, info, _eos_ids(path, config), measure_footprint(model, config)

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from inference import attention
-from inference.attention import Span, StepContext
+from inference.attention import StepContext
 from inference.kv import KVCache
 from inference.sequence import Sequence
+from inference.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class ModelRunner:
 
     def __init__(self, model: nn.Module, kv: KVCache) -> None:
         self.model = model
+        self.device = next(model.parameters()).device
         self.kv = kv
         self.layers_seen: set[int] = set()
 
@@ -84,14 +86,14 @@ class ModelRunner:
         attention.set_context(StepContext(self.kv, spans, self.layers_seen))
         try:
             output = self.model(
-                input_ids=torch.tensor([ids]),
-                position_ids=torch.tensor([positions]),
+                input_ids=torch.tensor([ids], device=self.device),
+                position_ids=torch.tensor([positions], device=self.device),
                 use_cache=False,
-                logits_to_keep=torch.tensor(rows),
+                logits_to_keep=torch.tensor(rows, device=self.device),
             )
         finally:
             attention.set_context(None)
         logits: Tensor = output.logits[0]
         # Ten of the 173 model files know no logits_to_keep and return every row.
         logits = logits if logits.shape[0] == len(rows) else logits[rows]
-        return logits.float()  # bfloat16's argmax takes four times as long as both
+        return logits.float().cpu()  # bfloat16's argmax takes four times as long as both

@@ -57,14 +57,18 @@ class PagedKV(BlockPool):
         the copies are (kv_heads, start + new_tokens, dim). Needs an earlier `reserve`.
         """
         end = start + keys.shape[1]
-        if layer not in self.layers:
-            self.layers[layer] = self._empty_like(keys), self._empty_like(values)
+        pages_of_keys, pages_of_values = self.pages(layer, keys, values)
         slots = self.slot_mapping(sequence_id, start, end).to(keys.device)
         table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
-        pages_of_keys, pages_of_values = self.layers[layer]
         pages_of_keys.flatten(0, 1)[slots] = keys.transpose(0, 1)
         pages_of_values.flatten(0, 1)[slots] = values.transpose(0, 1)
         return _gathered(pages_of_keys, table, end), _gathered(pages_of_values, table, end)
+
+    def pages(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """A layer's pages, which are for keys and values like these, (kv_heads, tokens, dim)."""
+        if layer not in self.layers:
+            self.layers[layer] = self._empty_like(keys), self._empty_like(values)
+        return self.layers[layer]
 
     def bytes_per_token(self, sequence_id: str) -> int:
         """What each token takes, over all layers that have written so far."""

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import torch
 import torch.distributed
 from transformers import PretrainedConfig
 from transformers.distributed.configuration_utils import DistributedConfig
 
-from inference.attention import Span
 from inference.config import EngineConfig
-from inference.errors import ModelRefused
+from inference.device import device_of
+from inference.errors import ModelError, ModelRefused
 from inference.paged_kv import PagedKV
 from inference.slot_states import has_states
+from inference.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,13 @@ class MirroredKV(PagedKV):
 
 
 def join(setup: RankSetup) -> None:
-    """Meet the other ranks. Raises RuntimeError where one of them does not come in time."""
+    """Meet the other ranks. Raises ModelError where there are fewer devices than ranks, and RuntimeError
+    where one of them does not come in time."""
+    is_cuda = device_of(setup.config).type == "cuda"
+    if is_cuda:
+        if torch.cuda.device_count() < setup.num_ranks:
+            raise ModelError(f"There are fewer than {setup.num_ranks} CUDA devices.")
+        torch.cuda.set_device(setup.rank)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all are on this machine
     names = {"RANK": setup.rank, "LOCAL_RANK": setup.rank, "WORLD_SIZE": setup.num_ranks}
     os.environ.update({name: str(value) for name, value in names.items()})
@@ -66,7 +74,7 @@ def join(setup: RankSetup) -> None:
         str(setup.meeting), setup.num_ranks
     )
     torch.distributed.init_process_group(
-        "gloo",
+        "nccl" if is_cuda else "gloo",
         store=store,
         rank=setup.rank,
         world_size=setup.num_ranks,

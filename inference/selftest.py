@@ -53,16 +53,19 @@ def check_architecture(config: PretrainedConfig) -> None:
 
 
 @torch.inference_mode()
-def packed_error(config: PretrainedConfig, kv: KVCache | None = None) -> float:
+def packed_error(
+    config: PretrainedConfig, kv: KVCache | None = None, device: torch.device | None = None
+) -> float:
     """The largest relative difference of any last-token logits, packed against plain; may be NaN.
 
-    Over `kv`, an empty cache that fits the architecture; by default one that is made for it.
+    Over `kv`, an empty cache that fits the architecture; by default one that is made for it. Plain is
+    always on the processor, packed on `device`.
 
     Raises ModelRefused when a layer that should have did not attend over the cache.
     """
     model, prompts = small_model(config)
     plain = plain_logits(model, prompts)
-    model.set_attn_implementation(attention.NAME)
+    model.to(device or "cpu").set_attn_implementation(attention.NAME)
     if kv is None:
         kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
     runner = make_runner(model, kv)

@@ -18,12 +18,12 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from inference import ranks
-from inference.attention import Span
 from inference.channel import BlockingChannel
 from inference.config import EngineConfig
 from inference.model_runner import ModelRunner
 from inference.paged_kv import PagedKV
 from inference.ranks import ForwardStep, RankSetup
+from inference.spans import Span
 
 logger = logging.getLogger(__name__)
 _GRACE_S = 2.0  # in which rank 0 says for itself what was wrong, where all ranks found the same

@@ -6,6 +6,7 @@ from typing import Any
 
 from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import (
+    DEVICES,
     DTYPES,
     KV_LAYOUTS,
     MAX_NUM_DRAFTING,
@@ -60,6 +61,7 @@ ENGINE = EngineConfig(
     default_model=env_str("VITRINE_DEFAULT_MODEL"),
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
+    device=env_choice("VITRINE_DEVICE", DEVICES, "auto"),
     kv_layout=env_choice("VITRINE_KV_LAYOUT", KV_LAYOUTS, "auto"),
     memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,

@@ -196,7 +196,7 @@ def attended(query: Tensor, keys: Tensor, values: Tensor, window: int | None) ->
     group = len(query) // len(keys)
     keys, values = (t.repeat_interleave(group, 0).float() for t in (keys, values))
     scores = query.float() @ keys.transpose(1, 2) * query.shape[-1] ** -0.5
-    mask = _causal_mask(query.shape[1], keys.shape[1], window)
+    mask = _causal_mask(query.shape[1], keys.shape[1], window, query.device)
     return (scores.masked_fill(~mask, float("-inf")).softmax(-1) @ values).transpose(0, 1)
 
 

@@ -1,0 +1,244 @@
+"""Attention of one new token per sequence over a paged cache, each sequence split among programs.
+
+A program reads a part of one sequence's keys and values for all query heads that share them, by an
+online softmax; a second launch joins the parts. Where the parts begin is computed on the device from the
+lengths, so that the launch depends on no length: a CUDA graph may hold it. Sources: Dao et al. 2023,
+"Flash-Decoding"; Milakov and Gimelshein 2018 for the softmax; Kwon et al. 2023 for the pages.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_BLOCK_KEYS = 64
+_LEAST_ROWS = 16  # of a tensor core's product
+
+
+# The interpreter takes the bits of bfloat16 for whole numbers where it multiplies matrices.
+_IN_FLOAT32 = tl.constexpr(bool(triton.knobs.runtime.interpret))
+
+
+@triton.jit
+def product(a, b):
+    """Of two matrices, summed up in float32."""
+    if _IN_FLOAT32:
+        a = a.to(tl.float32)
+        b = b.to(tl.float32)
+    return tl.dot(a, b, input_precision="ieee")
+
+
+@triton.jit
+def softcapped(scores, SOFTCAP: tl.constexpr):
+    """SOFTCAP * tanh(scores / SOFTCAP), in a form that does not overflow."""
+    x = scores / SOFTCAP
+    e = tl.exp(-2.0 * tl.abs(x))
+    tanh = (1.0 - e) / (1.0 + e)
+    return SOFTCAP * tl.where(x < 0, -tanh, tanh)
+
+
+@triton.jit
+def _decode_part(
+    query,
+    key_pages,
+    value_pages,
+    tables,
+    lengths,
+    parts,
+    peaks,
+    sums,
+    scale,
+    table_stride,
+    query_token,
+    query_head,
+    NUM_KV_HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    VALUE_DIM: tl.constexpr,
+    BLOCK_TOKENS: tl.constexpr,
+    WINDOW: tl.constexpr,
+    SOFTCAP: tl.constexpr,
+    NUM_SPLITS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+    BLOCK_DIM: tl.constexpr,
+    BLOCK_VALUE: tl.constexpr,
+):
+    """Grid: (sequences, kv heads, splits)."""
+    sequence = tl.program_id(0).to(tl.int64)
+    kv_head = tl.program_id(1)
+    split = tl.program_id(2)
+    length = tl.load(lengths + sequence)
+    begin = 0
+    if WINDOW > 0:
+        begin = tl.maximum(length - WINDOW, 0)
+    num_blocks = tl.cdiv(length - begin, BLOCK_KEYS)
+    per_split = tl.cdiv(num_blocks, NUM_SPLITS) * BLOCK_KEYS
+    start = begin + split * per_split
+    end = tl.minimum(start + per_split, length)
+
+    rows = tl.arange(0, ROWS)
+    dims = tl.arange(0, BLOCK_DIM)
+    value_dims = tl.arange(0, BLOCK_VALUE)
+    heads = kv_head * GROUP + rows
+    is_query = (rows < GROUP)[:, None] & (dims < HEAD_DIM)[None, :]
+    places = sequence * query_token + heads[:, None] * query_head + dims[None, :]
+    q = tl.load(query + places, mask=is_query, other=0.0)
+
+    peak = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    sum_values = tl.zeros([ROWS, BLOCK_VALUE], tl.float32)
+    for at in range(start, end, BLOCK_KEYS):
+        tokens = at + tl.arange(0, BLOCK_KEYS)
+        is_key = tokens < end
+        blocks = tl.load(
+            tables + sequence * table_stride + tokens // BLOCK_TOKENS, mask=is_key, other=0
+        )
+        # 64 bits: a pool of some GiB has more than 2**31 values.
+        slots = blocks.to(tl.int64) * BLOCK_TOKENS + tokens % BLOCK_TOKENS
+        cells = slots * NUM_KV_HEADS + kv_head
+        k = tl.load(
+            key_pages + cells[None, :] * HEAD_DIM + dims[:, None],
+            mask=is_key[None, :] & (dims < HEAD_DIM)[:, None],
+            other=0.0,
+        )
+        scores = product(q, k) * scale
+        if SOFTCAP > 0:
+            scores = softcapped(scores, SOFTCAP)
+        scores = tl.where(is_key[None, :], scores, float("-inf"))
+        new_peak = tl.maximum(peak, tl.max(scores, 1))
+        shrink = tl.exp(peak - new_peak)
+        weights = tl.exp(scores - new_peak[:, None])
+        v = tl.load(
+            value_pages + cells[:, None] * VALUE_DIM + value_dims[None, :],
+            mask=is_key[:, None] & (value_dims < VALUE_DIM)[None, :],
+            other=0.0,
+        )
+        total = total * shrink + tl.sum(weights, 1)
+        sum_values = sum_values * shrink[:, None] + product(weights.to(v.dtype), v)
+        peak = new_peak
+
+    place = (sequence * NUM_KV_HEADS * GROUP + heads) * NUM_SPLITS + split
+    tl.store(peaks + place, peak, mask=rows < GROUP)
+    tl.store(sums + place, total, mask=rows < GROUP)
+    tl.store(
+        parts + place[:, None] * VALUE_DIM + value_dims[None, :],
+        sum_values,
+        mask=(rows < GROUP)[:, None] & (value_dims < VALUE_DIM)[None, :],
+    )
+
+
+@triton.jit
+def _join_parts(
+    parts,
+    peaks,
+    sums,
+    sinks,
+    out,
+    NUM_HEADS: tl.constexpr,
+    VALUE_DIM: tl.constexpr,
+    HAS_SINKS: tl.constexpr,
+    NUM_SPLITS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_VALUE: tl.constexpr,
+):
+    """Grid: (sequences, heads). Parts without a key have the peak -inf and count nothing."""
+    head = tl.program_id(1)
+    place = (tl.program_id(0).to(tl.int64) * NUM_HEADS + head) * NUM_SPLITS
+    splits = tl.arange(0, SPLITS)
+    dims = tl.arange(0, BLOCK_VALUE)
+    is_split = splits < NUM_SPLITS
+    of_part = tl.load(peaks + place + splits, mask=is_split, other=float("-inf"))
+    totals = tl.load(sums + place + splits, mask=is_split, other=0.0)
+    peak = tl.max(of_part, 0)
+    if HAS_SINKS:
+        peak = tl.maximum(peak, tl.load(sinks + head).to(tl.float32))
+    # A row that fills up a batch has no key at all: without this its zeros would be NaN.
+    peak = tl.where(peak == float("-inf"), 0.0, peak)
+    shares = tl.exp(of_part - peak)
+    total = tl.sum(totals * shares, 0)
+    if HAS_SINKS:
+        total += tl.exp(tl.load(sinks + head).to(tl.float32) - peak)
+    values = tl.load(
+        parts + (place + splits)[:, None] * VALUE_DIM + dims[None, :],
+        mask=is_split[:, None] & (dims < VALUE_DIM)[None, :],
+        other=0.0,
+    )
+    joined = tl.sum(values * shares[:, None], 0) / tl.where(total == 0.0, 1.0, total)
+    target = out + (tl.program_id(0).to(tl.int64) * NUM_HEADS + head) * VALUE_DIM
+    tl.store(target + dims, joined.to(out.dtype.element_ty), mask=dims < VALUE_DIM)
+
+
+def decode(
+    query: Tensor,
+    key_pages: Tensor,
+    value_pages: Tensor,
+    tables: Tensor,
+    lengths: Tensor,
+    *,
+    scale: float | None = None,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    num_splits: int = 8,
+) -> Tensor:
+    """query: (sequences, heads, head_dim), of the last tokens -> (sequences, heads, value_dim).
+
+    pages: contiguous (blocks, block_tokens, kv_heads, dim); tables: (sequences, most blocks) int32;
+    lengths: (sequences,) int32, the new token included; 0 for rows that fill up a batch: they get zeros.
+    The token sees the last `window` tokens, itself included. `softcap`: scores are
+    softcap * tanh(score / softcap). `sinks`: (heads,), logits that take probability and give nothing.
+    `scale` is head_dim ** -0.5 unless it is given. `num_splits` is how many programs share a sequence.
+    """
+    num_sequences, num_heads, head_dim = query.shape
+    block_tokens, num_kv_heads, value_dim = value_pages.shape[1:]
+    group = num_heads // num_kv_heads
+    assert query.stride(2) == 1
+    assert key_pages.is_contiguous()
+    assert value_pages.is_contiguous()
+    out = query.new_empty(num_sequences, num_heads, value_dim)
+    if num_sequences == 0:
+        return out
+    shape = (num_sequences, num_heads, num_splits)
+    parts = query.new_empty((*shape, value_dim), dtype=torch.float32)
+    peaks, sums = query.new_empty((2, *shape), dtype=torch.float32)
+    block_value = triton.next_power_of_2(value_dim)
+    _decode_part[(num_sequences, num_kv_heads, num_splits)](
+        query,
+        key_pages,
+        value_pages,
+        tables,
+        lengths,
+        parts,
+        peaks,
+        sums,
+        head_dim**-0.5 if scale is None else scale,
+        tables.stride(0),
+        *query.stride()[:2],
+        NUM_KV_HEADS=num_kv_heads,
+        GROUP=group,
+        HEAD_DIM=head_dim,
+        VALUE_DIM=value_dim,
+        BLOCK_TOKENS=block_tokens,
+        WINDOW=window or 0,
+        SOFTCAP=softcap or 0.0,
+        NUM_SPLITS=num_splits,
+        ROWS=max(_LEAST_ROWS, triton.next_power_of_2(group)),
+        BLOCK_KEYS=_BLOCK_KEYS,
+        BLOCK_DIM=max(_LEAST_ROWS, triton.next_power_of_2(head_dim)),
+        BLOCK_VALUE=max(_LEAST_ROWS, block_value),
+    )
+    _join_parts[(num_sequences, num_heads)](
+        parts,
+        peaks,
+        sums,
+        peaks if sinks is None else sinks,
+        out,
+        NUM_HEADS=num_heads,
+        VALUE_DIM=value_dim,
+        HAS_SINKS=sinks is not None,
+        NUM_SPLITS=num_splits,
+        SPLITS=triton.next_power_of_2(num_splits),
+        BLOCK_VALUE=block_value,
+    )
+    return out
