@@ -39,7 +39,7 @@ def make_random_model(shape: str, path: Path, seed: int = 0) -> Path:
 
 
 def tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of all tensors; lm_head is the embedding."""
+    """Names and shapes of all tensors."""
     hidden, inner, head_dim = (config[n] for n in ("hidden_size", "intermediate_size", "head_dim"))
     num_query = config["num_attention_heads"] * head_dim
     num_kv = config["num_key_value_heads"] * head_dim
@@ -60,6 +60,8 @@ def tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield f"{layer}input_layernorm.weight", (hidden,)
         yield f"{layer}post_attention_layernorm.weight", (hidden,)
     yield "model.norm.weight", (hidden,)
+    if not config["tie_word_embeddings"]:
+        yield "lm_head.weight", (config["vocab_size"], hidden)
 
 
 def _write_weights(file: Path, config: dict[str, Any], rng: np.random.Generator) -> None:

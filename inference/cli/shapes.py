@@ -37,6 +37,14 @@ _QWEN3_06B = {
     "max_position_embeddings": 40_960,
     "attention_bias": False,
 }
+_QWEN3_8B = {
+    **_QWEN3_06B,
+    "hidden_size": 4096,
+    "intermediate_size": 12_288,
+    "num_hidden_layers": 36,
+    "num_attention_heads": 32,
+    "tie_word_embeddings": False,
+}
 _TINY = {
     **_COMMON,
     "model_type": "qwen3",
@@ -54,6 +62,7 @@ _TINY = {
 SHAPES: dict[str, dict[str, Any]] = {
     "qwen2.5-0.5b": _QWEN2_5_05B,
     "qwen3-0.6b": _QWEN3_06B,
+    "qwen3-8b": _QWEN3_8B,
     "tiny": _TINY,
 }
 """By name. "tiny" is nobody's: it shows in seconds that a measurement works."""

@@ -1,0 +1,1 @@
+"""The engine on a GPU: see `__main__`."""

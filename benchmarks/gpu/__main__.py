@@ -1,0 +1,70 @@
+"""`python -m benchmarks.gpu [--shapes …]`: the device's limits, the kernels, decode steps, and serving.
+
+Weights are random, of real shapes, and prompts are random tokens. `transformers` is its generate with a
+dynamic cache, on the same weights. Percents of the roofline are of the limits that were measured first.
+With `--quick` all of it is run in small on any device, to see that it works.
+"""
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from benchmarks.gpu.serving import measure_serving
+from benchmarks.gpu.steps import measure_steps
+from benchmarks.gpu.timing import Bench, ceilings
+from benchmarks.table import machine, save, show, write
+from inference.cli.shapes import SHAPES
+
+PARTS = ("kernels", "steps", "serving")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["qwen3-0.6b"])
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("torch finds no CUDA device; --quick --device cpu shows that it works")
+    if set(options.parts) - {*PARTS}:
+        parser.error(f"the parts are {', '.join(PARTS)}")
+    parts = options.parts or PARTS
+    bench = Bench(torch.device(options.device), options.quick)
+    found = ceilings(bench)
+    limits = {"GB/s": found.bytes_per_s / 1e9, "TFLOP/s": found.operations_per_s / 1e12}
+    show("Limits of the device, by a copy and a product of bfloat16", [limits])
+    result = {"machine": machine(), "device": _name(bench.device), "limits": limits}
+    if "kernels" in parts and (options.device == "cuda" or os.environ.get("TRITON_INTERPRET")):
+        from benchmarks.gpu.kernels import measure_kernels
+
+        result["kernels"] = measure_kernels(bench, found)
+        show("Decode attention, Qwen3-8B's heads", result["kernels"])
+    for shape in options.shapes:
+        if "steps" in parts:
+            rows = result[f"steps {shape}"] = measure_steps(bench, found, SHAPES[shape])
+            show(f"{shape}: one decode step", rows)
+        if "serving" in parts:
+            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
+                serving = measure_serving(
+                    shape, Path(folder), options.device, is_quick=options.quick
+                )
+                rows = result[f"serving {shape}"] = asyncio.run(serving)
+            show(f"{shape}: requests through the engine", rows)
+    if options.json:
+        write(options.json, result)
+    else:
+        save("gpu", result)
+
+
+def _name(device: torch.device) -> str:
+    return torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+
+
+if __name__ == "__main__":
+    main()

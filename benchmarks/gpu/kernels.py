@@ -1,0 +1,86 @@
+"""The kernels by themselves: are they right, and how much of the memory's bandwidth do they reach?
+
+Beside them torch's SDPA over keys and values that lie in one piece, as they do in no paged cache.
+"""
+
+import random
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from benchmarks.gpu.timing import Bench, Ceilings
+from benchmarks.table import Row
+from inference.block_pool import BLOCK_TOKENS
+from inference.gpu.decode import decode
+from inference.gpu.prefill import prefill
+
+_HEADS, _KV_HEADS, _DIM = 32, 8, 128  # of Qwen3-8B
+_GRID = ((1, 512), (1, 8192), (8, 2048), (32, 1024), (64, 1024), (256, 1024))
+_QUICK = ((2, 40),)
+
+
+def measure_kernels(bench: Bench, found: Ceilings) -> list[Row]:
+    grid = _QUICK if bench.is_quick else _GRID
+    return [_row(bench, found, num, context) for num, context in grid]
+
+
+def _row(bench: Bench, found: Ceilings, num_sequences: int, context: int) -> Row:
+    torch.manual_seed(context)
+    rng = random.Random(context)
+    width = -(-context // BLOCK_TOKENS)
+    num_blocks = num_sequences * width
+    size = (num_blocks + 1, BLOCK_TOKENS, _KV_HEADS, _DIM)
+    keys, values = (
+        torch.randn(size, device=bench.device).to(torch.bfloat16) for _ in range(2)
+    )  # fmt: skip
+    order = torch.randperm(num_blocks) + 1
+    tables = order.view(num_sequences, width).to(bench.device, torch.int32)
+    lengths = [context, *(rng.randint(1, context) for _ in range(num_sequences - 1))]
+    counts = torch.tensor(lengths, dtype=torch.int32, device=bench.device)
+    query = torch.randn(num_sequences, _HEADS, _DIM, device=bench.device).to(torch.bfloat16)
+    num_splits = max(1, min(32, 256 // (num_sequences * _KV_HEADS)))
+    took_s = bench.seconds(
+        lambda: decode(query, keys, values, tables, counts, num_splits=num_splits)
+    )
+    attended = decode(query, keys, values, tables, counts, num_splits=num_splits)
+    starts = torch.arange(num_sequences + 1, dtype=torch.int32, device=bench.device)
+    packed = prefill(query, keys, values, tables, starts, counts)
+    read_bytes = sum(lengths) * 2 * _KV_HEADS * _DIM * keys.itemsize
+    flat = [torch.randn(num_sequences, _KV_HEADS, context, _DIM, device=bench.device) for _ in "kv"]
+    whole_keys, whole_values = (one.to(torch.bfloat16) for one in flat)
+    sdpa_s = bench.seconds(
+        lambda: scaled_dot_product_attention(
+            query[:, :, None], whole_keys, whole_values, enable_gqa=True
+        )
+    )
+    sdpa_bytes = num_sequences * context * 2 * _KV_HEADS * _DIM * keys.itemsize
+    wanted = _first_in_float64(query, keys, values, tables, context)
+    error = (attended[0].double() - wanted).norm() / wanted.norm()
+    return {
+        "sequences": num_sequences,
+        "context": context,
+        "decode us": took_s * 1e6,
+        "GB/s": read_bytes / took_s / 1e9,
+        "% of copy": 100 * read_bytes / took_s / found.bytes_per_s,
+        "SDPA GB/s": sdpa_bytes / sdpa_s / 1e9,
+        "error": float(error),
+        "prefill apart": float((packed.double() - attended.double()).abs().max()),
+    }
+
+
+def _first_in_float64(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    tables: torch.Tensor,
+    length: int,
+) -> torch.Tensor:
+    """(heads, dim) of the first sequence."""
+    group = _HEADS // _KV_HEADS
+    blocks = tables[0].long()
+    own_keys, own_values = (
+        one[blocks].flatten(0, 1)[:length].double().repeat_interleave(group, 1)
+        for one in (keys, values)
+    )
+    scores = torch.einsum("hd,thd->ht", query[0].double(), own_keys) * _DIM**-0.5
+    return torch.einsum("ht,thd->hd", scores.softmax(1), own_values)

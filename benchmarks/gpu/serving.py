@@ -1,0 +1,115 @@
+"""Whole requests through the engine and its worker process: all at once, as they come, and a kill."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+from benchmarks.table import Row
+from inference import Engine, EngineConfig, GenerateRequest, SamplingParams, Tokens
+from inference.cli.random_model import make_random_model
+
+_MOST_AT_ONCE = 256
+_STEP_TOKENS = 2048
+
+
+async def measure_serving(shape: str, folder: Path, device: str, *, is_quick: bool) -> list[Row]:
+    """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once."""
+    path = make_random_model(shape, folder / shape)
+    config = EngineConfig(
+        models_dir=folder / "pulled",
+        extra_models=(f"model={path}",),
+        default_model="model",
+        device=device,
+        kv_layout="paged",
+        max_num_sequences=_MOST_AT_ONCE,
+        step_budget_tokens=_STEP_TOKENS,
+    )
+    engine = Engine(config)
+    try:
+        await _told(engine, _request(0, 8, 4), time.perf_counter())  # loaded, compiled
+        num, longest = (4, 16) if is_quick else (256, 1024)
+        rows = [await _all_at_once(engine, num, longest)]
+        for per_s in (20.0,) if is_quick else (2.0, 8.0, 16.0):
+            rows.append(await _as_they_come(engine, num // 4, per_s, longest))
+        rows.append(await _killed(engine, min(8, num), longest))
+        return rows
+    finally:
+        await engine.close()
+
+
+def _request(number: int, num_prompt: int, num_output: int) -> GenerateRequest:
+    rng = random.Random(number)
+    ids = tuple(rng.randrange(3, 1000) for _ in range(num_prompt))
+    params = SamplingParams(max_tokens=num_output, ignore_eos=True, temperature=0.0)
+    return GenerateRequest(f"r{number}", "model", ids, params, user=f"user {number}")
+
+
+async def _told(engine: Engine, request: GenerateRequest, asked_s: float) -> list[float]:
+    """When each token came, in seconds behind `asked_s`."""
+    times: list[float] = []
+    async for update in engine.generate(request):
+        if isinstance(update, Tokens):
+            times += [time.perf_counter() - asked_s] * len(update.ids)
+    assert len(times) == request.params.max_tokens, "an answer that ends too early"
+    return times
+
+
+def _requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
+    rng = random.Random(first)
+    least = min(100, longest)
+    sizes = [(rng.randint(least, longest), rng.randint(least, longest)) for _ in range(count)]
+    return [_request(first + number, *size) for number, size in enumerate(sizes)]
+
+
+async def _all_at_once(engine: Engine, count: int, longest: int) -> Row:
+    begin_s = time.perf_counter()
+    asked = (_told(engine, one, begin_s) for one in _requests(1, count, longest))
+    times = await asyncio.gather(*asked)
+    return _row(f"{count} requests at once", times, time.perf_counter() - begin_s)
+
+
+async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) -> Row:
+    """A Poisson process: exponential gaps, whatever the engine is at."""
+    rng = random.Random(per_s)
+    begin_s = time.perf_counter()
+    running = []
+    for request in _requests(int(1000 * per_s), count, longest):
+        running.append(asyncio.create_task(_told(engine, request, time.perf_counter())))
+        await asyncio.sleep(rng.expovariate(per_s))
+    times = await asyncio.gather(*running)
+    return _row(f"{per_s:g} a second", times, time.perf_counter() - begin_s)
+
+
+async def _killed(engine: Engine, count: int, longest: int) -> Row:
+    """kill -9 of the worker in the middle; the longest gap is what its readers see of it."""
+    begin_s = time.perf_counter()
+    asked = [_request(90_000 + n, longest // 2, longest) for n in range(count)]
+    running = [asyncio.create_task(_told(engine, one, begin_s)) for one in asked]
+    await asyncio.sleep(0.5)
+    if pid := engine.worker_pid("model"):
+        os.kill(pid, signal.SIGKILL)
+    times = await asyncio.gather(*running)
+    return _row("kill -9 of the worker", times, time.perf_counter() - begin_s)
+
+
+def _row(name: str, times: list[list[float]], took_s: float) -> Row:
+    gaps = sorted(b - a for own in times for a, b in pairwise(own))
+    first = sorted(own[0] for own in times)
+    return {
+        "scenario": name,
+        "tokens/s": sum(map(len, times)) / took_s,
+        "TTFT p50 ms": median(first) * 1e3,
+        "TTFT p99 ms": _at(first, 0.99) * 1e3,
+        "gap p50 ms": _at(gaps, 0.5) * 1e3,
+        "gap p99 ms": _at(gaps, 0.99) * 1e3,
+        "gap max ms": _at(gaps, 1.0) * 1e3,
+    }
+
+
+def _at(values: list[float], share: float) -> float:
+    return values[min(len(values) - 1, int(share * len(values)))] if values else 0.0

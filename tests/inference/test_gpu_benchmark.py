@@ -1,0 +1,41 @@
+"""`python -m benchmarks.gpu --quick`: every part runs, on a processor and in Triton's interpreter."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.timeout(400)
+def test_every_part_runs_and_is_written_down(tmp_path: Path) -> None:
+    words = ["--quick", "--device", "cpu", "--shapes", "tiny", "--json", str(tmp_path / "gpu.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu", *words],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "gpu.json").read_text())
+    assert all(row["error"] < 0.02 for row in found["kernels"])
+    steps = found["steps tiny"]
+    assert [row["sequences"] for row in steps] == [1, 3]
+    assert all(row["kernels ms"] and row["plain ms"] for row in steps)
+    assert steps[0]["transformers ms"] > 0
+    names = [row["scenario"] for row in found["serving tiny"]]
+    assert names == ["4 requests at once", "20 a second", "kill -9 of the worker"]
+    assert all(row["tokens/s"] > 0 for row in found["serving tiny"])
+
+
+def test_without_a_gpu_it_says_what_to_do() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 2
+    assert "--quick --device cpu" in done.stderr
