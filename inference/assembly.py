@@ -162,7 +162,7 @@ def _make_caches(
 
 
 def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
-    if not config.kv_bytes and loaded.info.device != "cpu":
+    if loaded.info.device != "cpu":  # what is configured or reckoned is of the host's memory
         return free_kv_bytes(torch.device(loaded.info.device))
     return config.kv_bytes or kv_share(memory.available_bytes())
 
