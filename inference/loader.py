@@ -11,11 +11,18 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PretrainedConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    GenerationConfig,
+    PretrainedConfig,
+)
 from transformers.utils.logging import set_tqdm_hook
+from transformers.utils.quantization_config import Mxfp4Config
 
 from inference import attention, int8, memory
 from inference.context_window import max_context_tokens
+from inference.dequantize import dequantized
 from inference.device import CPU, choose_kernels, fits_on
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
@@ -24,10 +31,11 @@ from inference.fusing import fuse
 from inference.int8_linear import Int8Linear
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
+from inference.quantized import Quantization, read_quantization
 from inference.ranks import split_over
 from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
-from inference.weights import Weights, read_weights
+from inference.weights import Weights, read_config, read_weights
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
@@ -70,6 +78,7 @@ def load_model(
     read_kind(path)  # refuses what can never be served
     weights = read_weights(path)
     check_memory(name, weights, dtype)
+    quantization = read_quantization(read_config(path))
     config = read_model_config(path)
     progress("checking the architecture", 0.1)
     check_architecture(config)
@@ -84,6 +93,10 @@ def load_model(
         if bits:
             logger.warning("%s is not quantized: that is done on the processor only", name)
             bits = None
+    how: dict[str, Any] = {**split_over(num_ranks)}
+    if quantization is not None:
+        progress("dequantizing", 0.15)
+        how |= _as_ordinary(name, path, config, quantization, dtype)
     with tensors_counted(progress):
         model, report = from_pretrained(
             AutoModelForCausalLM,
@@ -91,13 +104,15 @@ def load_model(
             config,
             dtype=dtype,
             attn_implementation=attention.NAME,
-            **split_over(num_ranks),
+            **how,
         )
     check_complete(model, report)
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and (bits := quantize(name, model, bits, progress)):
         dtype_name = f"int{bits}"
+    if quantization is not None:
+        dtype_name += f" (from {quantization})"
     if device.type == "cpu":
         fuse(model)
     model.to(device)
@@ -114,6 +129,23 @@ def load_model(
     return LoadedModel(
         model, config, info, _eos_ids(path, config), measure_footprint(model, config)
     )
+
+
+def _as_ordinary(
+    name: str,
+    path: Path,
+    config: PretrainedConfig,
+    quantization: Quantization,
+    dtype: torch.dtype,
+) -> dict[str, Any]:
+    """What `from_pretrained` is told, so that it loads ordinary weights; changes the config."""
+    logger.warning("%s: its weights of %s become %s", name, quantization, dtype)
+    if quantization.method == "mxfp4":
+        return {"quantization_config": Mxfp4Config(dequantize=True)}
+    for one in (config, config.get_text_config()):
+        if hasattr(one, "quantization_config"):
+            del one.quantization_config
+    return {"state_dict": dequantized(path, quantization, dtype)}
 
 
 def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int | None:
@@ -209,9 +241,15 @@ def from_pretrained(
 
     Raises ModelRefused.
     """
+    source: Path | None = path
+    if "state_dict" in settings:
+        # transformers takes no path beside tensors, and its automatic class needs one.
+        source = None
+        with torch.device("meta"):
+            auto_class = type(auto_class.from_config(config))
     try:
         model, report = auto_class.from_pretrained(
-            path,
+            source,
             config=config,
             use_safetensors=True,
             local_files_only=True,

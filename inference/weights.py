@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.errors import ModelRefused
+from inference.quantized import read_quantization
 
 _MAX_HEADER_BYTES = 100 * 2**20  # the limit of the safetensors library itself
 
@@ -49,13 +50,18 @@ def read_weights(path: Path) -> Weights:
             f"{path} holds no safetensors files. Pickled weights (.bin, .pt) can run code when they"
             " are opened and are never loaded."
         )
+    quantization = read_quantization(read_config(path))
     digest = hashlib.sha256((path / "config.json").read_bytes())
     num_parameters = size_bytes = 0
     for file in files:
         header_bytes, header = _read_header(file)
         digest.update(file.name.encode() + header_bytes + _ends_of(file))
         size_bytes += file.stat().st_size
-        num_parameters += sum(_num_elements(t) for n, t in header.items() if n != "__metadata__")
+        num_parameters += sum(
+            _num_elements(tensor) * (quantization.values_per_element(name) if quantization else 1)
+            for name, tensor in header.items()
+            if name != "__metadata__"
+        )
     return Weights(num_parameters, size_bytes, digest.hexdigest()[:16])
 
 
