@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 
 from inference.block_pool import BLOCK_TOKENS
-from inference.gpu.decode import decode
+from inference.gpu.decode import MOST_SPLITS, decode
 from inference.gpu.prefill import prefill
 from inference.gpu.writing import write_only
 from inference.paged_kv import PagedKV
 from inference.spans import Span
 
 _SPLITS_PER_LAUNCH = 256  # programs that fill a large GPU, where there are few sequences
-_MOST_SPLITS = 32
 _LEAST_KEYS = 128  # of a split: fewer are not worth a second launch's work
 
 
@@ -86,7 +85,7 @@ def attend(
 def _num_splits(num_programs: int, num_blocks: int) -> int:
     """Of each of so many sequences' heads, by the width of the tables: lengths are the device's."""
     to_fill = _SPLITS_PER_LAUNCH // max(1, num_programs)
-    return max(1, min(to_fill, num_blocks * BLOCK_TOKENS // _LEAST_KEYS, _MOST_SPLITS))
+    return max(1, min(to_fill, num_blocks * BLOCK_TOKENS // _LEAST_KEYS, MOST_SPLITS))
 
 
 def _dense(rows: Tensor) -> Tensor:

@@ -11,9 +11,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_BLOCK_KEYS = 64
-_LEAST_ROWS = 16  # of a tensor core's product
+from inference.gpu.tiles import decode_tile
 
+MOST_SPLITS = 32
 
 # The interpreter takes the bits of bfloat16 for whole numbers where it multiplies matrices.
 _IN_FLOAT32 = tl.constexpr(bool(triton.knobs.runtime.interpret))
@@ -37,7 +37,8 @@ def softcapped(scores, SOFTCAP: tl.constexpr):
     return SOFTCAP * tl.where(x < 0, -tanh, tanh)
 
 
-@triton.jit
+# Numbers that change from step to step: nothing may be compiled for each while answers wait.
+@triton.jit(do_not_specialize=["table_stride", "num_splits"])
 def _decode_part(
     query,
     key_pages,
@@ -49,6 +50,7 @@ def _decode_part(
     sums,
     scale,
     table_stride,
+    num_splits,
     query_token,
     query_head,
     NUM_KV_HEADS: tl.constexpr,
@@ -58,7 +60,6 @@ def _decode_part(
     BLOCK_TOKENS: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
-    NUM_SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK_KEYS: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
@@ -73,7 +74,7 @@ def _decode_part(
     if WINDOW > 0:
         begin = tl.maximum(length - WINDOW, 0)
     num_blocks = tl.cdiv(length - begin, BLOCK_KEYS)
-    per_split = tl.cdiv(num_blocks, NUM_SPLITS) * BLOCK_KEYS
+    per_split = tl.cdiv(num_blocks, num_splits) * BLOCK_KEYS
     start = begin + split * per_split
     end = tl.minimum(start + per_split, length)
 
@@ -118,7 +119,7 @@ def _decode_part(
         sum_values = sum_values * shrink[:, None] + product(weights.to(v.dtype), v)
         peak = new_peak
 
-    place = (sequence * NUM_KV_HEADS * GROUP + heads) * NUM_SPLITS + split
+    place = (sequence * NUM_KV_HEADS * GROUP + heads) * num_splits + split
     tl.store(peaks + place, peak, mask=rows < GROUP)
     tl.store(sums + place, total, mask=rows < GROUP)
     tl.store(
@@ -128,26 +129,26 @@ def _decode_part(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_splits"])
 def _join_parts(
     parts,
     peaks,
     sums,
     sinks,
     out,
+    num_splits,
     NUM_HEADS: tl.constexpr,
     VALUE_DIM: tl.constexpr,
     HAS_SINKS: tl.constexpr,
-    NUM_SPLITS: tl.constexpr,
     SPLITS: tl.constexpr,
     BLOCK_VALUE: tl.constexpr,
 ):
     """Grid: (sequences, heads). Parts without a key have the peak -inf and count nothing."""
     head = tl.program_id(1)
-    place = (tl.program_id(0).to(tl.int64) * NUM_HEADS + head) * NUM_SPLITS
+    place = (tl.program_id(0).to(tl.int64) * NUM_HEADS + head) * num_splits
     splits = tl.arange(0, SPLITS)
     dims = tl.arange(0, BLOCK_VALUE)
-    is_split = splits < NUM_SPLITS
+    is_split = splits < num_splits
     of_part = tl.load(peaks + place + splits, mask=is_split, other=float("-inf"))
     totals = tl.load(sums + place + splits, mask=is_split, other=0.0)
     peak = tl.max(of_part, 0)
@@ -188,11 +189,13 @@ def decode(
     lengths: (sequences,) int32, the new token included; 0 for rows that fill up a batch: they get zeros.
     The token sees the last `window` tokens, itself included. `softcap`: scores are
     softcap * tanh(score / softcap). `sinks`: (heads,), logits that take probability and give nothing.
-    `scale` is head_dim ** -0.5 unless it is given. `num_splits` is how many programs share a sequence.
+    `scale` is head_dim ** -0.5 unless it is given. `num_splits` is how many programs share a sequence,
+    at most MOST_SPLITS.
     """
     num_sequences, num_heads, head_dim = query.shape
     block_tokens, num_kv_heads, value_dim = value_pages.shape[1:]
     group = num_heads // num_kv_heads
+    assert 1 <= num_splits <= MOST_SPLITS
     assert query.stride(2) == 1
     assert key_pages.is_contiguous()
     assert value_pages.is_contiguous()
@@ -202,7 +205,7 @@ def decode(
     shape = (num_sequences, num_heads, num_splits)
     parts = query.new_empty((*shape, value_dim), dtype=torch.float32)
     peaks, sums = query.new_empty((2, *shape), dtype=torch.float32)
-    block_value = triton.next_power_of_2(value_dim)
+    tile = decode_tile(group, head_dim, value_dim, query.itemsize)
     _decode_part[(num_sequences, num_kv_heads, num_splits)](
         query,
         key_pages,
@@ -214,6 +217,7 @@ def decode(
         sums,
         head_dim**-0.5 if scale is None else scale,
         tables.stride(0),
+        num_splits,
         *query.stride()[:2],
         NUM_KV_HEADS=num_kv_heads,
         GROUP=group,
@@ -222,11 +226,11 @@ def decode(
         BLOCK_TOKENS=block_tokens,
         WINDOW=window or 0,
         SOFTCAP=softcap or 0.0,
-        NUM_SPLITS=num_splits,
-        ROWS=max(_LEAST_ROWS, triton.next_power_of_2(group)),
-        BLOCK_KEYS=_BLOCK_KEYS,
-        BLOCK_DIM=max(_LEAST_ROWS, triton.next_power_of_2(head_dim)),
-        BLOCK_VALUE=max(_LEAST_ROWS, block_value),
+        ROWS=tile.rows,
+        BLOCK_KEYS=tile.keys,
+        BLOCK_DIM=tile.block_dim,
+        BLOCK_VALUE=tile.block_value,
+        num_warps=tile.num_warps,
     )
     _join_parts[(num_sequences, num_heads)](
         parts,
@@ -234,11 +238,11 @@ def decode(
         sums,
         peaks if sinks is None else sinks,
         out,
+        num_splits,
         NUM_HEADS=num_heads,
         VALUE_DIM=value_dim,
         HAS_SINKS=sinks is not None,
-        NUM_SPLITS=num_splits,
-        SPLITS=triton.next_power_of_2(num_splits),
-        BLOCK_VALUE=block_value,
+        SPLITS=MOST_SPLITS,
+        BLOCK_VALUE=tile.block_value,
     )
     return out

@@ -12,9 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from inference.gpu.decode import product, softcapped
-
-_BLOCK_KEYS = 32
-_LEAST_ROWS = 16  # of a tensor core's product
+from inference.gpu.tiles import prefill_tile
 
 
 @triton.jit
@@ -32,7 +30,8 @@ def _sequence_of(block, starts, num_sequences, BLOCK_TOKENS_Q: tl.constexpr):
     return low - 1
 
 
-@triton.jit
+# Numbers that change from step to step: nothing may be compiled for each while answers wait.
+@triton.jit(do_not_specialize=["num_sequences", "table_stride"])
 def _prefill(
     query,
     key_pages,
@@ -172,7 +171,9 @@ def prefill(
     out = query.new_zeros(num_tokens, num_heads, value_dim)
     if num_sequences == 0:
         return out
-    tokens_at_once = max(1, max(_LEAST_ROWS, 2 * triton.next_power_of_2(group)) // group)
+    tile, tokens_at_once = prefill_tile(
+        group, head_dim, value_dim, query.itemsize, num_tokens, num_sequences
+    )
     grid = (num_tokens // tokens_at_once + num_sequences, num_kv_heads)
     _prefill[grid](
         query,
@@ -196,9 +197,10 @@ def prefill(
         SOFTCAP=softcap or 0.0,
         HAS_SINKS=sinks is not None,
         TOKENS_AT_ONCE=tokens_at_once,
-        ROWS=triton.next_power_of_2(tokens_at_once * group),
-        BLOCK_KEYS=_BLOCK_KEYS,
-        BLOCK_DIM=max(_LEAST_ROWS, triton.next_power_of_2(head_dim)),
-        BLOCK_VALUE=max(_LEAST_ROWS, triton.next_power_of_2(value_dim)),
+        ROWS=tile.rows,
+        BLOCK_KEYS=tile.keys,
+        BLOCK_DIM=tile.block_dim,
+        BLOCK_VALUE=tile.block_value,
+        num_warps=tile.num_warps,
     )
     return out

@@ -1,0 +1,127 @@
+"""Compiles the kernels for a GPU that is not there, and prints what each takes of it, a JSON line each.
+
+`python -m tests.inference.compile_kernels CAPABILITY`, in a process of its own: TRITON_INTERPRET has to
+be 0 from the start. Wrappers are called as for a step; nothing is launched.
+"""
+
+import json
+import sys
+from typing import Any
+
+import torch
+import triton.runtime.jit as jit
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from inference.gpu.decode import decode
+from inference.gpu.gated import gate
+from inference.gpu.prefill import prefill
+from inference.gpu.writing import write, write_only
+from tests.inference.kernel_cases import BLOCK_TOKENS
+
+# Real ones: (heads, kv_heads, head_dim, value_dim, options)
+SHAPES: dict[str, tuple[int, int, int, int, dict[str, Any]]] = {
+    "qwen3-8b": (32, 8, 128, 128, {}),
+    "gemma2-9b": (16, 8, 256, 256, {"softcap": 50.0, "window": 4096}),
+    "gpt-oss": (64, 8, 64, 64, {"window": 128}),
+    "glm4": (32, 2, 128, 128, {}),
+    "phi2": (32, 32, 80, 80, {}),
+    "deepseek-v2-lite": (16, 16, 192, 128, {}),
+    "gemma4": (8, 1, 512, 512, {}),
+}
+
+
+class Target:
+    """What triton asks a driver when it compiles."""
+
+    def __init__(self, capability: int) -> None:
+        self.target = GPUTarget("cuda", capability, 32)
+
+    def get_current_target(self) -> GPUTarget:
+        return self.target
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def note_compiled(found: dict[int, Any]) -> None:
+    """From now on a launch compiles only; `found` gets each kernel that came of one."""
+    run = jit.JITFunction.run
+
+    def compile_only(self: Any, *args: Any, **options: Any) -> Any:
+        kernel = run(self, *args, **{**options, "warmup": True})
+        found[id(kernel)] = kernel
+        return kernel
+
+    jit.JITFunction.run = compile_only
+
+
+def attend(name: str, dtype: torch.dtype) -> None:
+    """A step that decodes, one of drafts, and one of prompts."""
+    heads, kv_heads, head_dim, value_dim, options = SHAPES[name]
+    if name == "gpt-oss":
+        options = {**options, "sinks": torch.zeros(heads, dtype=dtype)}
+    pages = [
+        torch.empty(4, BLOCK_TOKENS, kv_heads, dim, dtype=dtype) for dim in (head_dim, value_dim)
+    ]
+    tables, lengths = torch.zeros(2, 2, dtype=torch.int32), torch.ones(2, dtype=torch.int32)
+    starts = torch.zeros(3, dtype=torch.int32)
+    for num_tokens in (2, 6, 200):
+        query = torch.empty(num_tokens, heads, head_dim, dtype=dtype)
+        if num_tokens == 2:
+            decode(query, *pages, tables, lengths, **options)
+        else:
+            prefill(query, *pages, tables, starts, lengths, **options)
+
+
+def write_and_gate(dtype: torch.dtype) -> None:
+    pages = torch.empty(4, BLOCK_TOKENS, 2, 64, dtype=dtype)
+    rows, slots = torch.empty(3, 2, 64, dtype=dtype), torch.zeros(3, dtype=torch.int64)
+    angles = (rows[:, 0], rows[:, 0])
+    write_only(rows, rows, slots, pages, pages)
+    for is_interleaved in (False, True):
+        write(rows, rows, rows, slots, pages, pages, angles, is_interleaved=is_interleaved)
+    gate(torch.empty(3, 2000, dtype=dtype))
+    gate(torch.empty(3, 2000, dtype=dtype), "gelu_tanh")
+
+
+def decode_and_prefill_as_time_goes_by() -> None:
+    """One model's steps: other batches, contexts, splits."""
+    pages = torch.empty(4, BLOCK_TOKENS, 8, 128, dtype=torch.bfloat16)
+
+    def query(num_tokens: int) -> Tensor:
+        return torch.empty(num_tokens, 32, 128, dtype=torch.bfloat16)
+
+    for batch in (1, 2, 3, 8, 16, 17):
+        lengths = torch.ones(batch, dtype=torch.int32)
+        starts = torch.zeros(batch + 1, dtype=torch.int32)
+        for num_blocks in (1, 2, 16, 37):
+            tables = torch.zeros(batch, num_blocks, dtype=torch.int32)
+            for num_splits in (1, 3, 16):
+                decode(query(batch), pages, pages, tables, lengths, num_splits=num_splits)
+            for num_tokens in (batch + 1, 40 * batch):
+                prefill(query(num_tokens), pages, pages, tables, starts, lengths)
+
+
+def main(capability: int) -> None:
+    found: dict[int, Any] = {}
+    note_compiled(found)
+    driver.set_active(Target(capability))
+    decode_and_prefill_as_time_goes_by()
+    names = [kernel.metadata.name for kernel in found.values()]
+    print(json.dumps({name: names.count(name) for name in names}))
+    for dtype in (torch.bfloat16, torch.float32):
+        write_and_gate(dtype)
+    for name in SHAPES:
+        attend(name, torch.bfloat16)
+    attend("deepseek-v2-lite", torch.float32)
+    for kernel in found.values():
+        print(json.dumps({"kernel": kernel.metadata.name, "shared_bytes": kernel.metadata.shared}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

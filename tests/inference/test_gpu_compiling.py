@@ -1,0 +1,39 @@
+"""The kernels compile for real heads, and fit into the GPUs that they are for. That needs no GPU.
+
+What a kernel computes is tested in the interpreter (`test_gpu_kernels`), which knows no limits.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+KIB = 1024
+SHARED_BYTES = {89: 99 * KIB, 90: 227 * KIB}  # CUDA C++ Programming Guide
+
+
+def compiled(capability: int, cache: pytest.Cache) -> list[dict[str, Any]]:
+    """Triton keeps what it has compiled, until a kernel changes."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.inference.compile_kernels", str(capability)],
+        env={**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(cache.mkdir("triton"))},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("capability", SHARED_BYTES)
+def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest) -> None:
+    assert request.config.cache is not None
+    of_one_model, *kernels = compiled(capability, request.config.cache)
+    names = {kernel["kernel"] for kernel in kernels}
+    assert names == {"_decode_part", "_join_parts", "_prefill", "_rotate_and_write", "_gate"}
+    most = max(kernels, key=lambda kernel: kernel["shared_bytes"])
+    assert most["shared_bytes"] <= SHARED_BYTES[capability], most
+    # Nothing is compiled while answers wait: one of each, and prefill for few rows and for many.
+    assert of_one_model == {"_decode_part": 1, "_join_parts": 1, "_prefill": 2}
