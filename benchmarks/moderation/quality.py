@@ -60,13 +60,11 @@ def _row(name: str, found: list[Scores]) -> Row:
 
 
 def _apart(kind: str) -> list[str]:
-    """All three sets; lines are `[categories] text`, those of harmless ones the text alone."""
-    lines = [
-        line
-        for n in ("", "2", "3")
-        for line in (_APART / f"{kind}{n}.txt").read_text().splitlines()
-    ]
+    """All sets; lines are `[categories] text`, those of harmless ones the text alone."""
+    paths = sorted(_APART.glob(f"{kind}*.txt"))
+    lines = [line for path in paths for line in path.read_text().splitlines()]
     texts = [line.partition("] ")[2] if line.startswith("[") else line for line in lines]
+    texts = [text.replace("\\n", "\n") for text in texts]
     return [text for text in texts if text.strip() and not text.startswith("#")]
 
 
