@@ -19,6 +19,7 @@ L2_OF_VECTOR = 3e-5
 L2_OF_WORDS = 1e-5
 _NUM_STEPS = 250
 _MEMORY = 10
+_BUCKETS_AT_ONCE = 256  # so that their rows stay in the processor's cache
 _TOLERANCE = 2e-6
 
 
@@ -108,9 +109,16 @@ class _Turned:
 
     def times(self, errors: Floats) -> Floats:
         """errors: (texts, categories). Returns (NUM_BUCKETS, categories)."""
-        rows = errors.astype(np.float32)[self._texts] * self._values
+        of_texts = errors.astype(np.float32)
         found = np.zeros((NUM_BUCKETS, errors.shape[1]))
-        found[self._buckets] = np.add.reduceat(rows, self._starts, axis=0)
+        ends = np.append(self._starts, len(self._texts))
+        for first in range(0, len(self._starts), _BUCKETS_AT_ONCE):
+            starts = ends[first : first + _BUCKETS_AT_ONCE + 1]
+            places = slice(starts[0], starts[-1])
+            rows = of_texts[self._texts[places]]
+            rows *= self._values[places]
+            buckets = self._buckets[first : first + _BUCKETS_AT_ONCE]
+            found[buckets] = np.add.reduceat(rows, starts[:-1] - starts[0], axis=0)
         return found
 
 
