@@ -8,10 +8,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 WINDOW_WORDS = 32
 """Of the windows that the heads were trained and calibrated for."""
 _SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？\n]*\s*|[.!?。！？\n]+\s*")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*(?=\S)")
 _WORD = re.compile(r"\S+\s*")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿가-힯]")
 _CJK_PER_WORD = 4
@@ -24,6 +26,26 @@ _SPACED = re.compile(r"(?:\b\w[ .\-_]+){6,}\w\b")
 _LEET_WORD = re.compile(r"(?i)\b(?=\w*[a-z])(?=\w*[0134578@$])[\w@$]{2,}")
 _LEET = str.maketrans("0134578@$", "oieastbas")
 _MIN_LEET_WORDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is judged of a text: `parts` each for itself, and the `tail` by what stands `before` it."""
+
+    parts: tuple[str, ...]
+    before: tuple[str, ...]
+    tail: str
+
+    def __iter__(self) -> Iterator[str]:
+        """All that a model has to read."""
+        yield from self.parts
+        if self.tail:
+            yield self.tail
+
+
+def read(text: str) -> Read:
+    """Windows and disguises, and the tail where there is one."""
+    return Read(tuple(readings(text)), tuple(windows(text)[:-1]), tail(text))
 
 
 def readings(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
@@ -43,7 +65,7 @@ def readings(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
 
 
 def windows(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
-    """Runs of sentences of about so many words, each of which shares half with the next one. Of a
+    """Runs of sentences of about so many words, each of which shares a quarter with the next one. Of a
     longer sentence, runs of words."""
     if _num_words(text) <= num_words:
         return [text]
@@ -60,10 +82,24 @@ def windows(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
         found.append("".join(pieces[start:end]).strip())
         skipped = lengths[start]
         start += 1
-        while start < end and skipped < size / 2:
+        while start < end and skipped < size * 3 / 4:
             skipped += lengths[start]
             start += 1
     return [window for window in found if window] or [text.strip()]
+
+
+def tail(text: str, num_words: int = WINDOW_WORDS) -> str:
+    """The last line or, of a longer one, its last sentence; nothing where a text is one window, or has
+    no end that is shorter than one.
+
+    An order behind a long document is but a part of the last window.
+    """
+    if _num_words(text) <= num_words:
+        return ""
+    line = text.rstrip().rpartition("\n")[2].strip()
+    if line == text.strip() or _num_words(line) > num_words:
+        line = _BETWEEN_SENTENCES.split(line)[-1]
+    return line if _num_words(line) <= num_words else ""
 
 
 def _pieces(sentence: str, most: int) -> Iterator[str]:

@@ -1,19 +1,19 @@
 """The heads on the built-in embedding model as a classifier: cheap, and always there."""
 
-from collections.abc import Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from inference import BUILTIN_EMBEDDING, Caller, Engine
-from moderation.categories import HEAD_CATEGORIES, Scores
-from moderation.classifiers.reading import by_parts, in_thread
-from moderation.windows import WINDOW_WORDS
+from moderation.categories import Scores
+from moderation.classifiers.reading import in_thread
+from moderation.normalising import normalised
+from moderation.windows import Read, read
 
 if TYPE_CHECKING:
     from moderation.heads import Heads
 
 AT_ONCE = 64  # parts of texts; behind each call others have their turn
-_NOTHING = dict.fromkeys(HEAD_CATEGORIES, 0.0)
 
 
 class HeadClassifier:
@@ -28,21 +28,28 @@ class HeadClassifier:
         self._engine.require(BUILTIN_EMBEDDING, "embedding")
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
-        return await by_parts(texts, WINDOW_WORDS, partial(self._score, caller), _NOTHING)
-
-    async def _score(self, caller: Caller, parts: list[str]) -> list[Scores]:
-        found: list[Scores] = []
+        texts_read = await in_thread(_read, texts)
+        parts = list(dict.fromkeys(part for text in texts_read for part in text if part.strip()))
+        vectors: dict[str, Sequence[float]] = {}
         for at in range(0, len(parts), AT_ONCE):
             some = parts[at : at + AT_ONCE]
             embedded = await self._engine.embed(
                 BUILTIN_EMBEDDING, some, truncate=True, caller=caller
             )
-            found += await in_thread(_scores, embedded.vectors, some)
-        return found
+            vectors |= zip(some, embedded.vectors, strict=True)
+        return await in_thread(_scores, texts_read, vectors)
 
 
-def _scores(vectors: Sequence[Sequence[float]], parts: Sequence[str]) -> list[Scores]:
-    return _heads().score(vectors, parts)
+def _read(texts: Sequence[str]) -> list[Read]:
+    return [read(normalised(text).text) for text in texts]
+
+
+def _scores(texts: Sequence[Read], vectors: Mapping[str, Sequence[float]]) -> list[Scores]:
+    import numpy as np
+
+    return _heads().judge(
+        texts, {part: np.asarray(vector, np.float32) for part, vector in vectors.items()}
+    )
 
 
 @cache

@@ -9,8 +9,12 @@ A file for each category, `hate.threatening.txt` for hate/threatening, and files
     {groups} {group} {minor} {act} …  blanks, filled differently in each copy
 
 A title that ends in [planted] marks instructions as they are planted in documents: those are learnt
-within documents as well. The lines of a block "by pattern" are made of the same parts (see `slots`),
-and are held out together.
+within documents as well; one that ends in [before] has orders to ignore others, which are learnt
+before all kinds of requests as well; [host] has documents. The lines of a block "by pattern" are made
+of the same parts (see `slots`), and are held out together.
+
+`tails/` has how a document may end (see `tail_examples`): questions to it, and orders that it doesn't
+call for. Most of those orders would be fine if somebody had written them and nothing else.
 """
 
 import hashlib
@@ -29,7 +33,7 @@ from moderation.categories import (
 )
 from moderation.heads import slots
 from moderation.heads.slots import FRAMES, GROUPS, MINORS, QUESTIONS_ON_DOCUMENTS, SAFE_FRAMES
-from moderation.windows import readings
+from moderation.windows import readings, tail
 
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"
@@ -37,7 +41,10 @@ HELD_OUT = Path(__file__).parent / "held_out"
 COPIES_OF_ACT = 3
 COPIES_WITH_BLANKS = 4
 COPIES_PLANTED = 3
+COPIES_BEFORE = 5
+COPIES_OF_TAIL = 5
 _RUN_LINES = 8  # neighbours in a file are alike; they are held out together
+_SEPARATORS = ("\n", "\n", "\n\n", " ")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 
 # What a category's examples may be as well; nothing is learnt about these from them.
@@ -81,6 +88,8 @@ class _Line:
     group: str
     is_act: bool
     is_planted: bool
+    is_before: bool
+    is_host: bool
     number: int
 
 
@@ -105,10 +114,42 @@ def held_out_examples() -> list[Example]:
     return found
 
 
+@cache
+def tail_examples() -> tuple[Example, ...]:
+    """Texts of several windows, and whether their last sentence is an order that nobody but a machine
+    is to follow: `prompt_injection` or nothing."""
+    by_text: dict[str, Example] = {}
+    for example in _ending():
+        if tail(example.text):
+            by_text.setdefault(example.text, example)
+    return tuple(by_text.values())
+
+
+def _ending() -> Iterator[Example]:
+    hosts = [host for host in _hosts() if tail(host.text)]
+    planted = [line for line in _lines("prompt_injection") if line.is_planted]
+    for line in [*_lines("tails/orders"), *planted]:
+        random = Random(f"tail {line.text} {line.number}")
+        for host in random.sample(hosts, COPIES_OF_TAIL if not line.is_planted else 1):
+            text = f"{host.text}{random.choice(_SEPARATORS)}{_filled(line.text, random, [])}"
+            yield _of_category("prompt_injection", text, line.group)
+    for line in _lines("tails/questions"):
+        random = Random(f"tail {line.text}")
+        for host in random.sample(hosts, 2 * COPIES_OF_TAIL):
+            yield _harmless(f"{host.text}{random.choice(_SEPARATORS)}{line.text}", line.group)
+    for name in _safe_names():
+        for line in _lines(name):
+            if line.is_act or not tail(line.text):
+                continue
+            sentences = re.split(r"(?<=[.!?])(?=\s)|(?<=\n)", line.text)
+            for end in range(1, len(sentences) + 1):
+                yield _harmless("".join(sentences[:end]).strip(), line.group)
+
+
 def digest() -> str:
     """Of all that is learnt: changes with every text and label."""
     sha256 = hashlib.sha256()
-    for one in training_examples():
+    for one in [*training_examples(), *tail_examples()]:
         fields = [one.text, *sorted(one.categories), "-", *sorted(one.unjudged), one.group]
         sha256.update("\0".join(fields).encode() + b"\1")
     return sha256.hexdigest()
@@ -116,7 +157,7 @@ def digest() -> str:
 
 def num_written() -> int:
     """How many lines of the files are written by hand."""
-    return sum(1 for name in [*HEAD_CATEGORIES, *_safe_names()] for _ in _lines(name))
+    return sum(1 for name in _all_names() for _ in _lines(name))
 
 
 def _all() -> Iterator[Example]:
@@ -193,7 +234,7 @@ def _filled(text: str, random: Random, acts: list[_Line]) -> str:
 
 def _planted() -> Iterator[Example]:
     """Instructions within documents, at any place of them; and documents without any."""
-    hosts = _lines("safe/documents")
+    hosts = _hosts()
     for place, line in enumerate(_lines("prompt_injection")):
         if not line.is_planted:
             continue
@@ -208,6 +249,13 @@ def _planted() -> Iterator[Example]:
         for _ in range(COPIES_PLANTED):
             text = _asked_about(" ".join(_some_sentences(host.text, random)), random)
             yield _harmless(text, host.group)
+
+
+def _hosts() -> list[_Line]:
+    return [
+        *_lines("safe/documents"),
+        *(line for line in _lines("safe/long_texts") if line.is_host),
+    ]
 
 
 def _some_sentences(text: str, random: Random) -> list[str]:
@@ -230,6 +278,11 @@ def _joined() -> Iterator[Example]:
     for name in INJECTION_CATEGORIES:
         for line in _lines(name):
             random = Random(f"joined {line.text}")
+            if line.is_before:
+                for request in random.sample(harmless, COPIES_BEFORE):
+                    text = _filled(f"{line.text} {request.text}", random, acts)
+                    yield _of_category(name, text, line.group)
+                continue
             if "{" in line.text or line.is_planted or random.random() < 0.4:
                 continue
             if name == "jailbreak":
@@ -255,8 +308,12 @@ def _safe_names() -> list[str]:
     return [f"safe/{path.stem}" for path in sorted((DIRECTORY / "safe").glob("*.txt"))]
 
 
+def _all_names() -> list[str]:
+    return [*HEAD_CATEGORIES, *_safe_names(), "tails/orders", "tails/questions"]
+
+
 def _path(name: str) -> Path:
-    if name.startswith("safe/"):
+    if name.startswith(("safe/", "tails/")):
         return DIRECTORY / f"{name}.txt"
     return DIRECTORY / f"{name.replace('/', '.')}.txt"
 
@@ -277,7 +334,17 @@ def _lines(name: str) -> tuple[_Line, ...]:
         place += 1
         is_act = text.startswith("~ ")
         text = _unescaped(text.removeprefix("~ "))
-        found.append(_Line(text, group, is_act, title.endswith("[planted]"), len(found)))
+        found.append(
+            _Line(
+                text,
+                group,
+                is_act,
+                "[planted]" in title,
+                "[before]" in title,
+                "[host]" in title,
+                len(found),
+            )
+        )
     return tuple(found)
 
 

@@ -14,9 +14,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from moderation.heads.concepts import concepts_of
+
 NUM_BUCKETS = 1 << 15
 _MAX_WORDS = 256  # as much as the model reads, about
 _CHARACTERS = 4
+_OF_CONCEPT = 0.15
 _AT_ONCE = 64  # texts, so that their rows stay in the processor's cache
 _WORD = re.compile(r"[^\W_]+|[^\w\s]")
 _CJK = re.compile(r"[぀-ヿ㐀-鿿]")
@@ -57,13 +60,21 @@ class NGrams:
 
 
 def n_grams(texts: Sequence[str]) -> NGrams:
-    """Words, pairs of words, and runs of four characters; of length 1 together for each text."""
-    rows = [_buckets(text) for text in texts]
-    sizes = [len(row) for row in rows]
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    buckets = np.fromiter((one for row in rows for one in row), np.int64, int(starts[-1]))
-    lengths = np.repeat(1 / np.sqrt(np.maximum(sizes, 1)), sizes)
-    return NGrams(buckets, lengths.astype(np.float32), starts)
+    """Words, pairs of words, and runs of four characters, of length 1 together for each text; and
+    concepts, which count the same in a long text."""
+    buckets: list[int] = []
+    values: list[float] = []
+    starts = [0]
+    for text in texts:
+        lowered = plain(text)
+        grams = _buckets(lowered)
+        concepts = sorted({_bucket(f"k{one}") for one in concepts_of(lowered)})
+        buckets += grams + concepts
+        values += [len(grams) ** -0.5] * len(grams) + [_OF_CONCEPT] * len(concepts)
+        starts.append(len(buckets))
+    return NGrams(
+        np.array(buckets, np.int64), np.array(values, np.float32), np.array(starts, np.int64)
+    )
 
 
 def plain(text: str) -> str:
@@ -72,8 +83,13 @@ def plain(text: str) -> str:
 
 
 def _buckets(text: str) -> list[int]:
-    words = _WORD.findall(plain(text))[:_MAX_WORDS]
-    return sorted({crc32(one.encode()) % NUM_BUCKETS for one in _grams(words)})
+    """Of a text that is `plain`."""
+    words = _WORD.findall(text)[:_MAX_WORDS]
+    return sorted({_bucket(one) for one in _grams(words)})
+
+
+def _bucket(gram: str) -> int:
+    return crc32(gram.encode()) % NUM_BUCKETS
 
 
 def _grams(words: list[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ _TOLERANCE = 2e-6
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """vectors: (texts, 384), and the n-grams of the same texts."""
+    """vectors: (texts, dimensions), and the n-grams of the same texts."""
 
     vectors: NDArray[np.float32]
     words: NGrams
@@ -36,7 +36,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    of_vector: NDArray[np.float32]  # (384, categories)
+    of_vector: NDArray[np.float32]  # (dimensions, categories)
     of_words: NDArray[np.float32]  # (NUM_BUCKETS, categories)
     bias: NDArray[np.float32]
 
@@ -44,6 +44,14 @@ class Weights:
         """(texts, categories)"""
         found = inputs.vectors @ self.of_vector + inputs.words.times(self.of_words) + self.bias
         return found.astype(np.float64)
+
+    def scaled(self, scales: Floats, shifts: Floats) -> "Weights":
+        """With logits of a scale and a shift for each category."""
+        return Weights(
+            (self.of_vector * scales).astype(np.float32),
+            (self.of_words * scales).astype(np.float32),
+            (self.bias * scales + shifts).astype(np.float32),
+        )
 
 
 def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:

@@ -26,8 +26,10 @@ _TEXT = """\
 # The embedding heads
 
 Written by `python -m moderation.heads train`; don't edit. A logistic head for each category, on the
-vector of all-minilm-l6-v2 and on hashed n-grams of words and characters; calibrated by Platt's method
-on held-out folds. All of it was learnt from `examples/`, which were written for this project.
+vector of all-minilm-l6-v2, on hashed n-grams of words and characters, and on concepts that some thirty
+languages have words for (`concepts.py`); calibrated by Platt's method on held-out folds. One head more
+judges how a document ends, by the vector of its last sentence beside that of what stands before it. All
+of it was learnt from `examples/`, which were written for this project.
 
 {counts}
 
@@ -42,17 +44,22 @@ flagged (FPR) are those at the shipped threshold.
 
 {together}
 
+{tails}
+
 Reliability, all categories together (`p`: mean probability, `share`: how many of those hold):
 
 {reliability}
 
 ## Texts written apart
 
-`held_out/`: nothing is learnt from them. What the heads missed of the first two sets was looked at while
-the examples were written, so these two are development sets; the third was written after the last
-example. It changed one figure: the share of harmless texts that the thresholds of harmful content may
-flag went from 5 to 3 %. Scored as texts are when they're served: by their windows, at the shipped
-thresholds.
+`held_out/`: nothing is learnt from them. What the heads missed of the first two sets was looked at
+while the examples were written, so these two are development sets; the third was written after the
+last example of that time. It changed one figure: the share of harmless texts that the thresholds of
+harmful content may flag went from 5 to 3 %. The fourth, of injections only, was written before the
+examples of the same forms that came then (overrides before a request, other languages, orders behind a
+document), by the same hand and with those forms in mind. How much of it was found in sum was seen while
+features were chosen; which of its lines were missed was not. Scored as texts are when they're served:
+by their windows and their tail, at the shipped thresholds.
 
 {apart}
 
@@ -76,6 +83,7 @@ def write(trained: Trained, injection: Path | None) -> str:
         counts=_counts(trained),
         categories=_categories(trained),
         together=_together(trained),
+        tails=_tails(trained),
         reliability=_reliability(trained),
         apart=_apart(heads, trained.thresholds),
         injection=_injection(heads, trained.thresholds, injection) if injection else "",
@@ -143,19 +151,31 @@ def _together(trained: Trained) -> str:
     )
 
 
+def _tails(trained: Trained) -> str:
+    labels = np.array([bool(one.categories) for one in trained.tails])
+    scores = np.array(trained.held_out_tails)
+    flagged = scores >= trained.thresholds["prompt_injection"]
+    return (
+        f"Tails: of {int(labels.sum()):,} orders behind a document {flagged[labels].mean():.1%} are"
+        f" found (AUPRC {evaluation.auprc(labels, scores):.3f}), and {flagged[~labels].mean():.1%} of"
+        f" {int((~labels).sum()):,} harmless ends are flagged."
+    )
+
+
 def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     texts = written.held_out_examples()
     by_file = {one.group: [] for one in texts}  # type: dict[str, list[Scores]]
     for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
-    for number, title in (("", "first"), ("2", "second"), ("3", "third")):
-        safe, benign = by_file[f"safe{number}"], by_file[f"benign{number}"]
+    for number, title in (("", "first"), ("2", "second"), ("3", "third"), ("4", "fourth")):
+        safe, benign = by_file.get(f"safe{number}", []), by_file[f"benign{number}"]
         for kind, names, harmless in (
             ("unsafe", UNSAFE_CATEGORIES, safe),
             ("injection", INJECTION_CATEGORIES, [*safe, *benign]),
         ):
-            found = by_file[f"{kind}{number}"]
+            if not (found := by_file.get(f"{kind}{number}", [])):
+                continue
             labels = [True] * len(found) + [False] * len(harmless)
             rows.append(_row(f"{title}: {kind}", labels, [*found, *harmless], names, thresholds))
     return _table("set", "found of", "AUPRC", "ROC", "recall", "flagged of harmless", rows=rows)
@@ -224,9 +244,11 @@ def _injection(heads: Heads, thresholds: dict[str, float], directory: Path) -> s
     return f"""\
 ## A set that is not this project's
 
-Nothing was learnt from it. Many of its attacks are harmless by themselves ("What is the capital of
-Brazil?" in a mail, a question on dinosaurs where the system prompt forbids them): no reader who does
-not know the system prompt, or what was asked of the document, can tell.
+Nothing was learnt from it. But what the heads missed of it was looked at once, and its forms, not its
+lines, were told to whoever wrote the examples; and features were chosen while such shares were seen. So
+it is a development set, and of others less may be found. Many of its attacks are harmless by themselves
+("What is the capital of Brazil?" in a mail, a question on dinosaurs where the system prompt forbids
+them): no reader who does not know the system prompt, or what was asked of the document, can tell.
 
 {table}
 

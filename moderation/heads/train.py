@@ -14,16 +14,16 @@ from moderation.categories import (
     UNSAFE_CATEGORIES,
     Scores,
     parent,
-    worst,
 )
 from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
 from moderation.heads.examples import Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt
-from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads
+from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, tail_input
 from moderation.heads.vectors import vectors_of
-from moderation.windows import readings
+from moderation.normalising import normalised
+from moderation.windows import read
 
 CACHE = Path("var/moderation/vectors.npz")
 NUM_FOLDS = 5
@@ -32,14 +32,18 @@ NUM_FOLDS = 5
 MAX_SAFE_FLAGGED = 0.03
 MAX_SAFE_TAKEN_FOR_INJECTION = 0.02
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
+MAX_SAFE_TAILS_FLAGGED = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """`held_out[i]` are the probabilities of example i by heads that have not seen its group."""
+    """`held_out[i]` are the probabilities of example i by heads that have not seen its group, and
+    `held_out_tails[i]` that of the tail of `tails[i]`."""
 
     examples: Sequence[Example]
     held_out: Sequence[Scores]
+    tails: Sequence[Example]
+    held_out_tails: Sequence[float]
     thresholds: dict[str, float]
 
 
@@ -49,28 +53,48 @@ def train() -> Trained:
     texts = [one.text for one in examples]
     inputs = Inputs(vectors_of(texts, CACHE), n_grams(texts))
     labels, judged = labels_of(examples)
-    logits = _logits_of_folds(examples, inputs, labels, judged)
+    logits = _logits_of_folds(_folds(examples), inputs, labels, judged)
     scales = np.ones(len(HEAD_CATEGORIES))
     shifts = np.zeros(len(HEAD_CATEGORIES))
     for column in range(len(HEAD_CATEGORIES)):
         known = judged[:, column] > 0
         scales[column], shifts[column] = platt(logits[known, column], labels[known, column])
-    _write(fit(inputs, labels, judged), scales, shifts)
+    weights = fit(inputs, labels, judged)
     probabilities = 1 / (1 + np.exp(-(logits * scales + shifts)))
     held_out = [dict(zip(HEAD_CATEGORIES, row.tolist(), strict=True)) for row in probabilities]
     safe = [scores for one, scores in zip(examples, held_out, strict=True) if not one.categories]
     thresholds = _thresholds(safe, UNSAFE_CATEGORIES, MAX_SAFE_FLAGGED)
     thresholds |= _thresholds(safe, INJECTION_CATEGORIES, MAX_SAFE_TAKEN_FOR_INJECTION)
     _write_thresholds(thresholds)
-    return Trained(examples, held_out, thresholds)
+    tails = written.tail_examples()
+    of_tails, held_out_tails = _tails(tails, thresholds["prompt_injection"])
+    _write(weights.scaled(scales, shifts), of_tails)
+    return Trained(examples, held_out, tails, held_out_tails, thresholds)
+
+
+def _tails(tails: Sequence[Example], threshold: float) -> tuple[Weights, list[float]]:
+    """The head for tails, and what heads that have not seen their groups say of them. Scaled by Platt,
+    and moved to where the threshold of windows flags `MAX_SAFE_TAILS_FLAGGED` of the harmless ones."""
+    texts = [read(one.text) for one in tails]
+    needed = list(dict.fromkeys(one for text in texts for one in (*text.before, text.tail)))
+    vectors = dict(zip(needed, vectors_of(needed, CACHE), strict=True))
+    rows = np.stack([tail_input(text, vectors) for text in texts])
+    inputs = Inputs(rows, n_grams([text.tail for text in texts]))
+    labels = np.array([[float(bool(one.categories))] for one in tails])
+    judged = np.ones_like(labels)
+    logits = _logits_of_folds(_folds(tails), inputs, labels, judged)
+    scale, _ = platt(logits[:, 0], labels[:, 0])
+    cut = threshold_for(logits[labels == 0], MAX_SAFE_TAILS_FLAGGED)
+    shift = float(np.log(threshold / (1 - threshold))) - scale * cut
+    weights = fit(inputs, labels, judged).scaled(np.array([scale]), np.array([shift]))
+    return weights, (1 / (1 + np.exp(-(logits[:, 0] * scale + shift)))).tolist()
 
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
-    """As a text is scored when it's served: by its readings, the worst of them."""
-    per_text = [readings(text) for text in texts]
-    flat = [one for found in per_text for one in found]
-    scores = iter(heads.score(vectors_of(flat, CACHE), flat))
-    return [worst([next(scores) for _ in found]) for found in per_text]
+    """As a text is scored when it's served: by its windows and its tail."""
+    texts_read = [read(normalised(text).text) for text in texts]
+    parts = list(dict.fromkeys(part for text in texts_read for part in text))
+    return heads.judge(texts_read, dict(zip(parts, vectors_of(parts, CACHE), strict=True)))
 
 
 def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
@@ -81,9 +105,8 @@ def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
 
 
 def _logits_of_folds(
-    examples: Sequence[Example], inputs: Inputs, labels: Floats, judged: Floats
+    folds: NDArray[np.int64], inputs: Inputs, labels: Floats, judged: Floats
 ) -> Floats:
-    folds = np.array([_fold(one.group) for one in examples])
     logits = np.zeros_like(labels)
     for fold in range(NUM_FOLDS):
         seen: NDArray[np.int64] = np.flatnonzero(folds != fold)
@@ -91,6 +114,10 @@ def _logits_of_folds(
         weights = fit(inputs.of(seen), labels[seen], judged[seen])
         logits[unseen] = weights.logits(inputs.of(unseen))
     return logits
+
+
+def _folds(examples: Sequence[Example]) -> NDArray[np.int64]:
+    return np.array([_fold(one.group) for one in examples])
 
 
 def _fold(group: str) -> int:
@@ -119,15 +146,18 @@ def _thresholds(
     return {name: min(0.999, round(value + 0.0005, 3)) for name, value in found.items()}
 
 
-def _write(weights: Weights, scales: Floats, shifts: Floats) -> None:
+def _write(weights: Weights, of_tails: Weights) -> None:
     """Calibrated: the scales and shifts are in the weights. Half precision is a tenth of a percent."""
     np.savez_compressed(
         WEIGHTS,
         categories=np.array(HEAD_CATEGORIES),
         digest=np.array(written.digest()),
-        of_vector=(weights.of_vector * scales).astype(np.float32),
-        of_words=(weights.of_words * scales).astype(np.float16),
-        bias=(weights.bias * scales + shifts).astype(np.float32),
+        of_vector=weights.of_vector,
+        of_words=weights.of_words.astype(np.float16),
+        bias=weights.bias,
+        tail_of_vector=of_tails.of_vector,
+        tail_of_words=of_tails.of_words.astype(np.float16),
+        tail_bias=of_tails.bias,
     )
 
 
