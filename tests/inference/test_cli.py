@@ -381,9 +381,16 @@ def test_bench_measures_random_weights_and_writes_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name != "tiny"])
 def test_a_shape_is_that_of_its_name(shape: str) -> None:
-    """Counted by the tensors that would be written: the makers say 494 M and 596 M."""
+    """Counted by the tensors that would be written: the makers say 494 M, 596 M and 8.19 B."""
     num_parameters = sum(math.prod(size) for _, size in tensors(SHAPES[shape]))
-    assert num_parameters == {"qwen2.5-0.5b": 494_032_768, "qwen3-0.6b": 596_049_920}[shape]
+    assert (
+        num_parameters
+        == {
+            "qwen2.5-0.5b": 494_032_768,
+            "qwen3-0.6b": 596_049_920,
+            "qwen3-8b": 8_190_735_360,
+        }[shape]
+    )
 
 
 def test_a_model_of_random_weights_has_all_that_its_config_asks_for(tmp_path: Path) -> None:
