@@ -23,6 +23,7 @@ from inference.spans import Span
 
 if TYPE_CHECKING:
     from inference.gpu.attention import PagedStep
+    from inference.gpu.checking import CheckedKernels
 
 NAME = "vitrine"
 
@@ -47,13 +48,17 @@ def set_context(context: StepContext | None) -> None:
     _current = context
 
 
-_kernels: ModuleType | None = None  # inference.gpu.attention, where it is used
+_kernels: "ModuleType | CheckedKernels | None" = None  # inference.gpu.attention, where it is used
 
 
-def use_kernels(kernels: ModuleType | None) -> None:
+def use_kernels(kernels: "ModuleType | CheckedKernels | None") -> None:
     """From now on pages are read and written by these, and by plain operations if None."""
     global _kernels
     _kernels = kernels
+
+
+def uses_kernels() -> bool:
+    return _kernels is not None
 
 
 def attention(
@@ -161,11 +166,11 @@ def _attend(
     whole_prompt = num_new == num_all and (sliding_window is None or num_all <= sliding_window)
     mask = None
     if num_new > 1 and not whole_prompt:
-        mask = _causal_mask(num_new, num_all, sliding_window, query.device)
+        mask = causal_mask(num_new, num_all, sliding_window, query.device)
     if softcap or sinks is not None:
         if num_new > 1 and mask is None:
-            mask = _causal_mask(num_new, num_all, None, query.device)
-        return _attend_plainly(query, keys, values, scaling, softcap, sinks, mask)
+            mask = causal_mask(num_new, num_all, None, query.device)
+        return attend_plainly(query, keys, values, scaling, softcap, sinks, mask)
     out: Tensor = scaled_dot_product_attention(
         query.unsqueeze(0),
         keys.unsqueeze(0),
@@ -178,7 +183,7 @@ def _attend(
     return out[0]
 
 
-def _causal_mask(
+def causal_mask(
     num_new: int, num_all: int, sliding_window: int | None, device: torch.device
 ) -> Tensor:
     """(new, all), True where a new token may look."""
@@ -190,7 +195,7 @@ def _causal_mask(
     return mask
 
 
-def _attend_plainly(
+def attend_plainly(
     query: Tensor,
     keys: Tensor,
     values: Tensor,

@@ -1,21 +1,35 @@
-"""Where models compute: on a CUDA device, where there is one, else on the processor. Imports torch."""
+"""Where models compute: on a CUDA device, where there is one, else on the processor. Imports torch.
+
+Whether the kernels for GPUs are used there is tried twice: by a small copy of the architecture, before
+the weights are read, for it shows whether masks, groups and positions are understood; and by the loaded
+model, for only its own sizes show whether the kernels fit into the device and are right in its type.
+"""
 
 import logging
+from collections.abc import Callable
 
 import torch
+from torch import nn
 from transformers import PretrainedConfig
 
 from inference import attention
 from inference.config import EngineConfig
+from inference.context_window import max_context_tokens
 from inference.errors import ModelError
+from inference.model_runner import ModelRunner
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.slot_states import has_states
 from inference.small_config import shrink
+from inference.spans import Span
 
 logger = logging.getLogger(__name__)
 CPU = torch.device("cpu")
-_NUM_BLOCKS, _CONTEXT_TOKENS = 64, 256  # of the cache of a small copy
+_NUM_BLOCKS, _CONTEXT_TOKENS = 64, 512  # of the cache of what is tried
+# Of two sequences: what a step computes of each. A prompt with a short one, single tokens, over so many
+# keys that they are split among programs, and a draft that is verified.
+_STEPS = ((300, 5), (1, 1), (4, 1))
+_MAX_ROUNDING = 1e-2  # of layers that compute in 16 bits: about four times what rounding comes to
 _KV_SHARE = 0.85  # of a device's memory that weights have left: activations need some
 
 
@@ -44,22 +58,70 @@ def free_kv_bytes(device: torch.device) -> int:
 def choose_kernels(name: str, config: PretrainedConfig, device: torch.device) -> str:
     """Use the kernels for GPUs where they compute the same as transformers for this architecture; else
     plain operations. Returns why not, or nothing."""
+    return _decide(name, lambda: _problem_of_small_copy(config, device))
+
+
+def check_kernels(name: str, model: nn.Module, config: PretrainedConfig) -> str:
+    """Give up the kernels where they are wrong at a loaded model's own sizes, or do not run at all.
+
+    Returns why, or nothing. Compiles what steps will need. Uses nothing where nothing was used before.
+    """
+    if not attention.uses_kernels():
+        return ""
+    return _decide(name, lambda: _problem_at_size(model, config))
+
+
+def _decide(name: str, find_problem: Callable[[], str]) -> str:
     attention.use_kernels(None)
-    problem = _problem_of_kernels(config, device)
+    try:
+        problem = find_problem()
+    except Exception as error:  # no triton, no compiler, no room on the device: all the same
+        problem = f"{type(error).__name__}: {error}"
     if problem:
         attention.use_kernels(None)
         logger.warning("%s runs without the kernels for GPUs: %s", name, problem)
     return problem
 
 
-def _problem_of_kernels(config: PretrainedConfig, device: torch.device) -> str:
-    try:
-        from inference.gpu import attention as kernels
+def _problem_of_small_copy(config: PretrainedConfig, device: torch.device) -> str:
+    from inference.gpu import attention as kernels  # fails where there is no triton
 
-        attention.use_kernels(kernels)
-        error = packed_error(shrink(config), PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS), device)
-    except Exception as problem:  # no triton, no compiler, a shape that it cannot do: all the same
-        return f"{type(problem).__name__}: {problem}"
+    attention.use_kernels(kernels)
+    error = packed_error(shrink(config), PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS), device)
     if error <= MAX_RELATIVE_ERROR:
         return ""
     return f"they compute something else for a small copy of it (relative error {error:.1e})"
+
+
+def _problem_at_size(model: nn.Module, config: PretrainedConfig) -> str:
+    """Each layer attends to random tokens by the kernels, and by plain operations in float32."""
+    from inference.gpu import attention as kernels
+    from inference.gpu.checking import CheckedKernels
+
+    checked = CheckedKernels()
+    attention.use_kernels(checked)
+    _run_steps(model, config)
+    attention.use_kernels(kernels)
+    dtype = next(model.parameters()).dtype
+    limit = MAX_RELATIVE_ERROR if dtype == torch.float32 else _MAX_ROUNDING
+    if (error := checked.worst_error()) <= limit:
+        return ""
+    return f"at its own sizes they compute something else (relative error {error:.1e})"
+
+
+def _run_steps(model: nn.Module, config: PretrainedConfig) -> None:
+    """_STEPS of random tokens, always the same ones: ranks of one model have to agree on them."""
+    runner = ModelRunner(model, PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS))
+    vocab_size = config.get_text_config().vocab_size
+    longest = max_context_tokens(config) - sum(max(news) for news in _STEPS[1:])
+    rng = torch.Generator().manual_seed(0)
+    ends = [0] * len(_STEPS[0])
+    for news in _STEPS:
+        spans = [Span(str(i), ends[i], min(new, longest)) for i, new in enumerate(news)]
+        ends = [span.start + span.num_tokens for span in spans]
+        for span, end in zip(spans, ends, strict=True):
+            runner.kv.reserve(span.sequence_id, end)
+        positions = [p for s, end in zip(spans, ends, strict=True) for p in range(s.start, end)]
+        ids = torch.randint(vocab_size, (len(positions),), generator=rng).tolist()
+        with torch.inference_mode():
+            runner.forward(ids, positions, spans, rows=[0])

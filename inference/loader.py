@@ -23,7 +23,7 @@ from transformers.utils.quantization_config import Mxfp4Config
 from inference import attention, int8, memory
 from inference.context_window import max_context_tokens
 from inference.dequantize import dequantized
-from inference.device import CPU, choose_kernels, fits_on
+from inference.device import CPU, check_kernels, choose_kernels, fits_on
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
@@ -115,7 +115,9 @@ def load_model(
         dtype_name += f" (from {quantization})"
     if device.type == "cpu":
         fuse(model)
-    model.to(device)
+    else:
+        model.to(device)
+        check_kernels(name, model, config)
     info = ModelInfo(
         name=name,
         revision=weights.revision,

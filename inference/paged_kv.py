@@ -62,7 +62,7 @@ class PagedKV(BlockPool):
         table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
         pages_of_keys.flatten(0, 1)[slots] = keys.transpose(0, 1)
         pages_of_values.flatten(0, 1)[slots] = values.transpose(0, 1)
-        return _gathered(pages_of_keys, table, end), _gathered(pages_of_values, table, end)
+        return gathered(pages_of_keys, table, end), gathered(pages_of_values, table, end)
 
     def pages(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """A layer's pages, which are for keys and values like these, (kv_heads, tokens, dim)."""
@@ -81,7 +81,7 @@ class PagedKV(BlockPool):
         return pages
 
 
-def _gathered(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
+def gathered(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
     """The first tokens of the blocks of a table: (kv_heads, num_tokens, dim)."""
     blocks = pages.index_select(0, table)  # several times as fast on a CPU as pages[table]
     return blocks.flatten(0, 1)[:num_tokens].transpose(0, 1)

@@ -6,18 +6,23 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PretrainedConfig
+from triton.runtime.errors import OutOfResources
 
 from inference import attention, device
 from inference.config import EngineConfig
-from inference.device import CPU, choose_kernels, device_of
+from inference.device import CPU, check_kernels, choose_kernels, device_of
 from inference.errors import ModelError
 from inference.gpu import attention as kernels
+from inference.loader import load_model
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.small_config import shrink
 from tests.inference.loops import answers, make_loop, request
 from tests.inference.test_architectures import config_of
 
+HEAD_DIM = 24  # of a loaded model; a small copy's is 16
 ARCHITECTURES = ("llama", "qwen3", "gemma2", "gpt_oss", "cohere2")
 
 
@@ -72,6 +77,98 @@ def test_kernels_that_fail_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kernels, "prefill", broken)
     assert choose_kernels("tiny", config_of("llama"), CPU) == "RuntimeError: no device function"
     assert attention._kernels is None
+
+
+# --- at a model's own sizes -----------------------------------------------------------------------
+
+
+def of_own_sizes(model_type: str, dtype: torch.dtype) -> tuple[nn.Module, PretrainedConfig]:
+    config = shrink(config_of(model_type))
+    config.head_dim = HEAD_DIM
+    config.max_position_embeddings = 512
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+            config, dtype=dtype, attn_implementation=attention.NAME
+        )
+    return model.eval(), config
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("model_type", ["gemma2", "gpt_oss"])
+def test_a_loaded_model_is_computed_by_the_kernels(
+    model_type: str, dtype: torch.dtype, in_use: None
+) -> None:
+    assert check_kernels("tiny", *of_own_sizes(model_type, dtype)) == ""
+    assert attention._kernels is kernels
+
+
+def test_kernels_that_are_wrong_at_its_sizes_are_given_up(
+    monkeypatch: pytest.MonkeyPatch, in_use: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which a small copy cannot tell: here the heads' last values are left out."""
+    decode = kernels.decode
+
+    def wrong(query: Tensor, *args: Any, **options: Any) -> Tensor:
+        query = query.clone()  # what it is compared with goes on from the same
+        query[..., 16:] = 0
+        return decode(query, *args, **options)
+
+    monkeypatch.setattr(kernels, "decode", wrong)
+    assert choose_kernels("tiny", config_of("qwen3"), CPU) == ""
+    problem = check_kernels("tiny", *of_own_sizes("qwen3", torch.bfloat16))
+    assert "at its own sizes they compute something else" in problem
+    assert not attention.uses_kernels()
+    assert f"tiny runs without the kernels for GPUs: {problem}" in caplog.text
+
+
+def test_kernels_that_do_not_fit_are_given_up(
+    monkeypatch: pytest.MonkeyPatch, in_use: None
+) -> None:
+    prefill = kernels.prefill
+
+    def too_large(query: Tensor, *args: Any, **options: Any) -> Tensor:
+        if query.shape[2] > 16:
+            raise OutOfResources(150_000, 101_376, "shared memory")
+        return prefill(query, *args, **options)
+
+    monkeypatch.setattr(kernels, "prefill", too_large)
+    assert choose_kernels("tiny", config_of("qwen3"), CPU) == ""
+    problem = check_kernels("tiny", *of_own_sizes("qwen3", torch.bfloat16))
+    assert "out of resource: shared memory" in problem
+    assert not attention.uses_kernels()
+
+
+def test_a_result_that_is_no_number_is_wrong(monkeypatch: pytest.MonkeyPatch, in_use: None) -> None:
+    monkeypatch.setattr(
+        kernels, "decode", lambda query, *_, **__: torch.full_like(query, torch.nan)
+    )
+    problem = check_kernels("tiny", *of_own_sizes("qwen3", torch.float32))
+    assert "relative error nan" in problem
+
+
+def test_a_model_that_goes_without_them_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    attention.use_kernels(None)
+    assert check_kernels("tiny", *of_own_sizes("qwen3", torch.float32)) == ""
+    assert not attention.uses_kernels()
+
+
+def test_a_model_is_loaded_for_a_device(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, in_use: None
+) -> None:
+    """The way that CUDA goes, up to the device itself: modules stay where they are."""
+    asked = []
+    monkeypatch.setattr(nn.Module, "to", lambda self, device: (asked.append(device), self)[1])
+    cuda = torch.device("cuda")
+    attention.use_kernels(None)
+    loaded = load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
+    assert loaded.info.device == "cuda"
+    # The small copy and the model; transformers itself moves what it loads to the processor.
+    assert [where for where in asked if where == cuda] == [cuda, cuda]
+    assert attention._kernels is kernels
+
+
+# --- which device ---------------------------------------------------------------------------------
 
 
 def test_a_device_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

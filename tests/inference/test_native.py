@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import silu
 
 from inference import int8
-from inference.attention import _causal_mask
+from inference.attention import causal_mask
 from inference.int8_linear import OneDnnLinear
 from inference.native import attention, build, rows
 from inference.native.kernels import kernels
@@ -196,7 +196,7 @@ def attended(query: Tensor, keys: Tensor, values: Tensor, window: int | None) ->
     group = len(query) // len(keys)
     keys, values = (t.repeat_interleave(group, 0).float() for t in (keys, values))
     scores = query.float() @ keys.transpose(1, 2) * query.shape[-1] ** -0.5
-    mask = _causal_mask(query.shape[1], keys.shape[1], window, query.device)
+    mask = causal_mask(query.shape[1], keys.shape[1], window, query.device)
     return (scores.masked_fill(~mask, float("-inf")).softmax(-1) @ values).transpose(0, 1)
 
 
