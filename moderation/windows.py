@@ -45,7 +45,8 @@ class Read:
 
 def read(text: str) -> Read:
     """Windows and disguises, and the tail where there is one."""
-    return Read(tuple(readings(text)), tuple(windows(text)[:-1]), tail(text))
+    plain = windows(text)
+    return Read(tuple(_with_disguises(text, plain)), tuple(plain[:-1]), tail(text))
 
 
 def readings(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
@@ -55,10 +56,13 @@ def readings(text: str, num_words: int = WINDOW_WORDS) -> list[str]:
     All of the text is in it, however long: a cut would invite to write the attack behind it. Whoever has
     a budget limits the text.
     """
-    found = [*windows(text, num_words)]
-    for hidden in _undisguised(text):
-        found += windows(hidden, num_words)
-    return list(dict.fromkeys(found))
+    return _with_disguises(text, windows(text, num_words), num_words)
+
+
+def _with_disguises(text: str, plain: list[str], num_words: int = WINDOW_WORDS) -> list[str]:
+    """The windows of a text, and behind them those of what it says under a disguise; each once."""
+    hidden = [window for said in _undisguised(text) for window in windows(said, num_words)]
+    return list(dict.fromkeys(plain + hidden))
 
 
 # --- windows --------------------------------------------------------------------------------------
