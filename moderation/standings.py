@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 
-from moderation.models import Strike
+from moderation.models import Decision, Strike
 from moderation.strikes import Standing, standing
 
 
@@ -19,3 +20,9 @@ def strikes_of(user_id: int) -> list[tuple[float, datetime]]:
 
 def standing_of(user_id: int) -> Standing:
     return standing(strikes_of(user_id), timezone.now(), settings.STRIKES)
+
+
+def counting_decisions(user_id: int) -> QuerySet[Decision]:
+    """Those of somebody's decisions whose strikes nobody has lifted, the latest first."""
+    rows = Decision.objects.filter(owner=user_id, strike__isnull=False, strike__lifted_at=None)
+    return rows.order_by("-created_at")

@@ -14,8 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from chat.refusals import words_of
-from moderation.models import Decision, Suspension
+from moderation.models import Suspension
 from moderation.reviewing import MAX_APPEAL_CHARS
+from moderation.standings import counting_decisions
 from webapp.error_pages import error_page
 from webapp.models import User
 from webapp.rate_limits import limited
@@ -59,8 +60,7 @@ def appeal_suspension(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, suspension: Suspension) -> HttpResponse:
     with as_user(suspension.owner_id):
-        stopped = Decision.objects.filter(strike__isnull=False, strike__lifted_at=None)
-        rows = stopped.filter(owner=suspension.owner_id).order_by("-created_at")[:20]
+        rows = counting_decisions(suspension.owner_id)[:20]
         found = [one["category"] for row in rows for one in row.reasons if one["action"] == "block"]
     context = {
         "suspension": suspension,
