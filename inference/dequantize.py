@@ -13,23 +13,10 @@ from safetensors import safe_open
 from torch import Tensor
 
 from inference.errors import ModelRefused
-from inference.quantized import Quantization
+from inference.quantized import ASIDE, PACKED, Quantization
 
 _AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]  # where a word of four bits each has the columns
-_PARTS = (
-    "qweight",
-    "qzeros",
-    "scales",
-    "g_idx",
-    "weight_packed",
-    "weight_scale",
-    "weight_scale_inv",
-    "weight_shape",
-    "weight_zero_point",
-    "weight_g_idx",
-    "input_scale",
-    "activation_scale",
-)
+_PARTS = PACKED + ASIDE
 
 
 def dequantized(path: Path, quantization: Quantization, dtype: torch.dtype) -> dict[str, Tensor]:

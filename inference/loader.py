@@ -31,11 +31,11 @@ from inference.fusing import fuse
 from inference.int8_linear import Int8Linear
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
-from inference.quantized import Quantization, read_quantization
+from inference.quantized import Quantization
 from inference.ranks import split_over
 from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
-from inference.weights import Weights, read_config, read_weights
+from inference.weights import Weights, read_weights
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
@@ -78,7 +78,6 @@ def load_model(
     read_kind(path)  # refuses what can never be served
     weights = read_weights(path)
     check_memory(name, weights, dtype)
-    quantization = read_quantization(read_config(path))
     config = read_model_config(path)
     progress("checking the architecture", 0.1)
     check_architecture(config)
@@ -94,9 +93,9 @@ def load_model(
             logger.warning("%s is not quantized: that is done on the processor only", name)
             bits = None
     how: dict[str, Any] = {**split_over(num_ranks)}
-    if quantization is not None:
+    if weights.quantization is not None:
         progress("dequantizing", 0.15)
-        how |= _as_ordinary(name, path, config, quantization, dtype)
+        how |= _as_ordinary(name, path, config, weights.quantization, dtype)
     with tensors_counted(progress):
         model, report = from_pretrained(
             AutoModelForCausalLM,
@@ -111,8 +110,8 @@ def load_model(
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and (bits := quantize(name, model, bits, progress)):
         dtype_name = f"int{bits}"
-    if quantization is not None:
-        dtype_name += f" (from {quantization})"
+    if weights.quantization is not None:
+        dtype_name += f" (from {weights.quantization})"
     if device.type == "cpu":
         fuse(model)
     else:

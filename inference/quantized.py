@@ -10,9 +10,10 @@ from typing import Any
 from inference.errors import ModelRefused
 
 _BITS_OF_ELEMENT = 32  # of packed whole numbers
-_PACKED = (".qweight", ".weight_packed")
+PACKED = ("qweight", "weight_packed")
+"""Tensors whose elements hold several weights each, by the ends of their names."""
 _MXFP4 = "_blocks"  # bytes of two values
-_ASIDE = (
+ASIDE = (
     "qzeros",
     "g_idx",
     "scales",
@@ -24,6 +25,7 @@ _ASIDE = (
     "input_scale",
     "activation_scale",
 )
+"""Tensors that only say what weights stand for."""
 _BLOCK = (128, 128)  # of DeepSeek-V3's weights, and all that followed it
 
 
@@ -43,11 +45,12 @@ class Quantization:
 
     def values_per_element(self, name: str) -> int:
         """How many weights an element of a tensor holds; 0 for what only scales them."""
-        if name.endswith(_PACKED):
+        end = name.rpartition(".")[2]
+        if end in PACKED:
             return _BITS_OF_ELEMENT // self.bits
         if self.method == "mxfp4" and name.endswith(_MXFP4):
             return 2
-        return 0 if name.rpartition(".")[2] in _ASIDE or name.endswith("_scales") else 1
+        return 0 if end in ASIDE or end.endswith("_scales") else 1
 
 
 def read_quantization(config: dict[str, Any]) -> Quantization | None:

@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from inference.errors import ModelRefused
-from inference.quantized import read_quantization
+from inference.quantized import Quantization, read_quantization
 
 _MAX_HEADER_BYTES = 100 * 2**20  # the limit of the safetensors library itself
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The sum of a directory's safetensors files. `size_bytes` is what lies on disk."""
+    """The sum of a directory's safetensors files. `size_bytes` is what lies on disk; `quantization` is
+    None where weights are as they are."""
 
     num_parameters: int
     size_bytes: int
     revision: str
+    quantization: Quantization | None
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def read_weights(path: Path) -> Weights:
             for name, tensor in header.items()
             if name != "__metadata__"
         )
-    return Weights(num_parameters, size_bytes, digest.hexdigest()[:16])
+    return Weights(num_parameters, size_bytes, digest.hexdigest()[:16], quantization)
 
 
 def _read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
