@@ -7,6 +7,8 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from moderation.appealed import Appealed
+
 
 class Review(models.TextChoices):
     """Where the review of a decision stands; the empty string: nobody is to look at it."""
@@ -16,7 +18,7 @@ class Review(models.TextChoices):
     OVERTURNED = "overturned", "was wrong"
 
 
-class Decision(models.Model):
+class Decision(Appealed):
     """A verdict on one text: of a question, an answer, a document or a tool's result.
 
     `owner` is whose text it was. `source` is the way that it came: chat, temporary, api, title, summary.
@@ -50,17 +52,6 @@ class Decision(models.Model):
     text = models.TextField(blank=True)
     # review
     review = models.CharField(max_length=16, choices=Review.choices, blank=True)
-    appeal = models.TextField(blank=True)
-    appealed_at = models.DateTimeField(null=True, blank=True)
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    reviewed_at = models.DateTimeField(null=True, blank=True)
-    notes = models.TextField(blank=True)
     labels = ArrayField(models.CharField(max_length=40), null=True, blank=True)
 
     class Meta:

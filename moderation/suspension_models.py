@@ -5,12 +5,13 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
+from moderation.appealed import Appealed
 
-class Suspension(models.Model):
+
+class Suspension(Appealed):
     """An account that strikes have closed: the mark that tells it from one that somebody else has.
 
-    `points` are those that counted then. It holds while `ended_at` is empty. `appeal` is its owner's
-    word, once; `notes` are a reviewer's, which the owner reads.
+    `points` are those that counted then. It holds while `ended_at` is empty.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -19,17 +20,6 @@ class Suspension(models.Model):
     )
     points = models.FloatField()
     created_at = models.DateTimeField(auto_now_add=True)
-    appeal = models.TextField(blank=True)
-    appealed_at = models.DateTimeField(null=True, blank=True)
-    reviewer = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    reviewed_at = models.DateTimeField(null=True, blank=True)
-    notes = models.TextField(blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
