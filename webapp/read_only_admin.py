@@ -9,22 +9,25 @@ from unfold.admin import ModelAdmin
 from webapp.tenancy import as_system
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
-    """What is a record of something: nobody adds, changes or deletes it here."""
+class RecordsAdmin(ModelAdmin):  # type: ignore[misc]
+    """What is a record of something: nobody adds or deletes it here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
 
-class EverybodysAdmin(ReadOnlyAdmin):
-    """Records that row-level security shows to their owners: here they are seen of all, and hold no
-    content of anybody's."""
+class ReadOnlyAdmin(RecordsAdmin):
+    """Nor changes it."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class OfEverybody(ModelAdmin):  # type: ignore[misc]
+    """Rows that row-level security shows to their owners are seen here, whoever's they are."""
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         with as_system():
@@ -33,6 +36,10 @@ class EverybodysAdmin(ReadOnlyAdmin):
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         with as_system():
             return rendered(super().change_view(request, *args, **kwargs))
+
+
+class EverybodysAdmin(OfEverybody, ReadOnlyAdmin):
+    """Records of all people that hold no content of anybody's."""
 
 
 def rendered(response: HttpResponse) -> HttpResponse:

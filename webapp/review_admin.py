@@ -9,17 +9,15 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import Case, F, QuerySet, When
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from moderation.categories import CATEGORIES
 from moderation.models import Decision, Review, Strike
 from moderation.reviewing import label, overturn, uphold
-from webapp.read_only_admin import rendered
+from webapp.read_only_admin import OfEverybody, RecordsAdmin
 from webapp.strike_suspensions import reconsider
-from webapp.tenancy import as_system
 
 NUM_OTHERS = 10
 
@@ -74,7 +72,7 @@ class FailedFilter(admin.SimpleListFilter):
 
 
 @admin.register(Decision)
-class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
+class DecisionAdmin(OfEverybody, RecordsAdmin):
     """The queue. What waits comes first, the oldest at the top."""
 
     form = ReviewForm
@@ -116,26 +114,10 @@ class DecisionAdmin(ModelAdmin):  # type: ignore[misc]
         ("Your word", {"fields": ("verdict", "notes", "labels", "is_harmless")}),
     )
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
         rows: QuerySet[Decision] = super().get_queryset(request).select_related("owner", "strike")
         waits_since = Case(When(review=Review.OPEN, then=F("created_at")))
         return rows.order_by(waits_since.asc(nulls_last=True), "-created_at")
-
-    # --- the scope: everybody's rows --------------------------------------------------------------
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        with as_system():  # everybody's decisions
-            return rendered(super().changelist_view(request, extra_context))
-
-    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        with as_system():
-            return rendered(super().change_view(request, *args, **kwargs))
 
     # --- deciding ---------------------------------------------------------------------------------
 

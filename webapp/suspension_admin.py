@@ -5,15 +5,14 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import F, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from moderation.models import Decision, Suspension
-from webapp.read_only_admin import rendered
+from moderation.models import Suspension
+from moderation.standings import counting_decisions
+from webapp.read_only_admin import OfEverybody, RecordsAdmin
 from webapp.strike_suspensions import keep_out, let_in
-from webapp.tenancy import as_system
 
 
 class SuspensionForm(forms.ModelForm):
@@ -34,7 +33,7 @@ class SuspensionForm(forms.ModelForm):
 
 
 @admin.register(Suspension)
-class SuspensionAdmin(ModelAdmin):  # type: ignore[misc]
+class SuspensionAdmin(OfEverybody, RecordsAdmin):
     """Those that hold first, and of them those that were appealed."""
 
     form = SuspensionForm
@@ -59,25 +58,11 @@ class SuspensionAdmin(ModelAdmin):  # type: ignore[misc]
     readonly_fields = shown
     fieldsets = ((None, {"fields": shown}), ("Your word", {"fields": ("verdict", "notes")}))
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suspension]:
         rows: QuerySet[Suspension] = super().get_queryset(request)
         return rows.order_by(
             F("ended_at").desc(nulls_first=True), F("appealed_at").asc(nulls_last=True), "-pk"
         )
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        with as_system():  # everybody's
-            return rendered(super().changelist_view(request, extra_context))
-
-    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        with as_system():
-            return rendered(super().change_view(request, *args, **kwargs))
 
     def save_model(self, request: HttpRequest, obj: Suspension, form: Any, change: bool) -> None:
         values = form.cleaned_data
@@ -90,10 +75,8 @@ class SuspensionAdmin(ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description="because of")
     def because(self, row: Suspension) -> str:
-        stopped = Decision.objects.filter(owner=row.owner_id, strike__lifted_at=None)
-        stopped = stopped.filter(strike__isnull=False)
         return format_html(
             '<a class="text-link" href="/admin/moderation/decision/?q={}">{} decisions that count</a>',
             row.owner.email,
-            stopped.count(),
+            counting_decisions(row.owner_id).count(),
         )
