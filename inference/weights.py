@@ -56,8 +56,8 @@ def read_weights(path: Path) -> Weights:
     digest = hashlib.sha256((path / "config.json").read_bytes())
     num_parameters = size_bytes = 0
     for file in files:
-        header_bytes, header = _read_header(file)
-        digest.update(file.name.encode() + header_bytes + _ends_of(file))
+        header_bytes, header = read_header(file)
+        digest.update(file.name.encode() + header_bytes + ends_of(file))
         size_bytes += file.stat().st_size
         num_parameters += sum(
             _num_elements(tensor) * (quantization.values_per_element(name) if quantization else 1)
@@ -67,7 +67,8 @@ def read_weights(path: Path) -> Weights:
     return Weights(num_parameters, size_bytes, digest.hexdigest()[:16], quantization)
 
 
-def _read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
+def read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
+    """Of a safetensors file: its bytes, and what it says. Raises ModelRefused."""
     try:
         with file.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
@@ -76,7 +77,10 @@ def _read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
             raw = stream.read(length)
         header = json.loads(raw)
         _check_offsets(header, data_bytes=file.stat().st_size - 8 - length)
-    except (OSError, ValueError, struct.error, KeyError, TypeError, AttributeError) as error:
+    except (
+        *(OSError, ValueError, struct.error, KeyError, TypeError, AttributeError),
+        *(IndexError, RecursionError),
+    ) as error:
         raise ModelRefused(f"{file.name} is no sound safetensors file: {error}") from error
     return raw, header
 
@@ -94,7 +98,7 @@ def _num_elements(tensor: dict[str, Any]) -> int:
     return product
 
 
-def _ends_of(file: Path) -> bytes:
+def ends_of(file: Path) -> bytes:
     """A megabyte from either end: enough to tell two fine-tunes apart without reading all of it."""
     with file.open("rb") as stream:
         head = stream.read(2**20)
