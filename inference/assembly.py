@@ -8,6 +8,8 @@ import torch
 from transformers.utils.logging import disable_progress_bar
 
 from inference import int8, memory
+from inference.adapter_loader import load_adapters
+from inference.adapters import Adapters
 from inference.block_pool import BLOCK_TOKENS
 from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import EngineConfig
@@ -86,6 +88,7 @@ def _assemble_chat(
         if followers is not None:
             followers.close()
         raise
+    adapters = load_adapters(loaded, config, progress, dtype)
     tokenizer = read_rust_tokenizer(path)
     draft = load_draft(loaded, tokenizer, config, progress, dtype)
     progress("warming up", 0.9)
@@ -93,7 +96,7 @@ def _assemble_chat(
     scheduler = _make_scheduler(kv, config, draft_model)
     vocab_size = loaded.config.get_text_config().vocab_size
     loop = EngineLoop(
-        _make_runner(loaded, kv, followers),
+        _make_runner(loaded, kv, followers, adapters),
         kv,
         scheduler,
         tokenizer,
@@ -101,7 +104,7 @@ def _assemble_chat(
         eos_ids=loaded.eos_ids,
         vocab_size=vocab_size,
     )
-    weights_bytes = loaded.info.weights_bytes
+    weights_bytes = loaded.info.weights_bytes + adapters.size_bytes
     if draft_model is not None and draft.loaded is not None:
         weights_bytes += draft.loaded.info.weights_bytes
     return loop, replace(
@@ -110,6 +113,7 @@ def _assemble_chat(
         max_context_tokens=kv.max_context_tokens,
         draft_model=draft.name if draft_model else "",
         draft_problem=draft.problem,
+        adapters=tuple(adapters.infos.values()),
     )
 
 
@@ -134,9 +138,11 @@ def _of_each_rank(config: EngineConfig, num_ranks: int) -> EngineConfig:
     return replace(config, kv_layout="paged", draft_models=(), kv_bytes=kv_bytes)
 
 
-def _make_runner(loaded: LoadedModel, kv: KVCache, followers: Followers | None) -> ModelRunner:
+def _make_runner(
+    loaded: LoadedModel, kv: KVCache, followers: Followers | None, adapters: Adapters
+) -> ModelRunner:
     if followers is None:
-        return make_runner(loaded.model, kv)
+        return make_runner(loaded.model, kv, adapters)
     assert isinstance(kv, PagedKV)
     followers.begin(kv.num_blocks)
     return LeadingRunner(loaded.model, kv, followers)

@@ -67,6 +67,7 @@ _OF_REQUEST: dict[str, _Kind] = {
     "num_prompt_rated": _INT,
     "user": _TEXT,
     "cache_salt": _TEXT,
+    "adapter": _TEXT,
     "weight": (_is_weight, "positive number"),
     "priority": (_is_priority, "class of requests"),
 }

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inference.upstreams.spec import UpstreamSpec
@@ -25,6 +25,19 @@ MAX_NUM_DRAFTING = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Adapter:
+    """A LoRA adapter of a model: `name` is asked for like a model's, `path` its directory.
+
+    With a `problem` it is not read, and whoever asks for it is told that.
+    """
+
+    name: str
+    base: str
+    path: Path
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineConfig:
     """Limits of the engine.
 
@@ -38,6 +51,8 @@ class EngineConfig:
     `draft_models` names, for a model, a small one of the same vocabulary that guesses for it where the
     sequence itself tells nothing. It lies in the same worker, and its keys and values take up to a
     quarter of `kv_bytes`.
+
+    `adapters` are LoRA adapters, which lie in the workers of their models and share their caches.
 
     `workers` says how many a model may have, ALL_MODELS for those that are not named; one by default.
     They share out `num_threads` and what caches take by default; each has the weights for itself.
@@ -78,6 +93,7 @@ class EngineConfig:
     memory_bytes: int | None = None
     sleep_after_s: float | None = None
     draft_models: tuple[tuple[str, str], ...] = ()
+    adapters: tuple[Adapter, ...] = ()
     workers: tuple[tuple[str, int], ...] = ()
     tensor_parallel: tuple[tuple[str, int], ...] = ()
     kv_bytes: int | None = None
@@ -96,6 +112,14 @@ class EngineConfig:
     def num_ranks(self, model: str) -> int:
         return dict(self.tensor_parallel).get(model, 1)
 
+    def adapters_of(self, model: str) -> tuple[Adapter, ...]:
+        return tuple(adapter for adapter in self.adapters if adapter.base == model)
+
+    def without_adapters(self, problem: str) -> "EngineConfig":
+        """The same, with all adapters refused for this reason."""
+        adapters = tuple(replace(adapter, problem=problem) for adapter in self.adapters)
+        return replace(self, adapters=adapters)
+
 
 def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """`BIG=SMALL`, each. Raises ValueError with a sentence for the operator."""
@@ -111,6 +135,23 @@ def parse_draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"'{twice[0]}' has two draft models")
     return tuple(pairs)
+
+
+def parse_adapters(entries: Sequence[str]) -> tuple[Adapter, ...]:
+    """`NAME=MODEL+PATH`, each. Raises ValueError with a sentence for the operator."""
+    adapters = []
+    for entry in entries:
+        name, _, rest = (part.strip() for part in entry.partition("="))
+        base, _, path = (part.strip() for part in rest.partition("+"))
+        if not (name and base and path):
+            raise ValueError(f"'{entry}' is not NAME=MODEL+PATH")
+        if name == base:
+            raise ValueError(f"'{name}' is the name of an adapter and of its model")
+        adapters.append(Adapter(name, base, Path(path).expanduser().resolve()))
+    names = [adapter.name for adapter in adapters]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"'{twice[0]}' is the name of two adapters")
+    return tuple(adapters)
 
 
 def parse_ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -97,8 +97,10 @@ class EngineLoop:
                 max_context_tokens=self.kv.max_context_tokens,
                 vocab_size=self.vocab_size,
             )
+            if request.adapter:
+                self.runner.adapters.require(request.adapter)
             answer = self._begin(request)
-        except RequestError as error:
+        except (RequestError, ModelError) as error:
             self._emit(request.request_id, Failed.of(error))
             return
         except Exception as error:
@@ -136,7 +138,7 @@ class EngineLoop:
 
     def probe(self, probe: Probe) -> None:
         """Tell what is cached of some prompts."""
-        cached = [self.kv.count_cached(ids, probe.cache_salt) for ids in probe.prompts]
+        cached = [self.kv.count_cached(ids, probe.kv_salt) for ids in probe.prompts]
         self._updates.append((probe.request_id, Cached(tuple(cached))))
 
     # --- checks -------------------------------------------------------------------------------
@@ -215,7 +217,7 @@ class EngineLoop:
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
             computed = sequence.token_ids[: sequence.num_computed]
-            self.kv.share(sequence.id, computed, sequence.request.cache_salt)
+            self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))
         self._advance(result, plan)
 

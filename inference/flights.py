@@ -136,7 +136,7 @@ class Generation(Flight):
     def prompt(self) -> tuple[str, str, Ids]:
         if self.request.params.num_prompt_logprobs is not None:
             return "", "", ()  # those are computed, whatever is cached
-        return self.request.cache_salt, self.request.user, self.request.prompt_ids
+        return self.request.kv_salt, self.request.user, self.request.prompt_ids
 
     @property
     def token_ids(self) -> Ids:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from inference import attention
+from inference.adapters import Adapters
 from inference.attention import StepContext
 from inference.hybrid_kv import HybridKV
 from inference.kv import KVCache
@@ -23,8 +24,8 @@ class HybridRunner(ModelRunner):
     All that decode run as rows of one batch; a chunk of a prompt runs by itself.
     """
 
-    def __init__(self, model: nn.Module, kv: HybridKV) -> None:
-        super().__init__(model, kv)
+    def __init__(self, model: nn.Module, kv: HybridKV, adapters: Adapters | None = None) -> None:
+        super().__init__(model, kv, adapters)
         self.hybrid_kv = kv
         self.states = kv.states
         self.layers_seen = kv.states.layers_seen  # those that keep a state count as well
@@ -59,6 +60,7 @@ class HybridRunner(ModelRunner):
         chunks = [range(begin, begin + num_tokens) for begin, _ in group]
         kept = [number for number, row in enumerate(chunks[0]) if row in rows or len(group) > 1]
         attention.set_context(StepContext(self.kv, [span for _, span in group], self.layers_seen))
+        self.adapters.enter([span for _, span in group])
         self.states.enter([s.sequence_id for _, s in group], is_fresh=group[0][1].start == 0)
         try:
             output = self.model(
@@ -82,9 +84,11 @@ class HybridRunner(ModelRunner):
         }
 
 
-def make_runner(model: nn.Module, kv: KVCache) -> ModelRunner:
+def make_runner(model: nn.Module, kv: KVCache, adapters: Adapters | None = None) -> ModelRunner:
     """The runner that fits a cache."""
-    return HybridRunner(model, kv) if isinstance(kv, HybridKV) else ModelRunner(model, kv)
+    if isinstance(kv, HybridKV):
+        return HybridRunner(model, kv, adapters)
+    return ModelRunner(model, kv, adapters)
 
 
 def _groups(spans: list[Span]) -> Iterator[_Group]:

@@ -54,8 +54,12 @@ class Follower(nn.Module):
         self.index = index
         self.in_features, self.out_features = lead.in_features, lead.sizes[index]
 
+    @property
+    def lead(self) -> Lead:
+        return self._lead[0]
+
     def forward(self, x: Tensor) -> Tensor:
-        lead = self._lead[0]
+        lead = self.lead
         part = lead.parts_of(x)[self.index]
         if self.index == len(lead.sizes) - 1:
             lead.latest = None

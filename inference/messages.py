@@ -69,6 +69,7 @@ class GenerateRequest:
     `user` is the fair-share key, opaque to the engine; of two who ask for all they can get, one of
     twice the `weight` gets twice as much. Cached beginnings are shared by requests of one
     `cache_salt` only: whose prompt is computed fast tells what others have asked.
+    `adapter` is the name of one of the model's LoRA adapters, which the answer goes through.
     """
 
     request_id: str
@@ -81,6 +82,18 @@ class GenerateRequest:
     weight: float = 1.0
     cache_salt: str = ""
     priority: Priority = "interactive"
+    adapter: str = ""
+
+    @property
+    def kv_salt(self) -> str:
+        """For whom the keys and values of its tokens are right, and who may have them."""
+        return kv_salt(self.adapter, self.cache_salt)
+
+
+def kv_salt(adapter: str, cache_salt: str) -> str:
+    """Adapters change keys and values, so those of two, and of the base, are never the same. With the
+    length in front no name and salt read like another name and salt."""
+    return f"{len(adapter)}:{adapter}{cache_salt}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +230,22 @@ Reply = Update | Encoded | Cached
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterInfo:
+    """A LoRA adapter of a loaded model, or, with a `problem`, why it is not served."""
+
+    name: str
+    revision: str = ""
+    rank: int = 0
+    size_bytes: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """What a loaded model is. `revision` changes whenever its files do.
 
     `draft_model` guesses for it, if there is one; `draft_problem` says why one that was asked for does
-    not.
+    not. `weights_bytes` are with its draft model's and with its adapters'.
     """
 
     name: str
@@ -234,6 +258,7 @@ class ModelInfo:
     device: str
     draft_model: str = ""
     draft_problem: str = ""
+    adapters: tuple[AdapterInfo, ...] = ()
 
 
 # --- down the pipe ---------------------------------------------------------------------------
@@ -269,7 +294,7 @@ class Probe:
 
     request_id: str
     prompts: tuple[tuple[int, ...], ...]
-    cache_salt: str
+    kv_salt: str
 
 
 @dataclass(frozen=True, slots=True)

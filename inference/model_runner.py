@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from inference import attention
+from inference.adapters import Adapters
 from inference.attention import StepContext
 from inference.kv import KVCache
 from inference.sequence import Sequence
@@ -38,8 +39,9 @@ class ModelRunner:
     `layers_seen` are the layers that have attended over the cache so far.
     """
 
-    def __init__(self, model: nn.Module, kv: KVCache) -> None:
+    def __init__(self, model: nn.Module, kv: KVCache, adapters: Adapters | None = None) -> None:
         self.model = model
+        self.adapters = adapters or Adapters()
         self.device = next(model.parameters()).device
         self.kv = kv
         self.layers_seen: set[int] = set()
@@ -54,7 +56,7 @@ class ModelRunner:
         prompt_rows: list[int] = []
         prompts: list[tuple[Sequence, range]] = []
         due: list[Sequence] = []
-        for sequence, num_tokens in plan:
+        for sequence, num_tokens in _by_adapter(plan):
             num_drafted = len(sequence.draft)
             start, end = sequence.num_computed, sequence.num_computed + num_tokens - num_drafted
             if unrated := sequence.unrated_between(start, end):
@@ -62,7 +64,9 @@ class ModelRunner:
                 prompt_rows += [len(ids) + position - start for position in unrated]
             ids += sequence.token_ids[start:end] + sequence.draft
             positions += range(start, end + num_drafted)
-            spans.append(Span(sequence.id, start, num_tokens, is_draft=num_drafted > 0))
+            adapter = sequence.request.adapter
+            is_draft = num_drafted > 0
+            spans.append(Span(sequence.id, start, num_tokens, is_draft, adapter))
             if end == len(sequence.token_ids):
                 due.append(sequence)
                 last_rows += range(len(ids) - 1 - num_drafted, len(ids))
@@ -84,6 +88,7 @@ class ModelRunner:
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
         attention.set_context(StepContext(self.kv, spans, self.layers_seen))
+        self.adapters.enter(spans)
         try:
             output = self.model(
                 input_ids=torch.tensor([ids], device=self.device),
@@ -97,3 +102,10 @@ class ModelRunner:
         # Ten of the 173 model files know no logits_to_keep and return every row.
         logits = logits if logits.shape[0] == len(rows) else logits[rows]
         return logits.float().cpu()  # bfloat16's argmax takes four times as long as both
+
+
+def _by_adapter(plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
+    """Those of one adapter next to each other, so that its products are one for all of them."""
+    if not any(sequence.request.adapter for sequence, _ in plan):
+        return plan
+    return sorted(plan, key=lambda planned: planned[0].request.adapter)

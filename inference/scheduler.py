@@ -83,7 +83,7 @@ class Scheduler:
 
     def _release(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
         computed = sequence.token_ids[: sequence.num_computed] if is_reusable else ()
-        self.kv.release(sequence.id, computed, sequence.request.cache_salt)
+        self.kv.release(sequence.id, computed, sequence.request.kv_salt)
         self.speculation.release(sequence, is_reusable=is_reusable)
 
     @property
@@ -246,7 +246,7 @@ class Scheduler:
         if self.running and not is_due and not self._is_expected_to_fit(sequence):
             return False
         # What is to be rated needs the logits in front of it: nothing behind that is taken over.
-        salt = sequence.request.cache_salt
+        salt = sequence.request.kv_salt
         num_cached = self.kv.attach(sequence.id, sequence.unrated_beginning, salt)
         sequence.num_computed = num_cached
         if not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):
@@ -288,7 +288,7 @@ class Scheduler:
             return False
         return any(
             other.num_computed < other.num_prompt
-            and other.request.cache_salt == request.cache_salt
+            and other.request.kv_salt == request.kv_salt
             and other.request.prompt_ids[:num_shared] == beginning
             and other.num_computed < count_common(other.request.prompt_ids, request.prompt_ids)
             for other in self.running.values()

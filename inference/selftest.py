@@ -7,6 +7,7 @@ and mixed over the cache. Costs a fraction of a second; found every silent fault
 """
 
 from collections.abc import Iterable
+from itertools import chain, repeat
 from typing import Any
 
 import torch
@@ -120,11 +121,17 @@ def worst_error(pairs: Iterable[tuple[Tensor, Tensor]]) -> float:
     return float(torch.stack(errors).max())
 
 
-def run_packed(runner: ModelRunner, prompts: list[list[int]]) -> list[tuple[int, int, Tensor]]:
-    """Feed the prompts in mixed chunks; (prompt, position, logits) wherever a chunk ended."""
+def run_packed(
+    runner: ModelRunner, prompts: list[list[int]], adapters: Iterable[str] = ()
+) -> list[tuple[int, int, Tensor]]:
+    """Feed the prompts in mixed chunks; (prompt, position, logits) wherever a chunk ended.
+
+    `adapters` are the names of those that they go through, if they do.
+    """
+    params = SamplingParams(max_tokens=1)
     sequences = [
-        Sequence(GenerateRequest(str(i), "", (), SamplingParams(max_tokens=1)))
-        for i in range(len(prompts))
+        Sequence(GenerateRequest(str(number), "", (), params, adapter=adapter))
+        for number, adapter in zip(range(len(prompts)), chain(adapters, repeat("")), strict=False)
     ]
     unread = {s.id: list(p) for s, p in zip(sequences, prompts, strict=True)}
     checked: list[tuple[int, int, Tensor]] = []

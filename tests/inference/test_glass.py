@@ -12,7 +12,15 @@ from inference import EngineConfig
 from inference.assembly import assemble
 from inference.engine import Engine
 from inference.engine_loop import EngineLoop
-from inference.messages import Cached, Finished, Prefill, Probe, PromptLogprobs, Update
+from inference.messages import (
+    Cached,
+    Finished,
+    Prefill,
+    Probe,
+    PromptLogprobs,
+    Update,
+    kv_salt,
+)
 from tests.inference.conftest import engine_config
 from tests.inference.loops import PROMPTS, ids, request, run
 from tests.inference.tiny_models import make_model
@@ -39,7 +47,7 @@ def end_of(updates: list[Update]) -> Finished:
 
 
 def probe(loop: EngineLoop, *prompts: tuple[int, ...], salt: str = "") -> tuple[int, ...]:
-    loop.probe(Probe("probe", prompts, salt))
+    loop.probe(Probe("probe", prompts, kv_salt("", salt)))
     (frame,) = loop.step()
     ((_, answer),) = frame.updates
     assert isinstance(answer, Cached)

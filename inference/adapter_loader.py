@@ -1,0 +1,77 @@
+"""Loads the LoRA adapters of a model, or says why one is not served. Imports torch.
+
+Whatever is wrong with an adapter, its model is served, and so are the others: the reason stands in the
+log, in the model's `ModelInfo`, and in the answer of whoever asks for it.
+"""
+
+import logging
+
+import torch
+
+from inference import memory
+from inference.adapter_files import AdapterFiles, read_adapter
+from inference.adapter_weights import places_of, read_pairs
+from inference.adapters import Adapters
+from inference.adapters_selftest import check_adapters, kinds_of
+from inference.config import Adapter, EngineConfig
+from inference.errors import ModelError, ModelRefused, ModelTooLarge
+from inference.loader import LoadedModel, Progress
+from inference.messages import AdapterInfo
+
+logger = logging.getLogger(__name__)
+
+
+def load_adapters(
+    loaded: LoadedModel, config: EngineConfig, progress: Progress, dtype: torch.dtype
+) -> Adapters:
+    """Those that are configured for a loaded model, with the others' problems."""
+    adapters = Adapters()
+    proven: set[str] = set()
+    configured = config.adapters_of(loaded.info.name)
+    for number, adapter in enumerate(configured):
+        progress(f"adapter {adapter.name}", 0.89 + 0.01 * number / len(configured))
+        try:
+            _load(adapter, adapters, loaded, config, dtype, proven)
+        except ModelError as error:
+            _refuse(adapter, adapters, str(error))
+        except Exception as error:
+            logger.exception("the adapter %s does not load", adapter.name)
+            _refuse(adapter, adapters, f"{type(error).__name__}: {error}")
+    return adapters
+
+
+def _refuse(adapter: Adapter, adapters: Adapters, reason: str) -> None:
+    problem = f"{adapter.name} is not served. {reason}"
+    logger.warning("%s", problem)
+    adapters.refuse(AdapterInfo(adapter.name, problem=problem))
+
+
+def _load(
+    adapter: Adapter,
+    adapters: Adapters,
+    loaded: LoadedModel,
+    config: EngineConfig,
+    dtype: torch.dtype,
+    proven: set[str],
+) -> None:
+    """Raises ModelError, before the weights are read where that is possible. Adds to the kinds of layers
+    that are proven to take adapters."""
+    if adapter.problem:
+        raise ModelRefused(adapter.problem)
+    if config.num_ranks(adapter.base) > 1:
+        raise ModelRefused(f"{adapter.base} is split over several processes.")
+    files = read_adapter(adapter.path)
+    places = places_of(files, loaded.model)
+    _check_memory(adapter, files, dtype)
+    if (kinds := kinds_of(files.layers)) - proven:
+        check_adapters(loaded.config, kinds)
+        proven |= kinds
+    pairs = read_pairs(files, dtype, next(loaded.model.parameters()).device)
+    adapters.add(AdapterInfo(adapter.name, files.revision, files.rank), places, pairs)
+
+
+def _check_memory(adapter: Adapter, files: AdapterFiles, dtype: torch.dtype) -> None:
+    needed = files.num_parameters * dtype.itemsize
+    available = memory.available_bytes()
+    if needed > available:
+        raise ModelTooLarge(adapter.name, needed_bytes=needed, available_bytes=available)

@@ -1,0 +1,143 @@
+"""LoRA adapters of a loaded model: each sequence's tokens go through the base and its own adapter.
+
+A step's tokens lie together by adapter, so each adapter in it costs two thin products a layer, however
+many sequences use it; the base's product is one for all (Chen et al. 2023, "Punica", and Sheng et al.
+2023, "S-LoRA", section 4: the base and the adapters are computed apart and added). The base's weights
+are never changed, of whatever kind they are, and a step without adapters runs the very layers that there
+were before. Imports torch.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from inference.adapter_weights import Pair, Place
+from inference.errors import ModelRefused, UnknownModel
+from inference.messages import AdapterInfo
+from inference.spans import Span
+
+
+@dataclass(slots=True)
+class _Low:
+    """An adapter in one layer, which may be several of the model's in one product.
+
+    `down` is all of their A, (ranks, inputs). `ups` are their B times the scales, (outputs, rank), each
+    with what it reads of `down`'s product and the outputs of the layer that it adds to.
+    """
+
+    down: Tensor
+    ups: list[tuple[slice, slice, Tensor]] = field(default_factory=list)
+
+    def add(self, columns: slice, a: Tensor, b: Tensor) -> None:
+        num_before = len(self.down)
+        self.down = torch.cat([self.down, a])
+        self.ups.append((slice(num_before, len(self.down)), columns, b))
+
+    @property
+    def num_bytes(self) -> int:
+        return self.down.nbytes + sum(up.nbytes for _, _, up in self.ups)
+
+
+@dataclass(slots=True)
+class _Step:
+    """Whose the rows of a step are: a slice for each adapter, or several where its rows lie apart."""
+
+    num_rows: int = 0
+    groups: list[tuple[str, slice]] = field(default_factory=list)
+
+
+class _Layer:
+    """A layer of the base that some adapters change."""
+
+    def __init__(self, module: nn.Module, step: _Step) -> None:
+        self.module = module
+        self.lows: dict[str, _Low] = {}
+        self._step = step
+        self._own = module.__dict__.get("forward")
+        self._plain: Callable[[Tensor], Tensor] = module.forward
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self._plain(x)
+        rows, sums = x.reshape(-1, x.shape[-1]), out.view(-1, out.shape[-1])
+        if len(rows) != self._step.num_rows:
+            raise RuntimeError(
+                f"a layer with an adapter got {len(rows)} rows of a step of {self._step.num_rows}"
+            )
+        for name, group in self._step.groups:
+            if low := self.lows.get(name):
+                thin = linear(rows[group].to(low.down.dtype), low.down)
+                for ranks, columns, up in low.ups:
+                    sums[group, columns].add_(linear(thin[:, ranks], up))
+        return out
+
+    def switch(self, *, is_on: bool) -> None:
+        # Past nn.Module's own __setattr__, which takes longer than all else here.
+        forward = self.forward if is_on else self._own
+        if forward is not None:
+            self.module.__dict__["forward"] = forward
+        else:
+            del self.module.__dict__["forward"]
+
+
+class Adapters:
+    """Those of one model, by name; none at first. Whoever runs the model tells `enter` what it runs."""
+
+    def __init__(self) -> None:
+        self.infos: dict[str, AdapterInfo] = {}
+        self._layers: dict[int, _Layer] = {}  # by their modules' ids
+        self._step = _Step()
+        self._is_on = False
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(info.size_bytes for info in self.infos.values())
+
+    def require(self, name: str) -> None:
+        """Raises ModelRefused, with what is wrong, or UnknownModel."""
+        if name not in self.infos:
+            raise UnknownModel(name)
+        if problem := self.infos[name].problem:
+            raise ModelRefused(problem)
+
+    def add(
+        self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]
+    ) -> None:
+        """Put an adapter's A and B (with its scale) beside the layers that compute the same paths."""
+        lows: dict[int, tuple[nn.Module, _Low]] = {}
+        for path, (a, b) in pairs.items():
+            place = places[path]
+            _, low = lows.setdefault(id(place.module), (place.module, _Low(a[:0])))
+            low.add(place.columns, a, b)
+        for key, (module, low) in lows.items():
+            if key not in self._layers:
+                self._layers[key] = _Layer(module, self._step)
+            self._layers[key].lows[info.name] = low
+        size_bytes = sum(low.num_bytes for _, low in lows.values())
+        self.infos[info.name] = replace(info, size_bytes=size_bytes)
+
+    def refuse(self, info: AdapterInfo) -> None:
+        """One that is not served, because of its problem."""
+        self.infos[info.name] = info
+
+    def enter(self, spans: Sequence[Span]) -> None:
+        """The next forward computes these, packed or as the rows of a batch."""
+        if not self._layers:
+            return
+        begin, groups = 0, self._step.groups
+        groups.clear()
+        for span in spans:
+            end = begin + span.num_tokens
+            name, group = groups[-1] if groups else ("", slice(0, 0))
+            if span.adapter and (name, group.stop) == (span.adapter, begin):
+                groups[-1] = (name, slice(group.start, end))
+            elif span.adapter:
+                groups.append((span.adapter, slice(begin, end)))
+            begin = end
+        self._step.num_rows = begin
+        if self._is_on != bool(groups):
+            self._is_on = bool(groups)
+            for layer in self._layers.values():
+                layer.switch(is_on=self._is_on)
