@@ -142,5 +142,6 @@ def _model(state: ModelState) -> dict[str, Any]:
         "created": 0,
         "owned_by": "vitrine",
         "kind": state.spec.kind,
+        "parent": state.spec.base or None,
         "context_window": state.max_context_tokens,
     }

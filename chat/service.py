@@ -95,8 +95,9 @@ async def embed_small_documents() -> None:
 
 
 def model_stats(model: str) -> EngineStats | None:
-    """How busy its workers are; None of one that another server runs."""
-    return None if engine().is_upstream(model) else engine().stats(model)
+    """How busy its workers are; None of one that has none: another server runs it, or its base does."""
+    has_none = engine().is_upstream(model) or engine().spec(model).base
+    return None if has_none else engine().stats(model)
 
 
 async def reembed_documents() -> None:

@@ -1,14 +1,14 @@
 """Which models there are: the built-in ones, those named by the operator, and those pulled."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from inference.builtin import MODEL_DIR
-from inference.config import EngineConfig
-from inference.kinds import ModelKind, kind_at
+from inference.config import Adapter, EngineConfig
+from inference.kinds import KIND_NAMES, ModelKind, kind_at
 
 BUILTIN = "vitrine-small"
 BUILTIN_EMBEDDING = "all-minilm-l6-v2"
@@ -21,13 +21,15 @@ State = Literal["cold", "loading", "ready", "asleep", "failed"]
 class ModelSpec:
     """A model that could be served. Its directory may be absent or broken; loading says so.
 
-    `path` is None where other servers run the model.
+    `path` is None where other servers run the model. A LoRA adapter is a model with a `base`, whose
+    directory and workers are its own as well.
     """
 
     name: str
     path: Path | None
     title: str
     description: str = ""
+    base: str = ""
 
     @property
     def kind(self) -> ModelKind:
@@ -60,7 +62,33 @@ def discover(config: EngineConfig) -> dict[str, ModelSpec]:
     specs: dict[str, ModelSpec] = {}
     for spec in _all(config):
         specs.setdefault(spec.name, spec)
+    for adapter in config.adapters:
+        if not problem_of(adapter, specs):
+            specs[adapter.name] = _with_adapter(adapter, specs[adapter.base])
     return specs
+
+
+def problem_of(adapter: Adapter, specs: Mapping[str, ModelSpec]) -> str:
+    """Why an adapter is not among some models, as a sentence; empty where nothing is wrong with it."""
+    base = specs.get(adapter.base)
+    if base is None:
+        return f"There is no model '{adapter.base}' for the adapter '{adapter.name}'."
+    if base.path is None:
+        return f"'{adapter.base}' runs on another server, which serves its adapters itself."
+    if base.base:
+        return f"'{adapter.base}' is an adapter itself; '{adapter.name}' needs the model behind it."
+    if base.kind != "chat":
+        return f"'{adapter.base}' is {KIND_NAMES[base.kind]}; adapters are served of chat models."
+    same = specs.get(adapter.name)
+    if same is not None and same.base != adapter.base:
+        return f"'{adapter.name}' is the name of a model already, and cannot be an adapter's."
+    return ""
+
+
+def _with_adapter(adapter: Adapter, base: ModelSpec) -> ModelSpec:
+    title = adapter.name.rpartition("/")[2]
+    description = f"{base.title} with the adapter in {adapter.path}."
+    return ModelSpec(adapter.name, base.path, title, description, base=base.name)
 
 
 def _all(config: EngineConfig) -> Iterator[ModelSpec]:

@@ -82,6 +82,8 @@ def _load(
     spec = discover(config).get(name)
     if spec is None or spec.path is None:
         raise ModelRefused(f"There is no model '{name}' on this machine.")
+    if spec.base:
+        raise ModelRefused(f"It is an adapter of {spec.base}.")
     if (kind := read_kind(spec.path)) != "chat":
         raise ModelRefused(f"It is {KIND_NAMES[kind]}.")
     if has_states(read_model_config(spec.path)):

@@ -2,11 +2,13 @@
 vectors and scores."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from inference.catalog import ModelSpec, ModelState, discover
+from inference.adapted_model import AdaptedModel
+from inference.catalog import ModelSpec, ModelState, discover, problem_of
 from inference.config import EngineConfig
 from inference.defaults import SamplingDefaults, read_context_tokens, read_sampling_defaults
 from inference.encode_messages import Caller
@@ -26,6 +28,8 @@ from inference.upstreams.messages import ChatRequest, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec
 from inference.upstreams.upstream import Upstream
 
+logger = logging.getLogger(__name__)
+
 
 class Engine:
     """The pool of workers, one or several per loaded model, and beside it the models of other servers.
@@ -35,7 +39,8 @@ class Engine:
 
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
-        self._served: dict[str, ModelHost | Upstream] = {}
+        self._served: dict[str, ModelHost | AdaptedModel | Upstream] = {}
+        self._left_out: dict[str, str] = {}  # adapters, with the reasons
         self._upstream_specs = {upstream.name: upstream for upstream in config.upstreams}
         self._own_config = replace(config, upstreams=())  # for workers, who are told no keys
         self._residency = Residency(Ledger(partial(measure_budget, config)))
@@ -53,13 +58,24 @@ class Engine:
         added = [name for name in found if name not in self._served]
         for name in added:
             self._served[name] = self._serve(found[name])
+        self._tell_left_out(found)
         if added:
             self._announce()
 
-    def _serve(self, spec: ModelSpec) -> ModelHost | Upstream:
+    def _serve(self, spec: ModelSpec) -> ModelHost | AdaptedModel | Upstream:
+        if spec.base:
+            return AdaptedModel(spec, self._host(spec.base))
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
         return ModelHost(spec, spec.path, self._own_config, self._residency, self._announce)
+
+    def _tell_left_out(self, found: dict[str, ModelSpec]) -> None:
+        """Log why an adapter is no model, once: its base may be pulled yet."""
+        for adapter in self.config.adapters:
+            problem = problem_of(adapter, found)
+            if problem and self._left_out.get(adapter.name) != problem:
+                logger.warning("%s", problem)
+            self._left_out[adapter.name] = problem
 
     @property
     def default_model(self) -> str:
@@ -98,7 +114,7 @@ class Engine:
         return self._find(model).as_state(is_default=model == self.default_model)
 
     def info(self, model: str) -> ModelInfo | None:
-        """What a loaded model is; None until it is loaded."""
+        """What a loaded model is, of an adapter its base; None until it is loaded."""
         return self._host(model).info
 
     def stats(self, model: str) -> EngineStats:
@@ -128,7 +144,7 @@ class Engine:
         if isinstance(served, Upstream):
             served.try_again()
         else:
-            served.start()
+            self._host(model).start()
 
     async def has_room(self, model: str) -> bool:
         """Whether a model is loaded or on its way, or could be without another one making room for it.
@@ -138,11 +154,13 @@ class Engine:
         return await self._host(model).has_room()
 
     async def unload(self, model: str) -> None:
+        """Of an adapter, its base with all of its adapters."""
         await self._host(model).close()
 
     async def close(self) -> None:
         """End every worker, and hang up on other servers."""
-        await asyncio.gather(*(served.close() for served in self._served.values()))
+        own = [one for one in self._served.values() if not isinstance(one, AdaptedModel)]
+        await asyncio.gather(*(served.close() for served in own))
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -178,7 +196,7 @@ class Engine:
         Leaving the iterator aborts. Raises UnknownModel or WrongKind at once.
         """
         self.require(request.model, "chat")
-        return self._host(request.model).generate(request)
+        return self._local(request.model).generate(request)
 
     def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
         """Ask another server's model and hear of it until it ends.
@@ -200,7 +218,7 @@ class Engine:
         None where no answer came in time. Wakes no model. Raises UnknownModel, WrongKind.
         """
         self.require(model, "chat")
-        return await self._host(model).count_cached(prompts, cache_salt, timeout_s)
+        return await self._local(model).count_cached(prompts, cache_salt, timeout_s)
 
     def abort(self, model: str, request_id: str) -> None:
         """Stop a request at the next step. Its iterator ends with `Finished("abort")`."""
@@ -282,6 +300,11 @@ class Engine:
         return await asyncio.shield(task)
 
     def _host(self, model: str) -> ModelHost:
+        """Of an adapter, its base's."""
+        served = self._local(model)
+        return served.host if isinstance(served, AdaptedModel) else served
+
+    def _local(self, model: str) -> ModelHost | AdaptedModel:
         served = self._find(model)
         if isinstance(served, Upstream):
             raise UnknownModel(model)
@@ -289,11 +312,11 @@ class Engine:
 
     def _upstream(self, model: str) -> Upstream:
         served = self._find(model)
-        if isinstance(served, ModelHost):
+        if not isinstance(served, Upstream):
             raise UnknownModel(model)
         return served
 
-    def _find(self, model: str) -> ModelHost | Upstream:
+    def _find(self, model: str) -> ModelHost | AdaptedModel | Upstream:
         served = self._served.get(model)
         if served is None:
             self.refresh()

@@ -30,6 +30,7 @@ from inference.messages import (
     ModelInfo,
     Reply,
     Update,
+    kv_salt,
 )
 from inference.needs import estimate_needs
 from inference.residency import Residency
@@ -198,13 +199,14 @@ class ModelHost:
         raise AssertionError("every request has an end")
 
     async def count_cached(
-        self, prompts: Sequence[Sequence[int]], cache_salt: str, timeout_s: float
+        self, prompts: Sequence[Sequence[int]], cache_salt: str, timeout_s: float, adapter: str = ""
     ) -> tuple[int, ...] | None:
         """How many tokens of each prompt are in the KV cache of the worker that has most of them.
 
         None where no answer came in time.
         """
-        asked = (worker.count_cached(prompts, cache_salt, timeout_s) for worker in self.workers)
+        salt = kv_salt(adapter, cache_salt)
+        asked = (worker.count_cached(prompts, salt, timeout_s) for worker in self.workers)
         told = [counts for counts in await asyncio.gather(*asked) if counts is not None]
         return tuple(map(max, zip(*told, strict=True))) if told else None
 

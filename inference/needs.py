@@ -2,11 +2,13 @@
 found afterwards. Reads file headers only; loads no torch."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from inference import memory
+from inference.adapter_files import read_adapter
 from inference.catalog import discover
 from inference.config import EngineConfig
 from inference.errors import ModelRefused
@@ -28,12 +30,14 @@ _RESERVE_SHARE = 20
 class Needs:
     """What a worker takes at most while it loads and runs. `kv_bytes` is 0 for an encoder.
 
-    `draft_problem` says why its draft model is not counted and may not be loaded; else it is empty.
+    `draft_problem` says why its draft model is not counted and may not be loaded, `adapter_problem` the
+    same of its adapters; else they are empty.
     """
 
     weights_bytes: int
     kv_bytes: int
     draft_problem: str = ""
+    adapter_problem: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -43,30 +47,46 @@ class Needs:
 def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: int) -> Needs:
     """By the files of a model, as it is while it loads, before anything of it becomes int8.
 
-    Its draft model's weights lie beside its own, where the budget has room for both. Its cache gets
-    what is configured, else its share of what the weights leave; a draft model's is a part of that.
-    Of a model with several workers, each gets its part of that share. Raises ModelRefused.
+    Its adapters and its draft model's weights lie beside its own, where the budget has room for them.
+    Its cache gets what is configured, else its share of what the weights leave; a draft model's is a
+    part of that. Of a model with several workers, each gets its part of that share. Raises ModelRefused.
     """
     kind = read_kind(path)
     weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype)
     if kind != "chat":
         return Needs(weights_bytes, 0)
-    kv_bytes, draft_bytes = config.kv_bytes or 1, _draft_bytes(name, config)
-    problem = ""
-    if Needs(weights_bytes + draft_bytes, kv_bytes).size_bytes <= budget_bytes:
-        weights_bytes += draft_bytes
-    elif draft_bytes:
-        problem = f"{name} runs without its draft model: there is no memory for both."
-        logger.warning("%s", problem)
+    kv_bytes = config.kv_bytes or 1
+    problems = {"adapters": "", "draft model": ""}
+    beside = {"adapters": _adapter_bytes(name, config), "draft model": _draft_bytes(name, config)}
+    for what, num_bytes in beside.items():
+        if Needs(weights_bytes + num_bytes, kv_bytes).size_bytes <= budget_bytes:
+            weights_bytes += num_bytes
+        elif num_bytes:
+            problems[what] = f"{name} runs without its {what}: there is no memory for both."
+            logger.warning("%s", problems[what])
     without_bytes = Needs(weights_bytes, 0).size_bytes
     num_workers = max(1, min(config.num_workers(name), budget_bytes // without_bytes))
     left_bytes = (budget_bytes - num_workers * without_bytes) // num_workers
-    return Needs(weights_bytes, config.kv_bytes or kv_share(left_bytes), problem)
+    return Needs(
+        weights_bytes,
+        config.kv_bytes or kv_share(left_bytes),
+        problems["draft model"],
+        problems["adapters"],
+    )
 
 
 def kv_share(left_bytes: int) -> int:
     """For a cache that nobody configured, of what the weights leave."""
     return min(max(left_bytes // _KV_SHARE, 1), _MAX_KV_BYTES)
+
+
+def _adapter_bytes(name: str, config: EngineConfig) -> int:
+    """Of those of a model's adapters that can be loaded; the worker says what is wrong with others."""
+    num_parameters = 0
+    for adapter in config.adapters_of(name):
+        with suppress(ModelRefused):
+            num_parameters += read_adapter(adapter.path).num_parameters
+    return num_parameters * _itemsize(config.dtype)
 
 
 def _draft_bytes(name: str, config: EngineConfig) -> int:
@@ -75,7 +95,7 @@ def _draft_bytes(name: str, config: EngineConfig) -> int:
     if draft_name is None or not config.max_num_drafting:
         return 0
     spec = discover(config).get(draft_name)
-    if spec is None or spec.path is None:
+    if spec is None or spec.path is None or spec.base:
         return 0
     try:
         return read_weights(spec.path).num_parameters * _itemsize(config.dtype)

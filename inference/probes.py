@@ -20,14 +20,14 @@ class Probes:
         self,
         channel: AsyncChannel,
         prompts: Sequence[Sequence[int]],
-        cache_salt: str,
+        kv_salt: str,
         timeout_s: float,
     ) -> tuple[int, ...] | None:
         """How many tokens of each prompt are in the KV cache; None where no answer came in time."""
         wire_id = f"probe#{next(_numbers)}"
         answer = self._answers[wire_id] = asyncio.get_running_loop().create_future()
         try:
-            channel.send(Probe(wire_id, tuple(map(tuple, prompts)), cache_salt))
+            channel.send(Probe(wire_id, tuple(map(tuple, prompts)), kv_salt))
             return await asyncio.wait_for(answer, timeout_s)
         except TimeoutError:
             return None

@@ -150,7 +150,7 @@ class Supervisor:
         self.on_board.pop(flight.wire_id, None)
 
     async def count_cached(
-        self, prompts: Sequence[Sequence[int]], cache_salt: str, timeout_s: float
+        self, prompts: Sequence[Sequence[int]], kv_salt: str, timeout_s: float
     ) -> tuple[int, ...] | None:
         """How many tokens of each prompt are in the KV cache; None where no answer came in time.
 
@@ -159,7 +159,7 @@ class Supervisor:
         if not self.is_ready or not prompts:
             return (0,) * len(prompts)
         assert self._channel is not None
-        return await self._probes.ask(self._channel, prompts, cache_salt, timeout_s)
+        return await self._probes.ask(self._channel, prompts, kv_salt, timeout_s)
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -244,8 +244,11 @@ class Supervisor:
         watchdog = Watchdog(self._process, self.config, self._waiting_since_s)
         watching = asyncio.create_task(watchdog.watch())
         reader = asyncio.create_task(log_words_of(self._process.stderr, self.name))
-        drafts = () if needs.draft_problem else self.config.draft_models
-        config = replace(self.config, kv_bytes=needs.kv_bytes or None, draft_models=drafts)
+        config = replace(self.config, kv_bytes=needs.kv_bytes or None)
+        if needs.draft_problem:
+            config = replace(config, draft_models=())
+        if needs.adapter_problem:
+            config = config.without_adapters(needs.adapter_problem)
         try:
             self._channel = await AsyncChannel.open(ours)
             self._channel.send(WorkerSetup(config, self.model, self.path))

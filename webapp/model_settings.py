@@ -1,11 +1,28 @@
-"""What is set for single models: which one guesses for which, how many workers each has, and over
-how many processes it is split."""
+"""What is set for single models: which adapters each has, which one guesses for which, how many workers
+each has, and over how many processes it is split."""
 
 from collections.abc import Sequence
 
 from django.core.exceptions import ImproperlyConfigured
 
-from inference.config import parse_draft_models, parse_ranks, parse_workers
+from inference.config import (
+    Adapter,
+    parse_adapters,
+    parse_draft_models,
+    parse_ranks,
+    parse_workers,
+)
+
+
+def adapters(entries: Sequence[str]) -> tuple[Adapter, ...]:
+    """LoRA adapters and their models, out of `VITRINE_ADAPTERS`. Raises ImproperlyConfigured.
+
+    Whether there are such models and files is told later, as of draft models.
+    """
+    try:
+        return parse_adapters(entries)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"VITRINE_ADAPTERS: {error}.") from None
 
 
 def draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -30,7 +30,7 @@ from webapp.env import (
 )
 from webapp.hosts import default_allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import logging_settings
-from webapp.model_settings import draft_models, ranks, workers
+from webapp.model_settings import adapters, draft_models, ranks, workers
 from webapp.moderation_settings import classifier_specs
 from webapp.prices import prices
 from webapp.providers import allauth_settings, sign_in_providers
@@ -67,6 +67,7 @@ ENGINE = EngineConfig(
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
     draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
+    adapters=adapters(env_list("VITRINE_ADAPTERS")),
     workers=workers(env_list("VITRINE_WORKERS")),
     tensor_parallel=ranks(env_list("VITRINE_TENSOR_PARALLEL")),
 )

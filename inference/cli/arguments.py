@@ -12,8 +12,10 @@ from inference.cli.shapes import SHAPES
 from inference.config import (
     DTYPES,
     KV_LAYOUTS,
+    Adapter,
     EngineConfig,
     default_num_threads,
+    parse_adapters,
     parse_draft_models,
 )
 from inference.errors import RequestError
@@ -184,7 +186,9 @@ def engine_config(
     """
     entries = [entry.strip() for entry in os.environ.get("VITRINE_MODELS", "").split(",")]
     extra_models = tuple(entry for entry in entries if entry and not is_upstream(entry))
-    model, extra_models = _known(model or BUILTIN, arguments.models_dir, extra_models)
+    adapters = _adapters()
+    if model not in {adapter.name for adapter in adapters}:
+        model, extra_models = _known(model or BUILTIN, arguments.models_dir, extra_models)
     draft_models = _draft_models()
     if draft:
         draft, extra_models = _known(draft, arguments.models_dir, extra_models)
@@ -199,6 +203,7 @@ def engine_config(
         memory_bytes=None if arguments.memory_gib is None else int(arguments.memory_gib * 2**30),
         sleep_after_s=arguments.sleep_after_s or None,
         draft_models=draft_models,
+        adapters=adapters,
         **settings,
     )
 
@@ -221,6 +226,14 @@ def _known(
     # By its whole path, so that no model of the catalogue has the same name.
     name = str(path.resolve()).replace("=", "-")
     return name, (*extra_models, f"{name}={path.resolve()}")
+
+
+def _adapters() -> tuple[Adapter, ...]:
+    entries = os.environ.get("VITRINE_ADAPTERS", "").split(",")
+    try:
+        return parse_adapters([entry for entry in entries if entry.strip()])
+    except ValueError as error:
+        raise RequestError(f"VITRINE_ADAPTERS: {error}.") from None
 
 
 def _draft_models() -> tuple[tuple[str, str], ...]:

@@ -3,8 +3,10 @@
 import argparse
 import sys
 
-from inference.catalog import ModelSpec, discover
+from inference.adapter_files import read_adapter
+from inference.catalog import ModelSpec, discover, problem_of
 from inference.cli.arguments import engine_config
+from inference.config import Adapter
 from inference.defaults import read_context_tokens
 from inference.errors import ModelError
 from inference.kinds import read_kind
@@ -12,9 +14,28 @@ from inference.weights import read_weights
 
 
 def run(arguments: argparse.Namespace) -> int:
-    for spec in discover(engine_config(arguments)).values():
-        sys.stdout.write(describe(spec) + "\n")
+    config = engine_config(arguments)
+    specs = discover(config)
+    for spec in specs.values():
+        if not spec.base:
+            sys.stdout.write(describe(spec) + "\n")
+    for adapter in config.adapters:
+        sys.stdout.write(describe_adapter(adapter, problem_of(adapter, specs)) + "\n")
     return 0
+
+
+def describe_adapter(adapter: Adapter, problem: str) -> str:
+    """A line about an adapter: its base and size, or why it cannot be served."""
+    if problem:
+        return f"{adapter.name:<40} {problem}"
+    try:
+        files = read_adapter(adapter.path)
+    except ModelError as error:
+        return f"{adapter.name:<40} {error}"
+    return (
+        f"{adapter.name:<40} {'adapter':<10} {files.num_parameters / 1e6:>10,.1f} M parameters"
+        f" of rank {files.rank} for {adapter.base}"
+    )
 
 
 def describe(spec: ModelSpec) -> str:

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
-from webapp.model_settings import draft_models, ranks, workers
+from webapp.model_settings import adapters, draft_models, ranks, workers
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
 
@@ -191,6 +191,16 @@ def test_draft_models_are_pairs() -> None:
 def test_wrong_draft_models_stop_the_start(entries: list[str], words: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"VITRINE_DRAFT_MODELS: .*{words}"):
         draft_models(entries)
+
+
+def test_wrong_adapters_stop_the_start() -> None:
+    assert [one.name for one in adapters(["pirate=org/big+/a", "support=org/big+/b"])] == [
+        "pirate",
+        "support",
+    ]
+    words = r"VITRINE_ADAPTERS: 'pirate=org/big' is not NAME=MODEL\+PATH\."
+    with pytest.raises(ImproperlyConfigured, match=words):
+        adapters(["pirate=org/big"])
 
 
 def test_numbers_of_workers_are_for_a_model_or_for_all() -> None:

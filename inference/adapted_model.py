@@ -1,0 +1,48 @@
+"""A LoRA adapter as the engine serves it: a model of its own name, in the workers of its base."""
+
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+
+from inference.catalog import ModelSpec, ModelState
+from inference.host import ModelHost
+from inference.messages import AdapterInfo, GenerateRequest, Update
+
+
+class AdaptedModel:
+    """Loaded, put to sleep and woken with its base, whose queue, workers and cache it shares."""
+
+    def __init__(self, spec: ModelSpec, host: ModelHost) -> None:
+        self.spec = spec
+        self.host = host
+
+    @property
+    def info(self) -> AdapterInfo | None:
+        """What the base's worker says of it; None until there was one."""
+        known = self.host.info.adapters if self.host.info else ()
+        return next((info for info in known if info.name == self.spec.name), None)
+
+    def as_state(self, *, is_default: bool) -> ModelState:
+        """As its base stands, unless the adapter itself cannot be served."""
+        state = replace(self.host.as_state(is_default=is_default), spec=self.spec)
+        if (info := self.info) is None:
+            return state
+        if info.problem and state.state == "ready":
+            state = replace(state, state="failed", detail=info.problem)
+        return replace(state, revision=_joined(state.revision, info.revision))
+
+    def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
+        return self.host.generate(replace(request, adapter=self.spec.name))
+
+    async def count_cached(
+        self, prompts: Sequence[Sequence[int]], cache_salt: str, timeout_s: float
+    ) -> tuple[int, ...] | None:
+        return await self.host.count_cached(prompts, cache_salt, timeout_s, self.spec.name)
+
+    def abort(self, request_id: str) -> None:
+        self.host.abort(request_id)
+
+
+def _joined(base: str, adapter: str) -> str:
+    """A revision that changes with either's files."""
+    return hashlib.sha256(f"{base} {adapter}".encode()).hexdigest()[:16]
