@@ -10,35 +10,14 @@ were before. Imports torch.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
 
 from inference.adapter_weights import Pair, Place
 from inference.errors import ModelRefused, UnknownModel
+from inference.low_rank import LowRankSum, Part
 from inference.messages import AdapterInfo
+from inference.native.low_rank import make_sum
 from inference.spans import Span
-
-
-@dataclass(slots=True)
-class _Low:
-    """An adapter in one layer, which may be several of the model's in one product.
-
-    `down` is all of their A, (ranks, inputs). `ups` are their B times the scales, (outputs, rank), each
-    with what it reads of `down`'s product and the outputs of the layer that it adds to.
-    """
-
-    down: Tensor
-    ups: list[tuple[slice, slice, Tensor]] = field(default_factory=list)
-
-    def add(self, columns: slice, a: Tensor, b: Tensor) -> None:
-        num_before = len(self.down)
-        self.down = torch.cat([self.down, a])
-        self.ups.append((slice(num_before, len(self.down)), columns, b))
-
-    @property
-    def num_bytes(self) -> int:
-        return self.down.nbytes + sum(up.nbytes for _, _, up in self.ups)
 
 
 @dataclass(slots=True)
@@ -54,7 +33,7 @@ class _Layer:
 
     def __init__(self, module: nn.Module, step: _Step) -> None:
         self.module = module
-        self.lows: dict[str, _Low] = {}
+        self.lows: dict[str, LowRankSum] = {}
         self._step = step
         self._own = module.__dict__.get("forward")
         self._plain: Callable[[Tensor], Tensor] = module.forward
@@ -68,9 +47,7 @@ class _Layer:
             )
         for name, group in self._step.groups:
             if low := self.lows.get(name):
-                thin = linear(rows[group].to(low.down.dtype), low.down)
-                for ranks, columns, up in low.ups:
-                    sums[group, columns].add_(linear(thin[:, ranks], up))
+                low.add(rows[group], sums[group])
         return out
 
     def switch(self, *, is_on: bool) -> None:
@@ -106,16 +83,16 @@ class Adapters:
         self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]
     ) -> None:
         """Put an adapter's A and B (with its scale) beside the layers that compute the same paths."""
-        lows: dict[int, tuple[nn.Module, _Low]] = {}
+        parts: dict[int, list[Part]] = {}
         for path, (a, b) in pairs.items():
-            place = places[path]
-            _, low = lows.setdefault(id(place.module), (place.module, _Low(a[:0])))
-            low.add(place.columns, a, b)
-        for key, (module, low) in lows.items():
-            if key not in self._layers:
-                self._layers[key] = _Layer(module, self._step)
+            module, columns = places[path].module, places[path].columns
+            if id(module) not in self._layers:
+                self._layers[id(module)] = _Layer(module, self._step)
+            parts.setdefault(id(module), []).append(Part(columns, a, b))
+        lows = {key: make_sum(own) for key, own in parts.items()}
+        for key, low in lows.items():
             self._layers[key].lows[info.name] = low
-        size_bytes = sum(low.num_bytes for _, low in lows.values())
+        size_bytes = sum(low.num_bytes for low in lows.values())
         self.infos[info.name] = replace(info, size_bytes=size_bytes)
 
     def refuse(self, info: AdapterInfo) -> None:

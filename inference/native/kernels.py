@@ -2,7 +2,7 @@
 
 import ctypes
 import logging
-from ctypes import CDLL, Structure, c_float, c_int, c_int64, c_void_p
+from ctypes import CDLL, POINTER, Structure, c_float, c_int, c_int64, c_void_p
 from functools import cache
 from pathlib import Path
 
@@ -40,6 +40,26 @@ class Attention(Structure):
     ]
 
 
+class Up(Structure):
+    """`Up` of low_rank.c."""
+
+    _fields_ = [
+        ("weight", c_void_p),
+        *((name, c_int64) for name in ("first_rank", "rank", "first_output", "num_outputs")),
+    ]
+
+
+class LowRank(Structure):
+    """`LowRank` of low_rank.c."""
+
+    _fields_ = [
+        ("down", c_void_p),
+        ("ups", POINTER(Up)),
+        *((name, c_int64) for name in ("num_inputs", "num_ranks", "num_ups")),
+        ("type", c_int),
+    ]
+
+
 _SIGNATURES = {
     "most_tokens": (c_int, c_int64, c_int64),
     "attend": (c_void_p, c_void_p, c_int64, c_int),
@@ -53,6 +73,10 @@ _SIGNATURES = {
     "begin": (c_int,),
     "pack": (c_void_p, c_void_p),
     "pack_halves": (c_void_p, c_void_p),
+    "add_low_rank": (
+        *(c_void_p, c_void_p, c_int64, c_int64, c_int),
+        *(c_void_p, c_int64, c_int, c_int),
+    ),
     "linear": (*(c_void_p, c_void_p, c_int64, c_int64, c_int), *(c_void_p, c_int, c_int)),
 }
 

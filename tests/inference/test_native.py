@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.functional import silu
@@ -17,9 +17,11 @@ from torch.nn.functional import silu
 from inference import int8
 from inference.attention import causal_mask
 from inference.int8_linear import OneDnnLinear
-from inference.native import attention, build, rows
+from inference.low_rank import LowRankSum, Part
+from inference.native import attention, build, low_rank, rows
 from inference.native.kernels import kernels
 from inference.native.linear import Int4Linear, NativeLinear
+from inference.native.low_rank import NativeLowRankSum, make_sum
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
 
@@ -425,3 +427,92 @@ def test_nothing_is_run_out_of_a_folder_that_depends_on_where_we_stand(
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     assert build.built_library() is None
     assert not list(tmp_path.iterdir())
+
+
+# --- adapters ---------------------------------------------------------------------------------
+
+
+def low_rank_parts(seed: int, num_inputs: int, ranks: list[int], dtype: torch.dtype) -> list[Part]:
+    """One behind the other, with some outputs between them that none adds to."""
+    parts, end = [], 0
+    for number, rank in enumerate(ranks):
+        start, end = end + 3 * number, end + 3 * number + 11 * rank + number
+        a = random(rank, num_inputs, seed=seed + number, dtype=dtype)
+        b = random(end - start, rank, seed=seed - number, dtype=dtype)
+        parts.append(Part(slice(start, end), a, b))
+    return parts
+
+
+@needs_kernels
+@given(
+    seed=st.integers(9, 2**31),
+    num_rows=st.integers(1, 11),
+    num_inputs=st.integers(1, 90),
+    ranks=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    dtypes=st.tuples(DTYPES, DTYPES, DTYPES),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it stays the same
+def test_an_adapter_adds_what_it_should(
+    seed: int,
+    num_rows: int,
+    num_inputs: int,
+    ranks: list[int],
+    dtypes: tuple[torch.dtype, torch.dtype, torch.dtype],
+    num_threads: int,
+) -> None:
+    """Rows and sums that lie in the middle of others, each of a dtype of its own."""
+    parts = low_rank_parts(seed, num_inputs, ranks, dtypes[0])
+    num_outputs = parts[-1].columns.stop + 5
+    x = random(num_rows, num_inputs + 7, seed=seed, dtype=dtypes[1])[:, 3 : 3 + num_inputs]
+    whole = random(num_rows + 2, num_outputs, seed=seed + 1, dtype=dtypes[2])
+    before, sums = whole.clone(), whole[1 : 1 + num_rows]
+    expected = sums.double()
+    for part in parts:
+        expected[:, part.columns] += x.double() @ part.a.double().T @ part.b.double().T
+    NativeLowRankSum(parts).add(x, sums)
+    assert error(sums, expected) < close(dtypes[2])
+    untouched = torch.ones_like(whole, dtype=torch.bool)
+    for part in parts:
+        untouched[1 : 1 + num_rows, part.columns] = False
+    assert torch.equal(whole[untouched], before[untouched])
+
+
+@needs_kernels
+@given(seed=st.integers(9, 2**31), num_rows=st.integers(2, 11), dtype=DTYPES)
+def test_what_an_adapter_adds_to_a_row_depends_on_no_other(
+    seed: int, num_rows: int, dtype: torch.dtype
+) -> None:
+    low = NativeLowRankSum(low_rank_parts(seed, 70, [6, 3], dtype))
+    x = random(num_rows, 70, seed=seed, dtype=dtype)
+    together = random(num_rows, 150, seed=seed + 1, dtype=dtype)
+    alone = together.clone()
+    low.add(x, together)
+    for row in range(num_rows):
+        low.add(x[row : row + 1], alone[row : row + 1])
+    assert torch.equal(together, alone)
+
+
+def test_without_kernels_torch_adds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = low_rank_parts(9, 40, [4, 2], torch.float32)
+    x, sums = random(5, 40), random(5, 100, seed=1)
+    expected = sums.clone()
+    make_sum(parts).add(x, sums)
+    monkeypatch.setattr(low_rank, "kernels", lambda: None)
+    monkeypatch.setattr(low_rank, "is_sound", low_rank.is_sound.__wrapped__)
+    plain = make_sum(parts)
+    assert type(plain) is LowRankSum
+    plain.add(x, expected)
+    assert error(sums, expected) < 1e-6
+
+
+@needs_kernels
+def test_a_kernel_that_adds_something_else_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert low_rank.is_sound(torch.float32)
+    right = NativeLowRankSum.add
+
+    def wrong(self: NativeLowRankSum, rows: Tensor, sums: Tensor) -> None:
+        right(self, rows, sums)
+        sums[-1, 0] += 0.1
+
+    monkeypatch.setattr(NativeLowRankSum, "add", wrong)
+    assert not low_rank.is_sound.__wrapped__(torch.float32)
