@@ -3,8 +3,10 @@
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from inference.catalog import ModelSpec, ModelState
+from inference.chat_template import read_chat_template
 from inference.host import ModelHost
 from inference.messages import AdapterInfo, GenerateRequest, Update
 
@@ -12,9 +14,15 @@ from inference.messages import AdapterInfo, GenerateRequest, Update
 class AdaptedModel:
     """Loaded, put to sleep and woken with its base, whose queue, workers and cache it shares."""
 
-    def __init__(self, spec: ModelSpec, host: ModelHost) -> None:
+    def __init__(self, spec: ModelSpec, host: ModelHost, path: Path) -> None:
         self.spec = spec
         self.host = host
+        self.path = path
+
+    def read_chat_template(self) -> str:
+        """Its own, where it was trained with another one than its base has; else ""."""
+        own = read_chat_template(self.path)
+        return "" if own == read_chat_template(self.host.path) else own
 
     @property
     def info(self) -> AdapterInfo | None:

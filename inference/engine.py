@@ -64,7 +64,8 @@ class Engine:
 
     def _serve(self, spec: ModelSpec) -> ModelHost | AdaptedModel | Upstream:
         if spec.base:
-            return AdaptedModel(spec, self._host(spec.base))
+            (path,) = (one.path for one in self.config.adapters if one.name == spec.name)
+            return AdaptedModel(spec, self._host(spec.base), path)
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
         return ModelHost(spec, spec.path, self._own_config, self._residency, self._announce)
@@ -169,10 +170,17 @@ class Engine:
         self.require(model, "chat")
         task = self._tokenizers.get(model)
         if task is None or (task.done() and task.exception() is not None):
-            path = self._host(model).path
-            task = asyncio.create_task(asyncio.to_thread(ChatTokenizer.load, path))
-            self._tokenizers[model] = task
+            task = self._tokenizers[model] = asyncio.create_task(self._read_tokenizer(model))
         return await asyncio.shield(task)
+
+    async def _read_tokenizer(self, model: str) -> ChatTokenizer:
+        """An adapter has its base's, with its own chat template if it brings one."""
+        served, template = self._local(model), ""
+        if isinstance(served, AdaptedModel):
+            template = await asyncio.to_thread(served.read_chat_template)
+            if not template:
+                return await self.tokenizer(served.host.spec.name)
+        return await asyncio.to_thread(ChatTokenizer.load, self._host(model).path, template)
 
     def context_tokens(self, model: str) -> int:
         """Prompt and answer together may have so many tokens. Raises ModelError.

@@ -40,8 +40,11 @@ class ChatTokenizer:
         self._path = path
 
     @classmethod
-    def load(cls, path: Path) -> "ChatTokenizer":
-        """Read a model directory's tokenizer.json. Raises ModelRefused. Takes about a second."""
+    def load(cls, path: Path, chat_template: str = "") -> "ChatTokenizer":
+        """Read a model directory's tokenizer.json, and its chat template unless another one is given.
+
+        Raises ModelRefused. Takes about a second.
+        """
         with _importing:
             from transformers import (
                 PreTrainedTokenizerFast,
@@ -55,6 +58,8 @@ class ChatTokenizer:
             tokenizer = PreTrainedTokenizerFast.from_pretrained(path, local_files_only=True)
         except Exception as error:  # the Rust side raises bare Exception
             raise ModelRefused(f"The tokenizer does not load: {error}") from error
+        if chat_template:
+            tokenizer.chat_template = chat_template
         if tokenizer.chat_template is None:
             raise ModelRefused(
                 "The model has no chat template: it continues texts but was not made to chat."

@@ -12,7 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from inference import Engine, Failed, GenerateRequest, Loading, Tokens, UnknownModel, Update
+from inference import (
+    Engine,
+    Failed,
+    GenerateRequest,
+    Loading,
+    ModelRefused,
+    Tokens,
+    UnknownModel,
+    Update,
+)
 from inference.__main__ import WRONG, main
 from inference.config import Adapter, EngineConfig
 from tests.inference.conftest import engine_config
@@ -125,6 +134,31 @@ async def test_a_kill_in_the_middle_goes_on_with_the_adapter(engine: Engine) -> 
         assert any(isinstance(update, Loading) for update in updates[first:]), "killed too late"
         assert _ids(updates) == expected
     assert calm[0] != calm[1]
+
+
+async def test_an_adapter_may_bring_its_own_chat_template(folder: Path, tmp_path: Path) -> None:
+    """Beside its base's tokenizer, also where the base has no template at all."""
+    bare = shutil.copytree(folder / "base", tmp_path / "bare")
+    (bare / "chat_template.jinja").unlink()
+    for name in ("own", "same", "broken file"):
+        shutil.copytree(folder / "pirate", tmp_path / name)
+    (tmp_path / "own" / "chat_template.jinja").write_text("Ahoy: {{ messages[0].content }}")
+    shutil.copy(folder / "base" / "chat_template.jinja", tmp_path / "same")
+    (tmp_path / "broken file" / "tokenizer_config.json").write_text('{"chat_template": [')
+    of_base = [Adapter(n, "tiny", tmp_path / n) for n in ("own", "same", "broken file")]
+    config = config_of(folder, *of_base, Adapter("bare with own", "bare", tmp_path / "own"))
+    engine = Engine(replace(config, extra_models=(*config.extra_models, f"bare={bare}")))
+    base = await engine.tokenizer("tiny")
+    for name in ("org/pirate", "same", "broken file"):
+        assert await engine.tokenizer(name) is base
+    messages = [{"role": "user", "content": "the dog"}]
+    for name in ("own", "bare with own"):
+        tokenizer = await engine.tokenizer(name)
+        assert tokenizer.decode(tokenizer.encode_chat(messages)) == "Ahoy: the dog"
+    assert tokenizer.encode_chat(messages) != base.encode_chat(messages)
+    with pytest.raises(ModelRefused, match="no chat template"):
+        await engine.tokenizer("bare")
+    await engine.close()
 
 
 def test_adapters_without_a_base_are_left_out_and_say_why(
