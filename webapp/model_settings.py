@@ -1,7 +1,11 @@
 """What is set for single models: which adapters each has, which one guesses for which, how many workers
-each has, and over how many processes it is split."""
+each has, and over how many processes it is split.
 
-from collections.abc import Sequence
+Whether there are such models and files is told when they are loaded: they may be pulled until then.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -13,40 +17,33 @@ from inference.config import (
     parse_workers,
 )
 
+T = TypeVar("T")
+
 
 def adapters(entries: Sequence[str]) -> tuple[Adapter, ...]:
-    """LoRA adapters and their models, out of `VITRINE_ADAPTERS`. Raises ImproperlyConfigured.
-
-    Whether there are such models and files is told later, as of draft models.
-    """
-    try:
-        return parse_adapters(entries)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"VITRINE_ADAPTERS: {error}.") from None
+    """LoRA adapters and their models. Raises ImproperlyConfigured."""
+    return _parsed("VITRINE_ADAPTERS", parse_adapters, entries)
 
 
 def draft_models(entries: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs of a model and its draft model, out of `VITRINE_DRAFT_MODELS`. Raises ImproperlyConfigured.
-
-    Whether there are such models is told when the first one is loaded: they may be pulled until then.
-    """
-    try:
-        return parse_draft_models(entries)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"VITRINE_DRAFT_MODELS: {error}.") from None
+    """Pairs of a model and its draft model. Raises ImproperlyConfigured."""
+    return _parsed("VITRINE_DRAFT_MODELS", parse_draft_models, entries)
 
 
 def workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Pairs of a model and a number, out of `VITRINE_WORKERS`. Raises ImproperlyConfigured."""
-    try:
-        return parse_workers(entries)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"VITRINE_WORKERS: {error}.") from None
+    """Pairs of a model and how many workers it has. Raises ImproperlyConfigured."""
+    return _parsed("VITRINE_WORKERS", parse_workers, entries)
 
 
 def ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Pairs of a model and a number, out of `VITRINE_TENSOR_PARALLEL`. Raises ImproperlyConfigured."""
+    """Pairs of a model and over how many processes it is split. Raises ImproperlyConfigured."""
+    return _parsed("VITRINE_TENSOR_PARALLEL", parse_ranks, entries)
+
+
+def _parsed(
+    name: str, parse: Callable[[Sequence[str]], tuple[T, ...]], entries: Sequence[str]
+) -> tuple[T, ...]:
     try:
-        return parse_ranks(entries)
+        return parse(entries)
     except ValueError as error:
-        raise ImproperlyConfigured(f"VITRINE_TENSOR_PARALLEL: {error}.") from None
+        raise ImproperlyConfigured(f"{name}: {error}.") from None
