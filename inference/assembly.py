@@ -56,10 +56,9 @@ def assemble(
     """Load a model and build the loop that serves its kind. Raises ModelError."""
     torch.set_num_threads(config.num_threads)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    dtype = dtype_of(config)
     if read_kind(path) == "chat":
-        return _assemble_chat(name, path, config, progress, dtype)
-    bits = bits_of(config.dtype)
+        return _assemble_chat(name, path, config, progress)
+    dtype, bits = dtype_of(config), bits_of(config.dtype)
     if name == BUILTIN_EMBEDDING and config.dtype == "auto" and int8.sound_kind() is NativeLinear:
         # All questions and documents go through it: half the time, and English is found as well
         # (docs/retrieval.md). Around the products float32 is quicker than bfloat16 for few tokens.
@@ -76,10 +75,11 @@ def dtype_of(config: EngineConfig) -> torch.dtype:
 
 
 def _assemble_chat(
-    name: str, path: Path, config: EngineConfig, progress: Progress, dtype: torch.dtype
+    name: str, path: Path, config: EngineConfig, progress: Progress
 ) -> tuple[EngineLoop, ModelInfo]:
-    followers = None
+    followers, dtype = None, dtype_of(config)
     if (num_ranks := config.num_ranks(name)) > 1:
+        torch.set_num_threads(num_threads(config, num_ranks))
         config = _of_each_rank(config, num_ranks)
         followers = Followers(name, path, config)
     try:
@@ -133,8 +133,7 @@ def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -
 def _of_each_rank(config: EngineConfig, num_ranks: int) -> EngineConfig:
     """Blocks are numbers that all ranks understand; slabs would have to be copied by each of them. A
     draft model would be one rank's, while the others wait."""
-    torch.set_num_threads(num_threads(config, num_ranks))
-    kv_bytes = (config.kv_bytes or kv_share(memory.available_bytes())) // num_ranks
+    kv_bytes = _host_kv_bytes(config) // num_ranks
     return replace(config, kv_layout="paged", draft_models=(), kv_bytes=kv_bytes)
 
 
@@ -170,6 +169,10 @@ def _make_caches(
 def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
     if loaded.info.device != "cpu":  # what is configured or reckoned is of the host's memory
         return free_kv_bytes(torch.device(loaded.info.device))
+    return _host_kv_bytes(config)
+
+
+def _host_kv_bytes(config: EngineConfig) -> int:
     return config.kv_bytes or kv_share(memory.available_bytes())
 
 
