@@ -62,6 +62,7 @@ export class ChatComposer extends HTMLElement {
       if (this.#isRunning) this.dispatchEvent(new CustomEvent("stop"));
       else this.#send();
     });
+    this.button.type = "submit"; // not before: the page would be loaded anew, without what was typed
     this.queueButton.addEventListener("click", () => this.#queue());
     addEventListener("pagehide", () => this.#save());
   }
@@ -72,9 +73,11 @@ export class ChatComposer extends HTMLElement {
    */
   open(conversation) {
     this.#save();
+    const early = this.#conversation === undefined ? this.input.value : ""; // before scripts were here
     this.#conversation = conversation;
     this.#waiting = this.#held = null;
-    this.input.value = this.drafts?.of(conversation).typed ?? "";
+    const typed = this.drafts?.of(conversation).typed ?? "";
+    this.input.value = early === typed ? typed : join(typed, early);
     this.#changed();
   }
 

@@ -1,6 +1,7 @@
 """What is written and not sent belongs to one account, and goes when the account or the chat goes."""
 
 import json
+import re
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -85,6 +86,25 @@ def test_signing_out_leaves_no_draft(
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/accounts/login/")
     assert page.evaluate(KEPT) == []
+
+
+def test_what_is_typed_before_the_scripts_are_here_stays(sign_in: SignIn, page: Page) -> None:
+    sign_in("ann")
+    open_chat(page)
+    write(page, "Kept before.")
+    script = re.compile(r"/composer\b.*\.js")
+    held: list[Route] = []
+    page.route(script, lambda route: held.append(route))
+    with page.expect_request(script):
+        page.goto("/", wait_until="commit")
+    page.fill(INPUT, "Typed early.")
+    page.get_by_role("button", name="Send", exact=True).click(force=True)  # it looks disabled
+    page.wait_for_timeout(AFTER_SAVING_MS)
+    assert len(held) == 1  # the page is not loaded anew
+    held[0].continue_()
+    page.locator("status-bar:defined").wait_for(state="attached")
+    expect(page.locator(INPUT)).to_have_value("Kept before.\n\nTyped early.")
+    expect(page).to_have_url("/")
 
 
 def test_a_tab_that_is_still_open_keeps_nothing_after_signing_out(
