@@ -7,8 +7,8 @@
    Weights of 4 bits are 8-bit ones behind a multiplication: a whole factor for every 32 inputs of an
    output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read. */
 #include "amx.h"
+#include "scratch.h"
 #include "simd.h"
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,17 +39,6 @@ typedef struct {
 } Product;
 
 int has_amx;
-
-static void *room(int64_t size) {
-    static void *memory;
-    static int64_t have;
-    if (size > have) {
-        free(memory);
-        have = (size + 4095) / 4096 * 4096;
-        memory = aligned_alloc(4096, have);
-    }
-    return memory;
-}
 
 void quantize_row(const void *row, int64_t count, int64_t padded, int type, uint8_t *out, float *scale) {
     __m512 largest = _mm512_setzero_ps();

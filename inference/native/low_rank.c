@@ -3,8 +3,8 @@
    Sums are of float32 and in the same order for any number of rows, so a row is the same in any batch.
    Two thin products of few rows read more than they compute: weights are read once for ROWS of them, and
    what lies between the products never leaves the cache. One caller at a time: scratch memory is shared. */
+#include "scratch.h"
 #include "simd.h"
-#include <stdlib.h>
 
 enum { ROWS = 4, RANKS = 4, WIDTH = 32 };
 
@@ -19,17 +19,6 @@ typedef struct {
     int64_t num_inputs, num_ranks, num_ups;
     int type; /* of the weights */
 } LowRank;
-
-static float *room(int64_t count) {
-    static float *memory;
-    static int64_t have;
-    if (count > have) {
-        free(memory);
-        have = (count + 1023) / 1024 * 1024;
-        memory = aligned_alloc(4096, have * sizeof(float));
-    }
-    return memory;
-}
 
 static inline int64_t least(int64_t one, int64_t other) { return one < other ? one : other; }
 
@@ -83,7 +72,7 @@ static inline __attribute__((always_inline)) void expand(const LowRank *low, con
 void add_low_rank(const LowRank *low, const char *rows, int64_t num_rows, int64_t row_bytes, int type,
                   char *out, int64_t out_row_bytes, int out_type, int num_threads) {
     int64_t padded = (low->num_inputs + 15) / 16 * 16;
-    float *exact = room(num_rows * (padded + low->num_ranks)), *thin = exact + num_rows * padded;
+    float *exact = room(num_rows * (padded + low->num_ranks) * sizeof(float)), *thin = exact + num_rows * padded;
 #pragma omp parallel num_threads(num_threads) if (num_threads > 1)
     {
 #pragma omp for schedule(static)
