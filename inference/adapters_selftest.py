@@ -18,19 +18,16 @@ from inference import attention
 from inference.adapter_weights import Pair, place_of
 from inference.adapters import Adapters
 from inference.errors import ModelRefused
-from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
-from inference.kv import KVCache
-from inference.kv_cache import SlabKV
 from inference.messages import AdapterInfo
 from inference.selftest import (
-    MAX_RELATIVE_ERROR,
     plain_logits,
+    require_right,
     run_packed,
+    small_cache,
     small_model,
     worst_error,
 )
-from inference.slot_states import has_states
 from inference.small_config import shrink
 
 _NAMES = ("", "one", "two")  # of the adapters that the three prompts go through
@@ -40,20 +37,12 @@ _STD = 0.2  # of A and B: beside weights of 0.15, what they add is some half of 
 
 def check_adapters(config: PretrainedConfig, kinds: set[str]) -> None:
     """Raise ModelRefused where adapters at such layers would be wrong, or cannot be proven right."""
-    try:
-        error = adapted_error(shrink(config), kinds)
-    except ModelRefused:
-        raise
-    except Exception as problem:  # whatever a model file raises, the answer is the same
-        raise ModelRefused(
-            f"The architecture '{config.model_type}' does not run with such an adapter; a small copy of"
-            f" it failed by {type(problem).__name__}: {problem}"
-        ) from problem
-    if not error <= MAX_RELATIVE_ERROR:
-        raise ModelRefused(
-            f"The architecture '{config.model_type}' computes something else with such an adapter than"
-            f" with the same in its weights (relative error {error:.1e}), so its answers would be wrong."
-        )
+    require_right(
+        config,
+        lambda: adapted_error(shrink(config), kinds),
+        fails="does not run with such an adapter",
+        differs="with such an adapter than with the same in its weights",
+    )
 
 
 @torch.inference_mode()
@@ -76,8 +65,8 @@ def adapted_error(config: PretrainedConfig, kinds: set[str]) -> float:
     for name, own in pairs.items():
         adapters.add(AdapterInfo(name), places, own)
     model.set_attn_implementation(attention.NAME)
-    kv: KVCache = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
-    packed = run_packed(make_runner(model, kv, adapters), prompts, _NAMES)
+    runner = make_runner(model, small_cache(config, len(prompts)), adapters)
+    packed = run_packed(runner, prompts, _NAMES)
     return worst_error((logits, plain[which][position]) for which, position, logits in packed)
 
 

@@ -14,14 +14,13 @@ import torch.distributed
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from inference import attention
-from inference.errors import ModelRefused
 from inference.experts import set_experts_implementation
 from inference.model_runner import ModelRunner
 from inference.paged_kv import PagedKV
 from inference.ranks import check_can_be_split, split_over
 from inference.selftest import (
-    MAX_RELATIVE_ERROR,
     plain_logits,
+    require_right,
     run_packed,
     small_model,
     worst_error,
@@ -34,19 +33,12 @@ _NUM_BLOCKS, _CONTEXT_TOKENS = 64, 256
 def check_ranks(config: PretrainedConfig, num_ranks: int) -> None:
     """Raise ModelRefused where the parts together would be wrong, or cannot be made."""
     check_can_be_split(config, num_ranks)
-    kind = config.model_type
-    try:
-        error = split_error(_divisible(shrink(config), num_ranks), num_ranks)
-    except Exception as problem:  # whatever a model file raises, the answer is the same
-        raise ModelRefused(
-            f"The architecture '{kind}' cannot be split into {num_ranks} parts; a small copy of it"
-            f" failed by {type(problem).__name__}: {problem}"
-        ) from problem
-    if not error <= MAX_RELATIVE_ERROR:
-        raise ModelRefused(
-            f"The architecture '{kind}' computes something else when it is split into {num_ranks} parts"
-            f" (relative error {error:.1e}), so its answers would be wrong."
-        )
+    require_right(
+        config,
+        lambda: split_error(_divisible(shrink(config), num_ranks), num_ranks),
+        fails=f"cannot be split into {num_ranks} parts",
+        differs=f"when it is split into {num_ranks} parts",
+    )
 
 
 @torch.inference_mode()

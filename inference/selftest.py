@@ -6,7 +6,7 @@ random weights, answers the same prompts twice: by transformers' plain forward, 
 and mixed over the cache. Costs a fraction of a second; found every silent fault that we know of.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain, repeat
 from typing import Any
 
@@ -37,19 +37,35 @@ _CHUNK_TOKENS = 16
 
 def check_architecture(config: PretrainedConfig) -> None:
     """Raise ModelRefused when the architecture would be wrong over our cache."""
+    require_right(
+        config,
+        lambda: packed_error(shrink(config)),
+        fails="does not run over Vitrine's KV cache",
+        differs="over Vitrine's KV cache than by itself",
+    )
+
+
+def require_right(
+    config: PretrainedConfig, find_error: Callable[[], float], *, fails: str, differs: str
+) -> None:
+    """Raise ModelRefused where a small copy of an architecture fails, or errs by more than rounding.
+
+    `fails` and `differs` say what it does then: "The architecture 'x' {fails}", "The architecture 'x'
+    computes something else {differs}".
+    """
+    architecture = f"The architecture '{config.model_type}'"
     try:
-        error = packed_error(shrink(config))
+        error = find_error()
     except ModelRefused:
         raise
     except Exception as problem:  # whatever a model file raises, the answer is the same
         raise ModelRefused(
-            f"The architecture '{config.model_type}' does not run over Vitrine's KV cache; a small copy"
-            f" of it failed by {type(problem).__name__}: {problem}"
+            f"{architecture} {fails}; a small copy of it failed by {type(problem).__name__}: {problem}"
         ) from problem
     if not error <= MAX_RELATIVE_ERROR:
         raise ModelRefused(
-            f"The architecture '{config.model_type}' computes something else over Vitrine's KV cache"
-            f" than by itself (relative error {error:.1e}), so its answers would be wrong."
+            f"{architecture} computes something else {differs} (relative error {error:.1e}), so its"
+            " answers would be wrong."
         )
 
 
@@ -67,8 +83,7 @@ def packed_error(
     model, prompts = small_model(config)
     plain = plain_logits(model, prompts)
     model.to(device or "cpu").set_attn_implementation(attention.NAME)
-    if kv is None:
-        kv = HybridKV(1024, 256, len(prompts)) if has_states(config) else SlabKV(1024, 256)
+    kv = small_cache(config, len(prompts)) if kv is None else kv
     runner = make_runner(model, kv)
     packed = run_packed(runner, prompts)
     if unseen := _mixing_layers(config) - runner.layers_seen:
@@ -77,6 +92,11 @@ def packed_error(
             " the cache: they look back in a way of their own, which Vitrine cannot serve."
         )
     return worst_error((logits, plain[which][position]) for which, position, logits in packed)
+
+
+def small_cache(config: PretrainedConfig, num_sequences: int) -> KVCache:
+    """That fits a shrunk config, and holds the prompts of `small_model`."""
+    return HybridKV(1024, 256, num_sequences) if has_states(config) else SlabKV(1024, 256)
 
 
 def small_model(config: PretrainedConfig) -> tuple[Any, list[list[int]]]:
