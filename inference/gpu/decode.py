@@ -11,30 +11,10 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from inference.gpu.online import cells_of, scores_of, take_in
 from inference.gpu.tiles import decode_tile
 
 MOST_SPLITS = 32
-
-# The interpreter takes the bits of bfloat16 for whole numbers where it multiplies matrices.
-_IN_FLOAT32 = tl.constexpr(bool(triton.knobs.runtime.interpret))
-
-
-@triton.jit
-def product(a, b):
-    """Of two matrices, summed up in float32."""
-    if _IN_FLOAT32:
-        a = a.to(tl.float32)
-        b = b.to(tl.float32)
-    return tl.dot(a, b, input_precision="ieee")
-
-
-@triton.jit
-def softcapped(scores, SOFTCAP: tl.constexpr):
-    """SOFTCAP * tanh(scores / SOFTCAP), in a form that does not overflow."""
-    x = scores / SOFTCAP
-    e = tl.exp(-2.0 * tl.abs(x))
-    tanh = (1.0 - e) / (1.0 + e)
-    return SOFTCAP * tl.where(x < 0, -tanh, tanh)
 
 
 # Numbers that change from step to step: nothing may be compiled for each while answers wait.
@@ -89,35 +69,16 @@ def _decode_part(
     peak = tl.full([ROWS], float("-inf"), tl.float32)
     total = tl.zeros([ROWS], tl.float32)
     sum_values = tl.zeros([ROWS, BLOCK_VALUE], tl.float32)
+    table = tables + sequence * table_stride
     for at in range(start, end, BLOCK_KEYS):
         tokens = at + tl.arange(0, BLOCK_KEYS)
         is_key = tokens < end
-        blocks = tl.load(
-            tables + sequence * table_stride + tokens // BLOCK_TOKENS, mask=is_key, other=0
-        )
-        # 64 bits: a pool of some GiB has more than 2**31 values.
-        slots = blocks.to(tl.int64) * BLOCK_TOKENS + tokens % BLOCK_TOKENS
-        cells = slots * NUM_KV_HEADS + kv_head
-        k = tl.load(
-            key_pages + cells[None, :] * HEAD_DIM + dims[:, None],
-            mask=is_key[None, :] & (dims < HEAD_DIM)[:, None],
-            other=0.0,
-        )
-        scores = product(q, k) * scale
-        if SOFTCAP > 0:
-            scores = softcapped(scores, SOFTCAP)
+        cells = cells_of(table, tokens, is_key, kv_head, NUM_KV_HEADS, BLOCK_TOKENS)
+        scores = scores_of(q, key_pages, cells, is_key, scale, HEAD_DIM, BLOCK_DIM, SOFTCAP)
         scores = tl.where(is_key[None, :], scores, float("-inf"))
-        new_peak = tl.maximum(peak, tl.max(scores, 1))
-        shrink = tl.exp(peak - new_peak)
-        weights = tl.exp(scores - new_peak[:, None])
-        v = tl.load(
-            value_pages + cells[:, None] * VALUE_DIM + value_dims[None, :],
-            mask=is_key[:, None] & (value_dims < VALUE_DIM)[None, :],
-            other=0.0,
+        peak, total, sum_values = take_in(
+            scores, value_pages, cells, is_key, peak, total, sum_values, VALUE_DIM, BLOCK_VALUE
         )
-        total = total * shrink + tl.sum(weights, 1)
-        sum_values = sum_values * shrink[:, None] + product(weights.to(v.dtype), v)
-        peak = new_peak
 
     place = (sequence * NUM_KV_HEADS * GROUP + heads) * num_splits + split
     tl.store(peaks + place, peak, mask=rows < GROUP)

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from inference.gpu.decode import product, softcapped
+from inference.gpu.online import cells_of, scores_of, take_in
 from inference.gpu.tiles import prefill_tile
 
 
@@ -96,42 +96,19 @@ def _prefill(
         earliest = tl.maximum(length - num_new + begin - WINDOW + 1, 0)
         earliest = earliest // BLOCK_KEYS * BLOCK_KEYS
     latest = length - num_new + tl.minimum(begin + TOKENS_AT_ONCE, num_new)
+    table = tables + sequence.to(tl.int64) * table_stride
     for at in range(earliest, latest, BLOCK_KEYS):
         tokens = at + tl.arange(0, BLOCK_KEYS)
         is_key = tokens < latest
-        blocks = tl.load(
-            tables + sequence.to(tl.int64) * table_stride + tokens // BLOCK_TOKENS,
-            mask=is_key,
-            other=0,
-        )
-        # 64 bits: a pool of some GiB has more than 2**31 values.
-        slots = blocks.to(tl.int64) * BLOCK_TOKENS + tokens % BLOCK_TOKENS
-        cells = slots * NUM_KV_HEADS + kv_head
-        k = tl.load(
-            key_pages + cells[None, :] * HEAD_DIM + dims[:, None],
-            mask=is_key[None, :] & (dims < HEAD_DIM)[:, None],
-            other=0.0,
-        )
-        scores = product(q, k) * scale
-        if SOFTCAP > 0:
-            scores = softcapped(scores, SOFTCAP)
+        cells = cells_of(table, tokens, is_key, kv_head, NUM_KV_HEADS, BLOCK_TOKENS)
+        scores = scores_of(q, key_pages, cells, is_key, scale, HEAD_DIM, BLOCK_DIM, SOFTCAP)
         is_seen = is_key[None, :] & (tokens[None, :] <= position[:, None])
         if WINDOW > 0:
             is_seen &= position[:, None] - tokens[None, :] < WINDOW
         scores = tl.where(is_seen, scores, float("-inf"))
-        new_peak = tl.maximum(peak, tl.max(scores, 1))
-        # A row may see nothing of a block before its window begins: -inf - -inf is no number.
-        safe_peak = tl.where(new_peak == float("-inf"), 0.0, new_peak)
-        shrink = tl.exp(peak - safe_peak)
-        weights = tl.exp(scores - safe_peak[:, None])
-        v = tl.load(
-            value_pages + cells[:, None] * VALUE_DIM + value_dims[None, :],
-            mask=is_key[:, None] & (value_dims < VALUE_DIM)[None, :],
-            other=0.0,
+        peak, total, sum_values = take_in(
+            scores, value_pages, cells, is_key, peak, total, sum_values, VALUE_DIM, BLOCK_VALUE
         )
-        total = total * shrink + tl.sum(weights, 1)
-        sum_values = sum_values * shrink[:, None] + product(weights.to(v.dtype), v)
-        peak = new_peak
 
     attended = sum_values / tl.where(total == 0.0, 1.0, total)[:, None]
     NUM_HEADS: tl.constexpr = NUM_KV_HEADS * GROUP
