@@ -1,5 +1,6 @@
-"""What stands before the chat's WebSocket: its origin and its user."""
+"""What stands before the chat's WebSocket, and before the same over HTTP: its origin and its user."""
 
+import json
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 from django.utils import translation
 
+from chat.api_errors import error_body
 from webapp.asgi_types import Application, Receive, Scope, Send
 from webapp.languages import language_of
 from webapp.models import User
@@ -32,6 +34,21 @@ class SameOrigin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         application = self.application if is_same_origin(scope) else WebsocketDenier()
         await application(scope, receive, send)
+
+
+class SameOriginWrites:
+    """The same of plain HTTP: what is read no other page can see, and browsers name no origin there."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] in ("GET", "HEAD", "OPTIONS") or is_same_origin(scope):
+            return await self.application(scope, receive, send)
+        headers = [(b"content-type", b"application/json")]
+        body = json.dumps(error_body(403, "forbidden", "This page is of another origin.")).encode()
+        await send({"type": "http.response.start", "status": 403, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
 
 class SocketUser:
@@ -73,7 +90,8 @@ def is_same_origin(scope: Any) -> bool:
     origins, hosts = headers(scope, b"origin"), headers(scope, b"host")
     if len(origins) != 1 or len(hosts) != 1:
         return False
-    page_scheme = _PAGE_SCHEMES[scope.get("scheme", "ws")]
+    scheme = scope.get("scheme", "ws")
+    page_scheme = _PAGE_SCHEMES.get(scheme, scheme)
     name, _ = split_domain_port(hosts[0])
     is_ours = validate_host(name, settings.ALLOWED_HOSTS)
     return is_ours and origins[0] == f"{page_scheme}://{hosts[0]}"

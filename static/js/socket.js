@@ -6,9 +6,11 @@
  * connection changed.
  *
  * @typedef {{type: string, [field: string]: any}} Frame
+ * @typedef {import("./http-line.js").HttpLine} Line
  * @typedef {"connecting" | "open" | "waiting" | "signed-out"} SocketState
  * @typedef {object} Surroundings what tests replace
  * @property {typeof WebSocket} [WebSocket]
+ * @property {() => Promise<() => Line>} [loadLine] what makes lines where WebSockets do not get through
  * @property {typeof setTimeout} [setTimeout]
  * @property {typeof clearTimeout} [clearTimeout]
  * @property {() => number} [now] milliseconds
@@ -21,6 +23,8 @@ import { newTraceparent } from "./ids.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 const ACK_EVERY_MS = 250;
+const OPEN_WITHIN_MS = 10_000;
+const SILENT_ATTEMPTS = 2;
 const PING_AFTER_MS = 20_000;
 const PONG_WITHIN_MS = 8_000;
 const CLOSED_BY_SIGN_OUT = 4401;
@@ -38,9 +42,16 @@ export class ChatSocket extends Emitter {
   #unfollowed = new Set();
   /** @type {Map<string, number>} run → seq to acknowledge */
   #unacknowledged = new Map();
-  /** @type {WebSocket | null} */
+  /** @type {WebSocket | Line | null} */
   #socket = null;
+  /** Makes the same by HTTP; loaded when a WebSocket has come to nothing. @type {(() => Line) | null} */
+  #makeLine = null;
   #attempts = 0;
+  /** Attempts since the server last said hello. */
+  #numSilent = 0;
+  #isLine = false;
+  /** Whether it was by HTTP that the server last said hello. */
+  #isByHttp = false;
   /** @type {Record<"retry" | "ack" | "ping", any>} */
   #timers = { retry: null, ack: null, ping: null };
 
@@ -52,6 +63,7 @@ export class ChatSocket extends Emitter {
     super();
     this.url = url;
     this.WebSocket = surroundings.WebSocket ?? globalThis.WebSocket;
+    this.loadLine = surroundings.loadLine ?? loadLine;
     this.setTimeout = surroundings.setTimeout ?? globalThis.setTimeout.bind(globalThis);
     this.clearTimeout = surroundings.clearTimeout ?? globalThis.clearTimeout.bind(globalThis);
     this.now = surroundings.now ?? Date.now;
@@ -62,12 +74,26 @@ export class ChatSocket extends Emitter {
   connect() {
     if (this.#socket || this.state === "signed-out") return;
     this.#clear("retry");
-    const socket = new this.WebSocket(this.url);
+    const isByHttp = this.#makeLine !== null && this.#takesHttp();
+    const socket = isByHttp && this.#makeLine ? this.#makeLine() : new this.WebSocket(this.url);
+    this.#isLine = isByHttp;
+    this.#numSilent += 1;
     this.#socket = socket;
     this.#enter("connecting");
+    // Some networks swallow a handshake without a word.
+    this.#timers.ping = this.setTimeout(() => this.#hangUp(), OPEN_WITHIN_MS);
     socket.onopen = () => this.#opened();
     socket.onmessage = (event) => this.#heard(event.data);
     socket.onclose = (event) => this.#closed(socket, event.code);
+  }
+
+  /**
+   * Whether the next attempt goes by HTTP: every other one, once some WebSockets have come to nothing, and
+   * where HTTP has worked the first one.
+   */
+  #takesHttp() {
+    const isDue = this.#numSilent >= SILENT_ATTEMPTS && this.#numSilent % 2 === SILENT_ATTEMPTS % 2;
+    return isDue || (this.#isByHttp && this.#numSilent === 0);
   }
 
   /**
@@ -160,7 +186,10 @@ export class ChatSocket extends Emitter {
     this.#expectWord();
     const frame = /** @type {Frame} */ (JSON.parse(data));
     // Not when it opens: a server that accepts and hangs up at once is left alone for longer and longer.
-    if (frame.type === "hello") this.#attempts = 0;
+    if (frame.type === "hello") {
+      this.#attempts = this.#numSilent = 0;
+      this.#isByHttp = this.#isLine;
+    }
     this.emit(frame.type, frame);
   }
 
@@ -197,12 +226,17 @@ export class ChatSocket extends Emitter {
       this.#enter("signed-out");
       return;
     }
+    if (this.#numSilent) this.#prepareLine();
     const ceiling = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#attempts);
     const wait = ceiling / 2 + (this.random() * ceiling) / 2;
     this.#attempts += 1;
     this.retryAt = this.now() + wait;
     this.#timers.retry = this.setTimeout(() => this.connect(), wait);
     this.#enter("waiting");
+  }
+
+  async #prepareLine() {
+    this.#makeLine ??= await this.loadLine().catch(() => null); // tried again after the next attempt
   }
 
   /** @param {SocketState} state */
@@ -216,4 +250,9 @@ export class ChatSocket extends Emitter {
     this.clearTimeout(this.#timers[name]);
     this.#timers[name] = null;
   }
+}
+
+async function loadLine() {
+  const { HttpLine } = await import("./http-line.js");
+  return () => new HttpLine("/line/");
 }

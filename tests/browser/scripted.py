@@ -147,6 +147,7 @@ class ScriptedChat:
         self._socket: WebSocketRoute | None = None
         self._logs: dict[str, list[Frame]] = {}
         page.route_web_socket(re.compile(r"/ws/chat/"), self._connected)
+        page.route(re.compile(r"/line/"), lambda route: route.abort())  # the way around the socket
         page.route(re.compile(r"/api/conversations/[^/?]+$"), self._read)
         page.route(
             re.compile(r"/api/messages/[^/]+/trace$"), lambda route: route.fulfill(json=TRACE)
