@@ -38,6 +38,7 @@ _decode = Histogram(
 _lookups = Counter(
     "vitrine_answer_cache_lookups", "Questions looked up among answers given before.", ["outcome"]
 )
+_ratings = Counter("vitrine_ratings", "What readers thought of answers.", ["model", "rating"])
 for _outcome in ("same", "similar", "miss"):
     _lookups.labels(_outcome)  # so that a rate has something to begin with
 
@@ -58,6 +59,11 @@ def looked_up(similarity: float | None) -> None:
     """In the cache of answers. None: nothing fits; 1: the same question."""
     outcome = "miss" if similarity is None else "same" if similarity >= 1 else "similar"
     _lookups.labels(outcome).inc()
+
+
+def rated(model: str, rating: str) -> None:
+    """An answer, by its reader; a change of mind counts again."""
+    _ratings.labels(model, rating).inc()
 
 
 def _outcome_of(event: Event) -> str:

@@ -149,6 +149,7 @@ class Message(models.Model):
     `sources` of a question are the collections and documents that it is to be answered from
     (sources.named), `found` of an answer what was found in them: {"query", "excerpts", "is_whole"} as in
     events.Found. `from_cache`: it was given before, {"asked_at", "question", "similarity"}.
+    `feedback` is what its reader thinks of an answer (feedback.py).
     `chosen` is the conversation's version when this branch was last chosen: of siblings the highest
     is shown. `edited`: a person wrote this answer over another one; `resumed`: the process that
     wrote it died, and another went on. `deletion` names what was deleted together.
@@ -173,6 +174,7 @@ class Message(models.Model):
     sources = models.JSONField(null=True, blank=True)
     found = models.JSONField(null=True, blank=True)
     from_cache = models.JSONField(null=True, blank=True)
+    feedback = models.JSONField(null=True, blank=True)
     model = models.CharField(max_length=200, blank=True)
     finish_reason = models.CharField(max_length=32, blank=True)
     error = models.JSONField(null=True, blank=True)
@@ -196,6 +198,11 @@ class Message(models.Model):
                 name="message_deleted",
                 condition=models.Q(deleted_at__isnull=False),
             ),
+            models.Index(
+                fields=["-created_at"],
+                name="message_rated",
+                condition=models.Q(feedback__isnull=False),
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["conversation", "client_id"], name="message_sent_once"),
@@ -209,6 +216,17 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"{self.role} message {self.id}"
+
+
+class RatedAnswer(Message):
+    """An answer that a reader rated, for those who run the site."""
+
+    class Meta:
+        proxy = True
+        verbose_name = "rated answer"
+
+    def __str__(self) -> str:
+        return f"rating of {self.pk}"
 
 
 class Summary(models.Model):

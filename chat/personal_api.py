@@ -1,17 +1,17 @@
 """/api for custom instructions, assistants, saved prompts, and how a chat is set up."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Router, Schema
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic import Field
 
 from chat import access, actions, history, notices, personal, values
 from chat.db import in_db
 from chat.frames import MAX_SYSTEM_PROMPT_CHARS
 from chat.models import HistoryStrategy, Message
 from chat.parameters import Parameters
-from chat.storable import is_storable
+from chat.strict import Strict, text_of
 
 router = Router()
 
@@ -21,61 +21,44 @@ MAX_STARTERS = 6
 PROMPT_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 
 
-def _storable(text: str) -> str:
-    if not is_storable(text):
-        raise ValueError("holds a character that cannot be stored")
-    return text.strip()
-
-
-def _text(max_chars: int, min_chars: int = 0) -> Any:
-    limits = StringConstraints(max_length=max_chars, min_length=min_chars, strip_whitespace=True)
-    return Annotated[str, limits, AfterValidator(_storable)]
-
-
-class Strict(Schema):
-    """A field that is not known is a mistake, never ignored."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class PersonalisationIn(Strict):
     is_on: bool | None = None
-    about_you: _text(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
-    how_to_answer: _text(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
+    about_you: text_of(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
+    how_to_answer: text_of(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
     history_strategy: HistoryStrategy | None = None
     caches_answers: bool | None = None
     version: int | None = None
 
 
 class AssistantIn(Strict):
-    name: _text(80, 1)  # type: ignore[valid-type]
-    description: _text(200) = ""  # type: ignore[valid-type]
-    model: _text(200) = ""  # type: ignore[valid-type]
-    system_prompt: _text(MAX_SYSTEM_PROMPT_CHARS) = ""  # type: ignore[valid-type]
+    name: text_of(80, 1)  # type: ignore[valid-type]
+    description: text_of(200) = ""  # type: ignore[valid-type]
+    model: text_of(200) = ""  # type: ignore[valid-type]
+    system_prompt: text_of(MAX_SYSTEM_PROMPT_CHARS) = ""  # type: ignore[valid-type]
     parameters: Parameters = Field(default_factory=Parameters.model_construct)
     history_strategy: HistoryStrategy | None = None
-    starters: list[_text(200, 1)] = Field([], max_length=MAX_STARTERS)  # type: ignore[valid-type]
+    starters: list[text_of(200, 1)] = Field([], max_length=MAX_STARTERS)  # type: ignore[valid-type]
     is_shared: bool = False
 
 
 class AssistantChange(AssistantIn):
-    name: _text(80, 1) | None = None  # type: ignore[valid-type]
+    name: text_of(80, 1) | None = None  # type: ignore[valid-type]
     version: int | None = None
 
 
 class PromptIn(Strict):
     name: str = Field(pattern=PROMPT_NAME)
-    text: _text(MAX_PROMPT_CHARS, 1)  # type: ignore[valid-type]
+    text: text_of(MAX_PROMPT_CHARS, 1)  # type: ignore[valid-type]
 
 
 class PromptChange(Strict):
     name: str | None = Field(None, pattern=PROMPT_NAME)
-    text: _text(MAX_PROMPT_CHARS, 1) | None = None  # type: ignore[valid-type]
+    text: text_of(MAX_PROMPT_CHARS, 1) | None = None  # type: ignore[valid-type]
     version: int | None = None
 
 
 class SetupChange(Strict):
-    system_prompt: _text(MAX_SYSTEM_PROMPT_CHARS) | None = None  # type: ignore[valid-type]
+    system_prompt: text_of(MAX_SYSTEM_PROMPT_CHARS) | None = None  # type: ignore[valid-type]
     parameters: Parameters | None = None
     history_strategy: HistoryStrategy | None = None
     version: int | None = None

@@ -10,6 +10,7 @@ from chat import (
     document_search_api,
     document_view_api,
     documents_api,
+    feedback_api,
     glass,
     library_api,
     personal_api,
@@ -46,6 +47,7 @@ api.add_router("/collections", collections_api.router)
 api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)
 api.add_router("", tree_api.router)
+api.add_router("", feedback_api.router)
 api.add_router("", usage_api.router)
 api.add_router("/moderation", stopped_api.router)
 api.add_router("", runs_api.router)

@@ -79,6 +79,7 @@ def message_value(message: Message, run_id: UUID | None = None) -> Value:
         "sources": None if message.deleted_at else message.sources,
         "found": None if message.deleted_at else _found_value(message.found),
         "from_cache": None if message.deleted_at else message.from_cache,
+        "feedback": None if message.deleted_at else message.feedback,
         "run": str(run_id) if run_id else None,
         "created_at": message.created_at.isoformat(),
         "finish_reason": message.finish_reason,

@@ -24,6 +24,7 @@ from chat.models import Usage
 from moderation.models import Decision, Suspension
 from webapp import (  # noqa: F401
     evaluation_admin,
+    feedback_admin,
     people_admin,
     policy_admin,
     price_admin,

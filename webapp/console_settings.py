@@ -69,6 +69,7 @@ _NAVIGATION = [
     {
         "title": "Usage",
         "items": [
+            _entry("What readers think", "thumbs_up_down", "chat", "ratedanswer"),
             _entry("Ledger", "receipt_long", "chat", "usage"),
             _entry("API keys", "key", "webapp", "apikey"),
         ],

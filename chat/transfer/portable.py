@@ -16,6 +16,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from chat import feedback
+from chat.errors import BadRequest
 from chat.models import Conversation, Message, MessageStatus
 from chat.parameters import Parameters
 from chat.storable import is_storable, storable
@@ -149,7 +151,7 @@ def _checked_fields(
             result[name] = _checked(known[name], _storable(value, notes))
             if name in _CHECKS:
                 result[name] = _CHECKS[name](result[name])
-        except (ValidationError, TypeError, ValueError, OverflowError):
+        except (BadRequest, ValidationError, TypeError, ValueError, OverflowError):
             raise BadChat(f"The {name} of {what} makes no sense.") from None
     return result
 
@@ -173,7 +175,11 @@ def _checked_assistant(value: Any) -> Json | None:
 
 
 # What later answers, and the page, rely upon.
-_CHECKS = {"parameters": _checked_parameters, "assistant": _checked_assistant}
+_CHECKS = {
+    "parameters": _checked_parameters,
+    "assistant": _checked_assistant,
+    "feedback": feedback.checked,
+}
 
 
 def _checked(column: "models.Field[Any, Any]", value: Any) -> Any:
