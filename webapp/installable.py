@@ -47,6 +47,12 @@ async def manifest(request: HttpRequest) -> JsonResponse:
         "background_color": "#fbfaf8",
         "theme_color": "#fbfaf8",
         "icons": icons,
+        # Read by static/js/shared-in.js. GET: the page fills the message box, and a person sends.
+        "share_target": {
+            "action": "/",
+            "method": "GET",
+            "params": {"title": "title", "text": "text", "url": "url"},
+        },
         "shortcuts": [{"name": "New chat", "url": "/"}],
     }
     return JsonResponse(value, content_type="application/manifest+json")

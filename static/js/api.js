@@ -233,6 +233,14 @@ export class Api {
     return this.#call(isPinned ? "PUT" : "DELETE", `/api/messages/${id}/pin`);
   }
 
+  /**
+   * @param {string} id
+   * @param {import("./feedback.js").Feedback | null} feedback null takes it back
+   */
+  rate(id, feedback) {
+    return this.#call(feedback ? "PUT" : "DELETE", `/api/messages/${id}/feedback`, feedback ?? undefined);
+  }
+
   /** @param {{client_id: string, model: string, messages: object[]}} temporary */
   keep(temporary) {
     return this.#call("POST", "/api/temporary/keep", temporary);

@@ -16,6 +16,7 @@
 
 /** @typedef {{from: number, query: string}} Call where the sign stands, and what follows it */
 
+import { insertText } from "./caret.js";
 import { element } from "./dom.js";
 
 /** @template Item */
@@ -155,7 +156,5 @@ export class CaretMenu {
 export function replaceCall(input, { from, to }, text) {
   input.focus();
   input.setSelectionRange(from, to);
-  if (text ? document.execCommand("insertText", false, text) : document.execCommand("delete")) return;
-  input.setRangeText(text, from, to, "end");
-  input.dispatchEvent(new Event("input", { bubbles: true }));
+  insertText(input, text);
 }

@@ -82,7 +82,8 @@ const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toast
 new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
-listenForSources({ page, list, composer, api, tell: (words) => toasts.show(words) });
+whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
+listenForSources({ page, list, composer, api, tell: (words, more) => toasts.show(words, more) });
 const queue = queueOf(document);
 let wasBusy = false;
 
@@ -187,6 +188,17 @@ async function chooseAssistant(id) {
   if (model && choice.models.some(({ name }) => name === model)) choice.chooseHere(model);
   showModels();
   composer.focusInput();
+}
+
+function whoCanAnswer() {
+  return { models: choice.models, assistants: picker.assistants };
+}
+
+/** @param {import("./answerers.js").Answerer} answerer */
+function chooseAnswerer({ kind, id, title }) {
+  announcer.say(gettext("%(name)s answers next.", { name: title }));
+  if (kind === "model") chooseModel(id);
+  else chooseAssistant(id);
 }
 
 /** @param {string} name of one that answers too from now on, or no more */
@@ -532,11 +544,26 @@ listenForShortcuts(
       regenerate: () => actions.regenerateLast(),
       goOn: () => actions.continueLast(),
       olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
+      attach: () => press(composer, ".composer__attach"),
+      allow: () => press(list, "[data-act=allow]"),
+      deny: () => press(list, "[data-act=deny]"),
       newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
     },
     copyLast,
   )),
 );
+
+/**
+ * @param {HTMLElement} root
+ * @param {string} selector of a button, of which the last one that is seen is meant
+ * @returns {boolean} whether there was one
+ */
+function press(root, selector) {
+  const buttons = /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(selector));
+  const button = [...buttons].findLast(({ offsetParent }) => offsetParent !== null);
+  button?.click();
+  return button !== undefined;
+}
 
 function deleteShown() {
   const id = session.store.conversation?.id;
@@ -574,4 +601,14 @@ const wantedAssistant = new URLSearchParams(location.search).get("assistant");
 if (wantedAssistant && !bootstrap.conversation) {
   history.replaceState(null, "", "/");
   chooseAssistant(wantedAssistant);
+}
+if (location.search && !bootstrap.conversation) takeShared();
+
+/** What another app has shared waits in the message box, and no longer in the address. */
+async function takeShared() {
+  const { sharedText } = await import("./shared-in.js");
+  const text = sharedText(location.search);
+  if (!text) return;
+  history.replaceState(null, "", "/");
+  composer.takeBack({ text });
 }

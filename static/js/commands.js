@@ -6,7 +6,7 @@ import { gettext } from "./i18n.js";
 /**
  * @param {Record<"startNew" | "toggleTemporary" | "search" | "toggleSidebar" | "focusComposer" | "stop" | "chooseModel" |
  *   "deleteShown" | "toStart" | "toEnd" | "showShortcuts" | "regenerate" | "goOn" | "olderVersion" |
- *   "newerVersion", () => unknown>} actions
+ *   "newerVersion" | "attach" | "allow" | "deny", () => unknown>} actions
  * @param {(selector: string, words: string) => void} copyLast press the last copy button of a kind
  * @returns {import("./shortcuts.js").Shortcut[]}
  */
@@ -30,6 +30,9 @@ export function chatShortcuts(actions, copyLast) {
     { words: gettext("Choose the model"), key: "m", ...both, run: actions.chooseModel },
     { words: gettext("Answer again"), key: "e", ...both, run: actions.regenerate },
     { words: gettext("Go on with a cut answer"), key: "enter", alt: true, run: actions.goOn },
+    { words: gettext("Attach files"), key: "u", ...mod, run: actions.attach },
+    { words: gettext("Allow what a tool wants to do"), key: "enter", mod: true, alt: true, run: actions.allow },
+    { words: gettext("Don’t allow what a tool wants to do"), key: "backspace", mod: true, alt: true, run: actions.deny },
     { words: gettext("Version before or after of a message"), key: "arrowleft", alt: true, run: actions.olderVersion },
     { words: gettext("Version before or after of a message"), key: "arrowright", alt: true, run: actions.newerVersion },
     { words: gettext("Delete this chat"), key: "backspace", ...both, run: actions.deleteShown },

@@ -7,6 +7,7 @@
  * (picked-sources.js); as long as a file of it is being read, the message waits.
  */
 
+import { insertText } from "./caret.js";
 import { find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
@@ -131,7 +132,7 @@ export class ChatComposer extends HTMLElement {
   fill(text) {
     this.input.focus();
     this.input.select();
-    if (!document.execCommand("insertText", false, text)) this.input.value = text;
+    insertText(this.input, text);
     this.#changed();
   }
 

@@ -29,6 +29,7 @@
  * @property {import("./sources.js").Sources | null} [sources] what a question is answered from
  * @property {import("./run-state.js").FromCache | null} [from_cache] when it was given first
  * @property {import("./sources.js").Found | null} [found] what an answer was written from
+ * @property {import("./feedback.js").Feedback | null} [feedback] what the reader thinks of an answer
  * @property {boolean} [is_pinned] the model is shown it however long the chat gets
  * @property {string} [key] names the message on the screen while its id is not known yet
  *

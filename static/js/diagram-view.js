@@ -2,7 +2,6 @@
 /** A diagram in its frame: the source while it is written and where it is wrong, else the picture. */
 
 import { barButton, languageOf, scrollable, setAttributes } from "./code-view.js";
-import { drawDiagram } from "./diagram-renderer.js";
 import { element, find, setDrawer, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 
@@ -72,6 +71,7 @@ export class DiagramView {
   /** @param {string} text */
   async #show(text) {
     try {
+      const { drawDiagram } = await import("./diagram-renderer.js");
       const pictures = [];
       for (const theme of THEMES) pictures.push(imageOf(theme, await drawDiagram(text, theme)));
       if (text === this.#drawn) this.#showPictures(pictures);

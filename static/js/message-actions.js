@@ -23,7 +23,6 @@ import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { Menu } from "./menu.js";
 import { isCut } from "./message-bar.js";
-import { edited } from "./message-editor.js";
 import { textOf } from "./parts.js";
 import { TemporaryTree } from "./temporary.js";
 
@@ -34,17 +33,15 @@ export class MessageActions {
   #menuFor = "";
   /** The end of the change before. @type {Promise<void>} */
   #changing = Promise.resolve();
+  /** What the menu does with a text: loaded as the menu opens. @type {Promise<import("./message-text.js").MessageText> | null} */
+  #texts = null;
 
   /** @param {Page} page */
   constructor(page) {
     this.page = page;
     this.temporaryTree = new TemporaryTree(() => this.#store);
     this.againMenu = new Menu(find(document, "#again-menu"), (item) => this.#again(item.dataset));
-    this.messageMenu = new Menu(find(document, "#message-menu"), (item) => {
-      if (item.dataset.menuAct === "branch") this.branch(this.#menuFor);
-      else if (item.dataset.menuAct === "pin") this.pin(this.#menuFor);
-      else this.remove(this.#menuFor);
-    });
+    this.messageMenu = new Menu(find(document, "#message-menu"), (item) => this.#menuAct(item.dataset.menuAct ?? ""));
     page.list.addEventListener("act", (event) => this.#act(/** @type {CustomEvent} */ (event).detail));
   }
 
@@ -69,7 +66,11 @@ export class MessageActions {
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.#store.isTemporary;
         this.#fillPin(id);
+        this.#fillTexts(id);
         return this.messageMenu.open(button);
+      case "good":
+      case "bad":
+        return this.rate(id, act);
       case "again":
         return this.regenerate(id);
       case "allow":
@@ -124,6 +125,73 @@ export class MessageActions {
     this.#focus(id, "more");
   }
 
+  /** @param {string} act chosen in the menu of a message */
+  #menuAct(act) {
+    const id = this.#menuFor;
+    switch (act) {
+      case "branch":
+        return this.branch(id);
+      case "pin":
+        return this.pin(id);
+      case "delete":
+        return this.remove(id);
+      default:
+        return this.#withText(id, act);
+    }
+  }
+
+  /** @param {string} id */
+  async #fillTexts(id) {
+    const hasText = textOf(this.#store.shown(id)?.parts ?? []) !== "";
+    const items = /** @type {NodeListOf<HTMLElement>} */ (this.messageMenu.root.querySelectorAll("[data-of-text]"));
+    for (const item of items) item.hidden = !hasText || (item.dataset.menuAct === "read" && !globalThis.speechSynthesis);
+    this.#texts ??= import("./message-text.js").then(({ MessageText }) => new MessageText());
+    this.#texts.catch(() => (this.#texts = null)); // tried again with the next menu
+    const isRead = await this.#texts.then((texts) => texts.isReading(id), () => false);
+    setText(find(this.messageMenu.root, "[data-menu-act=read] span"), isRead ? gettext("Stop reading") : gettext("Read aloud"));
+  }
+
+  /**
+   * Copy a text for another place, or read it aloud.
+   * @param {string} id
+   * @param {string} act
+   */
+  async #withText(id, act) {
+    await this.#attempt(async () => {
+      const words = (await this.#texts)?.act(act, id, textOf(this.#store.shown(id)?.parts ?? []));
+      if (words) this.page.toasts.show(words);
+    });
+    this.#focus(id, "more");
+  }
+
+  /**
+   * Say what one thinks of an answer; the same again takes it back. What is wrong with a bad one is asked.
+   * @param {string} id
+   * @param {"good" | "bad"} rating
+   */
+  async rate(id, rating) {
+    const before = this.#store.shown(id)?.feedback ?? null;
+    const isBack = before?.rating === rating;
+    await this.#attempt(() => this.#keepRating(id, isBack ? null : { rating, reasons: [], comment: "" }));
+    if (rating === "bad" && !isBack) {
+      const { askWhatIsWrong } = await import("./feedback.js");
+      await askWhatIsWrong((said) => this.#keepRating(id, said));
+    }
+    this.#focus(id, rating);
+  }
+
+  /**
+   * @param {string} id
+   * @param {import("./feedback.js").Feedback | null} feedback
+   */
+  async #keepRating(id, feedback) {
+    const { session, api } = this.page;
+    const store = this.#store;
+    await api.rate(id, feedback);
+    const message = store.shown(id);
+    if (message) session.take({ conversation: store.conversation, message: { ...message, feedback } });
+  }
+
   /** @param {DOMStringMap} chosen what the menu item says */
   #again({ wish, model }) {
     const before = this.#store.shown(this.#menuFor);
@@ -156,11 +224,12 @@ export class MessageActions {
     const { list, session } = this.page;
     const root = list.rootOf(id);
     const message = this.#store.shown(id);
-    if (!root || !message || root.hasAttribute("data-editing")) return;
+    const editor = await import("./message-editor.js").catch(() => null);
+    if (!editor || !root || !message || root.hasAttribute("data-editing")) return;
     const isQuestion = message.role === "user";
     const store = this.#store;
     store.hold(id);
-    const text = await edited({
+    const text = await editor.edited({
       root,
       text: textOf(message.parts),
       label: isQuestion ? gettext("Your message") : gettext("The answer"),

@@ -26,6 +26,8 @@ export function showBar(root, message, { index, count, isBeside, isTemporary }) 
   const isThere = isFinal && message.status !== "deleted";
   const shown = {
     "[data-copy]": isThere && hasText,
+    "[data-act=good]": isThere && isAnswer && hasText && !isTemporary && !message.edited,
+    "[data-act=bad]": isThere && isAnswer && hasText && !isTemporary && !message.edited,
     "[data-act=edit]": isThere && (!isAnswer || hasText) && !isBeside,
     "[data-act=regenerate]": isThere && isAnswer && !isBeside,
     ".message__actions [data-trace]": isThere && isAnswer && !message.edited && !isTemporary,
@@ -35,6 +37,9 @@ export function showBar(root, message, { index, count, isBeside, isTemporary }) 
     ".message__actions": isThere,
   };
   for (const [part, isShown] of Object.entries(shown)) find(root, part).hidden = !isShown;
+  for (const rating of ["good", "bad"]) {
+    find(root, `[data-act=${rating}]`).setAttribute("aria-pressed", String(message.feedback?.rating === rating));
+  }
   setText(find(root, "[data-version]"), `${index + 1}/${count}`);
   // Not `disabled`: the focus stays where the keys are.
   find(root, "[data-act=older]").setAttribute("aria-disabled", String(index === 0));

@@ -2,7 +2,7 @@
 /** What this browser remembers. Storage may be full or forbidden: then it remembers nothing. */
 
 /**
- * @typedef {"theme" | "sidebar" | "send-key" | "model" | "signed-out" | "shortcuts" |
+ * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "shortcuts" |
  *   "folders"} Preference
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}

@@ -6,7 +6,7 @@ import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
 import { preference, remember } from "./preferences.js";
 import "./sign-out.js";
-import { followTheme, setTheme, theme } from "./theme.js";
+import { followTheme, setLook, setTheme, theme } from "./theme.js";
 
 /**
  * Keep a group of radio buttons and a preference equal.
@@ -23,6 +23,10 @@ function bindChoice(name, value, choose) {
 }
 
 bindChoice("theme", theme(), setTheme);
+for (const name of /** @type {const} */ (["text-size", "density"])) {
+  bindChoice(name, preference(name) ?? "normal", (value) => setLook(name, value));
+}
+bindChoice("long-paste", preference("long-paste") ?? "file", (value) => remember("long-paste", value));
 bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
 const keys = /** @type {HTMLElement | null} */ (document.querySelector("[data-shortcuts]"));
 if (keys) {

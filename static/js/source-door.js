@@ -4,9 +4,14 @@
  * picker behind `#` and the paperclip, the cards of citations.
  */
 
+import { insertText } from "./caret.js";
 import { find } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { preference } from "./preferences.js";
 import { whenTyped } from "./typed-sign.js";
+
+/** From here on a pasted text becomes a file of the message. */
+const LONG_CHARS = 4_000;
 
 /**
  * @typedef {object} Page
@@ -14,7 +19,7 @@ import { whenTyped } from "./typed-sign.js";
  * @property {HTMLElement} list of the messages
  * @property {import("./composer.js").ChatComposer} composer
  * @property {import("./api.js").Api} api
- * @property {(words: string) => void} tell
+ * @property {(words: string, more?: {action: string, run: () => void}) => void} tell
  *
  * @param {Page} page
  */
@@ -68,7 +73,7 @@ function listenForPicking({ page, composer, api, tell }) {
     const isPlain = !event.isComposing && !event.repeat;
     if (event.key === "Backspace" && isPlain && !input.value && picked.removeLast()) event.preventDefault();
   });
-  if (composer.querySelector(".composer__attach")) listenForFiles(page, composer, attach);
+  if (composer.querySelector(".composer__attach")) listenForFiles(page, composer, attach, tell);
 }
 
 /**
@@ -76,8 +81,9 @@ function listenForPicking({ page, composer, api, tell }) {
  * @param {HTMLElement} page
  * @param {import("./composer.js").ChatComposer} composer
  * @param {(files: FileList | File[]) => void} attach
+ * @param {Page["tell"]} tell
  */
-function listenForFiles(page, composer, attach) {
+function listenForFiles(page, composer, attach, tell) {
   const { input, picked } = composer;
   const chooser = /** @type {HTMLInputElement} */ (find(composer, ".composer__files"));
   find(composer, ".composer__attach").addEventListener("click", () => chooser.click());
@@ -92,7 +98,34 @@ function listenForFiles(page, composer, attach) {
     event.preventDefault();
     attach(files);
   });
+  listenForLongTexts(composer, attach, tell);
   listenForDrops(page, composer, attach);
+}
+
+/**
+ * A long text that is pasted becomes a file of the message, unless its writer says otherwise: by Shift, in
+ * the settings, or afterwards.
+ * @param {import("./composer.js").ChatComposer} composer
+ * @param {(files: File[]) => void} attach
+ * @param {Page["tell"]} tell
+ */
+function listenForLongTexts({ input, picked }, attach, tell) {
+  let isPlain = false;
+  input.addEventListener("keydown", ({ key, shiftKey }) => {
+    if (key.toLowerCase() === "v") isPlain = shiftKey;
+  });
+  input.addEventListener("paste", async (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    const wantsText = isPlain || preference("long-paste") === "text";
+    isPlain = false;
+    if (event.defaultPrevented || wantsText || picked.isOff || text.length < LONG_CHARS) return;
+    event.preventDefault();
+    try {
+      (await import("./pasted.js")).attachText({ input, picked, text, attach, tell });
+    } catch {
+      insertText(input, text); // the server is away: nothing is lost
+    }
+  });
 }
 
 /**

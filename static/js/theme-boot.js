@@ -1,4 +1,4 @@
-// Runs before the first paint, as a classic script, so that neither theme nor sidebar flash.
+// Runs before the first paint, as a classic script, so that neither theme nor sizes nor sidebar flash.
 (() => {
   const kept = (name) => {
     try {
@@ -14,6 +14,10 @@
     for (const meta of document.querySelectorAll("meta[name=theme-color]")) {
       meta.media = meta.media.includes(theme) ? "all" : "not all";
     }
+  }
+  for (const [name, values] of [["text-size", ["small", "large", "larger"]], ["density", ["compact"]]]) {
+    const value = kept(`vitrine.${name}`);
+    if (values.includes(value)) root.setAttribute(`data-${name}`, value);
   }
   if (kept("vitrine.sidebar") === "closed") root.dataset.sidebar = "closed";
 })();

@@ -256,7 +256,7 @@ def test_the_keyboard_alone_walks_deletes_and_takes_back(own_page: Page) -> None
     tab_to(page, ".message--assistant [data-act=more]")
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
     expect(page.get_by_role("menuitem", name="Delete")).to_be_focused()
     page.keyboard.press("Enter")
     expect(last_answer(page).locator(".versions")).to_be_hidden()
