@@ -289,11 +289,13 @@ def _without_secrets(text: str) -> str:
 
 def blackened(text: str, spans: Sequence[tuple[int, int]], begin: int = 0) -> str:
     """The text from `begin` on, a sign in place of each span, which begins with BLACK."""
-    for start, end in reversed(_joined(spans)):
+    pieces, at = [], begin
+    for start, end in _joined(spans):
         start = max(start, begin)
         if start < end:
-            text = f"{text[:start]}{BLACK}{'█' * min(7, end - start)}]{text[end:]}"
-    return text[begin:]
+            pieces += [text[at:start], f"{BLACK}{'█' * min(7, end - start)}]"]
+            at = end
+    return "".join([*pieces, text[at:]])
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

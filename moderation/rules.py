@@ -15,7 +15,7 @@ from moderation.normalising import Normal, normalised
 
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
-MAX_MATCHES = 1_000  # of all rules in one text
+MAX_MATCHES = 10_000  # of one rule in one text
 
 
 class BadRule(ValueError):
@@ -81,12 +81,13 @@ class Rules:
         self._compiled = [(rule, compiled(rule)) for rule in rules]
 
     def find(self, written: str | Normal) -> list[Match]:
-        """All that matches, in the order of the text; MAX_MATCHES at most."""
+        """All that matches, in the order of the text. The last of MAX_MATCHES of a rule reaches to its
+        end: what is behind so many is not hidden by them."""
         normal = written if isinstance(written, Normal) else normalised(written)
         matches: list[Match] = []
         # One after the other: RE2's sets answer all at once, but tell no match where memory runs out.
         for rule, pattern in self._compiled:
-            for start, end in _spans(rule, pattern, normal.text, MAX_MATCHES - len(matches)):
+            for start, end in _spans(rule, pattern, normal.text):
                 at, to = normal.span(start, end)
                 matches.append(Match(rule.name, rule.category, rule.probability, at, to))
         return sorted(matches, key=lambda match: (match.start, match.end, match.rule))
@@ -102,13 +103,15 @@ class Rules:
         return scored
 
 
-def _spans(rule: Rule, pattern: Any, text: str, most: int) -> Iterator[tuple[int, int]]:
+def _spans(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
     check = CHECKS.get(rule.check)
+    num = 0
     for match in pattern.finditer(text):
-        if most <= 0:
-            return
         if match.group() and (check is None or check(match.group())):
-            most -= 1
+            num += 1
+            if num == MAX_MATCHES:
+                yield match.start(), len(text)
+                return
             yield match.span()
 
 

@@ -108,8 +108,20 @@ def test_a_rule_that_cannot_be_used_says_why(rule: Rule, words: str) -> None:
         Rules([rule])
 
 
-def test_as_many_are_found_as_anybody_can_use() -> None:
-    assert len(Rules([Rule("all", "hate", ".")]).find("x" * 5000)) == MAX_MATCHES
+def test_many_matches_hide_nothing() -> None:
+    own = Rules([*BUILT_IN, Rule("mine", "illicit", "crimson heron")])
+    text = f"{'a@example.org ' * (MAX_MATCHES + 10)}crimson heron"
+    assert own.scores([text])[0]["illicit"] == 1.0
+    by_rule = {match.rule: match for match in own.find(text)}
+    assert text[by_rule["mine"].start :] == "crimson heron"
+    assert by_rule["e-mail address"].end == len(text), (
+        "of what is not counted, all is taken for one"
+    )
+    assert len(Rules([Rule("all", "hate", ".")]).find("x" * 2 * MAX_MATCHES)) == MAX_MATCHES
+    assert Rules([Rule("edge", "hate", "y")]).find("x") == []
+
+
+def test_what_is_empty_is_no_match() -> None:
     assert Rules([Rule("edge", "hate", r"x|\b")]).find("a x") == [Match("edge", "hate", 1.0, 2, 3)]
     assert Rules([]).find("x") == []
 
