@@ -1,7 +1,7 @@
 """One pass through our own engine: a prompt is built, and tokens come back."""
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -25,7 +25,9 @@ from inference import (
     PromptLogprobs,
     Queued,
     SamplingParams,
+    Segment,
     Timings,
+    TokenLogprob,
     Tokens,
     Update,
     Usage,
@@ -34,6 +36,9 @@ from inference import (
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
+
+Said = tuple[Sequence[Segment], tuple[int, ...], tuple[TokenLogprob, ...]]
+"""What an update says: as segments, as ids, and how likely these were."""
 
 
 class EngineTurn(Turn):
@@ -51,6 +56,7 @@ class EngineTurn(Turn):
         self.tokenizer = tokenizer
         self.so_far = so_far
         self._num_output = self._num_before = len(so_far.output_ids) if so_far else 0
+        self._waiting: list[Said] = []
 
     async def events(self) -> AsyncGenerator[Event, None]:
         begun = self._begun()
@@ -117,12 +123,22 @@ class EngineTurn(Turn):
                 return []
             case Tokens(text, ids, num_output, tokens_per_s, logprobs):
                 decode = Phase("decode", tokens=num_output, tokens_per_s=tokens_per_s)
-                return [*self.show(parser.feed(text), ids, logprobs), decode]
+                self._waiting.append((parser.feed(text), ids, logprobs))
+                if parser.is_calling and self.state.screen.may_stop("output"):
+                    return [decode]
+                return [*self._show_waiting(), decode]
             case EngineFinished():
                 self.end = update
-                return [*self.show(parser.finish())]
+                self._waiting.append((parser.finish(), (), ()))
+                return [*self._show_waiting()]
             case EngineFailed(code, message, retry_after_s, param):
                 return [Failed(code, message, retry_after_s, param)]
+
+    def _show_waiting(self) -> list[LogEvent]:
+        """What stands in one update with the beginning of a call waits for its end, where that may be
+        stopped: ids and likelihoods of the update tell of the call."""
+        waiting, self._waiting = self._waiting, []
+        return [event for said in waiting for event in self.show(*said)]
 
     # --- what the engine is asked ---------------------------------------------------------------
 

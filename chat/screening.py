@@ -146,8 +146,8 @@ def _span(stage: str, start_ms: float, clock: Clock, outcome: Outcome) -> Span:
 async def _held_back(
     screen: Screen, events: AsyncGenerator[Event, None], clock: Clock
 ) -> AsyncGenerator[Event, None]:
-    """A phase follows what one update of the engine has said. That is shown as a whole: its first delta
-    has the ids of all, and after a crash an answer goes on behind them."""
+    """A phase follows what one update of the engine has said. That is shown as a whole or not at all:
+    its first delta has the ids of all, behind which others go on, or branch from one of them."""
     hold = HoldBack(_ends_of(screen.request.events))
     num_shown: dict[PartKind, int] = {}
     ready: list[Event] = []
@@ -163,6 +163,10 @@ async def _held_back(
             refused = await _judge_output(screen, hold, event, num_shown, ready)
             if refused is None and isinstance(event, Delta | ToolCall):
                 continue
+            if isinstance(event, Stopped | Failed) and hold.cuts_update:
+                _take_back(ready, num_shown)
+            if refused is not None:
+                ready = list(map(_without_ids, ready))
             for one in ready:
                 yield one
             ready = []
@@ -172,6 +176,19 @@ async def _held_back(
             if isinstance(event, Stopped):
                 event = replace(event, chars=min(event.chars, num_shown.get("text", event.chars)))
             yield event
+
+
+def _take_back(ready: list[Event], num_shown: dict[PartKind, int]) -> None:
+    """What nobody has seen yet is not shown any more."""
+    for one in ready:
+        if isinstance(one, Delta):
+            num_shown[one.part] -= len(one.text)
+    ready.clear()
+
+
+def _without_ids(event: Event) -> Event:
+    """Ids and likelihoods come with an update's beginning, and tell of what was stopped in its end."""
+    return replace(event, ids=(), logprobs=()) if isinstance(event, Delta) else event
 
 
 async def _judge_output(

@@ -60,6 +60,11 @@ class AnswerParser:
         self._has_reasoning = False
         self._initial: list[dict[str, Any]] = list(self._parser.initial_events)
 
+    @property
+    def is_calling(self) -> bool:
+        """Whether a tool call has begun that is not whole yet."""
+        return self._call_text is not None
+
     def feed(self, text: str) -> list[Segment]:
         """The segments that this text completes or adds to."""
         events, self._initial = self._initial + self._parser.feed(text), []

@@ -12,7 +12,19 @@ from hypothesis import strategies as st
 from chat import answer_cache, decisions, moderating, orchestrator, screening
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
-from chat.events import Delta, Event, Finished, Phase, Refused, Started, ToolCall
+from chat.events import (
+    TERMINAL,
+    Delta,
+    Event,
+    Failed,
+    Finished,
+    Phase,
+    Refused,
+    Started,
+    Stopped,
+    TerminalEvent,
+    ToolCall,
+)
 from chat.policies_in_force import Chosen, InForce
 from chat.screen import Screen
 from chat.spans import Clock
@@ -233,12 +245,15 @@ SAID = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(updates=st.lists(st.lists(SAID, max_size=4), min_size=1, max_size=8))
+@given(
+    updates=st.lists(st.lists(SAID, max_size=4), min_size=1, max_size=8),
+    end=st.sampled_from([Finished("stop"), Stopped(0), Failed("engine_died", "It has died.")]),
+)
 async def test_an_update_of_the_engine_is_shown_as_a_whole(
-    judging: asyncio.Event, kept: Kept, updates: list[list[tuple[str, str]]]
+    judging: asyncio.Event, kept: Kept, updates: list[list[tuple[str, str]]], end: TerminalEvent
 ) -> None:
     """An answer that is cut anywhere goes on behind the ids that were shown: all that they stand for
-    has to be there."""
+    has to be there. So has it where somebody branches from one of them."""
     judging.set()
     given = [told(number, said) for number, said in enumerate(updates)]
 
@@ -247,13 +262,14 @@ async def test_an_update_of_the_engine_is_shown_as_a_whole(
             for event in events:
                 yield event
             yield Phase("decode")
-        yield Finished("stop")
+        is_stop = isinstance(end, Stopped)
+        yield Stopped(sum(len(said_in(events, "text")) for events in given)) if is_stop else end
 
     shown: list[Event] = []
     policy = {"output": {"illicit": {"block": 0.5}}}
     async for event in screening.screened(screen(policy), [], answer, Clock()):
         shown.append(event)
-        if not isinstance(event, Phase | Finished):
+        if not isinstance(event, (Phase, *TERMINAL)):
             continue
         ids = {id_ for one in shown if isinstance(one, Delta) for id_ in one.ids}
         whole = [events for number, events in enumerate(given) if number in ids]
@@ -261,7 +277,10 @@ async def test_an_update_of_the_engine_is_shown_as_a_whole(
             assert said_in(shown, part) == "".join(said_in(events, part) for events in whole)
         calls = [one for one in shown if isinstance(one, ToolCall)]
         assert calls == [one for events in whole for one in events if isinstance(one, ToolCall)]
-    assert ids == set(range(len(updates)))
+    if isinstance(end, Finished):
+        assert ids == set(range(len(updates)))
+    if isinstance(event, Stopped):
+        assert event.chars == len(said_in(shown, "text"))
 
 
 def told(number: int, said: list[tuple[str, str]]) -> list[Event]:
