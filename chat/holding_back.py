@@ -14,6 +14,7 @@ from chat.events import Delta, PartKind
 MAX_HELD_CHARS = 400  # of what has no sentences, such as code
 MAX_WORD_CHARS = 4_000  # a key, which is known by its whole
 CONTEXT_CHARS = 200
+MAX_OPEN_CHARS = 16_000  # of a key of many lines
 _BETWEEN_WORDS = re.compile(r"(?<!\d)\s+|\s+(?!\s|\d)")  # not within the groups of a number
 _END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+|\n(?=\s*\n)""")
 _ABBREVIATION = re.compile(
@@ -65,6 +66,10 @@ class HoldBack:
         self._held.append(delta)
         text = "".join(held.text for held in self._held)
         return pieces + self._take(self._whole_until(text))
+
+    def goes_on_from(self, part: PartKind, text: str) -> None:
+        """What the next piece of the part is judged behind: something has begun that may go on in it."""
+        self._contexts[part] = max(text, self._contexts[part], key=len)[-MAX_OPEN_CHARS:]
 
     def rest(self) -> list[Piece]:
         """All that is held: the part has come to its end."""

@@ -171,16 +171,24 @@ class Screen:
     def redacted(self, stage: Stage, text: str, begin: int = 0) -> str:
         """The text from character `begin` on, without what the policy takes out of texts of the stage: a
         sign for each match, also for the rest of one that began before."""
+        return blackened(text, self._spans(stage, text), begin)
+
+    def open_from(self, stage: Stage, text: str) -> int | None:
+        """Where something begins that is taken out, and that may go on behind the end of the text: a key
+        of many lines."""
+        end = len(text.rstrip())
+        return next((start for start, to in self._spans(stage, text) if to >= end), None)
+
+    def _spans(self, stage: Stage, text: str) -> list[tuple[int, int]]:
         deciding = self.chosen.deciding
         if not self.redacts(stage) or deciding is None:
-            return text[begin:]
+            return []
         own = deciding.policy.thresholds[stage]
-        spans = [
+        return [
             (match.start, match.end)
             for match in _matches(text)
             if own.get(match.category, {}).get("redact", 2.0) <= match.probability
         ]
-        return blackened(text, spans, begin)
 
     async def decide(self, stage: Stage, outcome: Outcome) -> Refused | None:
         """Write down what was decided; what the reader is told, if the text is stopped."""

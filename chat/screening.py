@@ -211,6 +211,8 @@ async def _judge_output(
         if (refused := await _stopped_by(screen, outcome)) is not None:
             return refused
         part = piece.deltas[0].part
+        if (start := screen.open_from("output", piece.context + piece.text)) is not None:
+            hold.goes_on_from(part, (piece.context + piece.text)[start:])
         for delta in placed(_redacted(screen, piece), num_shown.setdefault(part, 0)):
             num_shown[part] += len(delta.text)
             ready.append(delta)

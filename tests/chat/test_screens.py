@@ -240,6 +240,22 @@ def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     assert redacted.endswith("\nDone.")
 
 
+@pytest.mark.usefixtures("ruled")
+@pytest.mark.parametrize("size", [7, 64, 333])
+async def test_a_private_key_is_taken_out_of_an_answer_to_its_end(kept: Kept, size: int) -> None:
+    """It has no sentence that it could wait for, and more lines than what is held back."""
+    lines = [f"MII{number:03}EpAIBAAKCAQEA7bq0" * 3 for number in range(60)]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----"])
+    text = f"Here it is.\n{key}\n\nKeep it safe. Bye."
+    one = screen({"output": {"secrets": {"redact": 0.5}}})
+    answer = lambda: an_answer(*(text[at : at + size] for at in range(0, len(text), size)))  # noqa: E731
+    seen = [event async for event in screening.screened(one, ["hi"], answer, Clock())]
+    shown = said_in(seen, "text")
+    assert "MII" not in shown
+    assert shown.startswith("Here it is.\n[█")
+    assert shown.endswith("\n\nKeep it safe. Bye.")
+
+
 SENTENCES = st.text(alphabet="ab .!", max_size=30).filter(bool)
 SAID = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
 
