@@ -12,19 +12,27 @@ from django.utils.translation import gettext
 from chat import access, actions, answers, notices, run_log, runs
 from chat.admission import check_requests
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
-from chat.asking import TurnSoFar
+from chat.asking import AnswerRequest, TurnSoFar
 from chat.db import in_db
 from chat.engine import engine
-from chat.errors import BadFrame, ShuttingDown
+from chat.errors import BadFrame, ChatError, ShuttingDown
 from chat.events import Delta, LogEvent, PartKind, Started, ToolCall, ToolResult
 from chat.models import Generation, Message
-from chat.parts import Parts
+from chat.parts import Parts, fold
+from chat.refusals import CODE
 from chat.rights import Rights
+from chat.screen import screen_of
 from chat.second_looks import Turn, check_model, written
 from chat.storable import storable
 from chat.tools import tools_named
 from chat.turn import MAX_TURNS
 from inference import AnswerParser, Call, ChatTokenizer, Reasoning
+
+
+class Withheld(ChatError):
+    """A policy does not let the other answer begin so."""
+
+    code = CODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +49,8 @@ class Fork:
 async def branch(rights: Rights, fork: Fork) -> Generation:
     """Begin the other answer. The same client id again finds the first one's.
 
-    Raises NotFound, CannotLook, BadFrame, SignedOut or ShuttingDown, or that there is no right to it.
+    Raises NotFound, CannotLook, BadFrame, Withheld, SignedOut or ShuttingDown, or that there is no right
+    to it.
     """
     if answers.is_draining():
         raise ShuttingDown
@@ -55,7 +64,10 @@ async def branch(rights: Rights, fork: Fork) -> Generation:
     if not _can_be_written(fork.choice, tokenizer):
         raise BadFrame(gettext("This token cannot be written in an answer."))
     turn = replace(turn, output_ids=(*turn.output_ids[: fork.token], fork.choice))
-    generation, events = await in_db(_begin)(rights, fork, turn, tokenizer)
+    old = await in_db(access.answer_for)(rights.user, fork.answer_id)
+    said = _said(old, turn, tokenizer)
+    await _check(rights, old, said)
+    generation, events = await in_db(_begin)(rights, fork, turn, said)
     if events:
         so_far = TurnSoFar(turn.prompt_ids, turn.output_ids)
         await answers.take_up(generation, events, so_far, None)
@@ -71,8 +83,31 @@ def _can_be_written(token_id: int, tokenizer: ChatTokenizer) -> bool:
     return piece != "" and piece not in tokenizer.added_tokens
 
 
+async def _check(rights: Rights, old: Generation, said: list[LogEvent]) -> None:
+    """What begins the other answer is judged as any answer is: a person chose its last word, with which
+    tokens may be text that were none before, and policies may have changed. Raises Withheld."""
+    request = AnswerRequest(
+        run_id=str(old.pk),
+        model=old.model,
+        messages=[],
+        user=str(rights.user.pk),
+        source="chat",
+        api_key=rights.key_name,
+        conversation_id=old.conversation_id,
+        message_id=old.message_id,
+    )
+    screen = await screen_of(request)
+    if not screen.may_stop("output"):
+        return
+    parts = fold(said)
+    outcome = await screen.judge("output", [part["text"] for part in parts])
+    refused = await screen.decide("output", outcome.without_redacting())
+    if refused is not None:
+        raise Withheld(refused.message)
+
+
 def _begin(
-    rights: Rights, fork: Fork, turn: Turn, tokenizer: ChatTokenizer
+    rights: Rights, fork: Fork, turn: Turn, said: list[LogEvent]
 ) -> tuple[Generation, list[LogEvent]]:
     """The rows, and the events that the new run begins with; none where it was begun before."""
     with transaction.atomic():
@@ -83,7 +118,7 @@ def _begin(
         old = access.answer_for(user, fork.answer_id)
         conversation = access.conversation_for(user, old.conversation.pk, lock=True)
         question = Message.with_deleted.get(children=old.message)
-        events = [*_earlier(old.message.parts, old.model, turn), *_said(old, turn, tokenizer)]
+        events = [*_earlier(old.message.parts, old.model, turn), *said]
         actions.touch(conversation)
         actions.choose_path(conversation, question.pk, version=conversation.version)
         question.conversation = conversation

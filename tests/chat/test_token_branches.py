@@ -1,11 +1,16 @@
 """Another answer from one token on: what stood before it stays, the chosen one comes, and it goes on."""
 
+import re
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from tests.chat.conftest import chat_environment
+from tests.chat.policies import plant_rule, set_policy
 from tests.chat.reader import Frame, Reader
 from tests.chat.test_second_looks import rated, replayed
+from tests.sites import SiteMaker
 
 
 @pytest.fixture
@@ -69,3 +74,39 @@ def test_what_is_no_token_is_refused(alices_tab: Reader, answered: Frame, fork: 
     response = branched(alices_tab, answered, **{"client_id": "bad", **fork})
     assert response.status_code == 400, response.text
     assert len(alices_tab.conversation(answered["conversation"]["id"])["messages"]) == 2
+
+
+def test_what_a_branch_begins_with_is_judged(make_site: SiteMaker, small_models: str) -> None:
+    """A person chooses the token: with what stands before it, it may be what a policy stops."""
+    environment = {**chat_environment(small_models), "VITRINE_MODERATION": "builtin"}
+    with make_site(**environment) as site:
+        site.set_up().close()
+        set_policy(site, {})
+        reader = Reader.signed_up(site, "alice")
+        with closing(reader.client), reader:
+            accepted = reader.send("Who are you?", model="vitrine-small")
+            reader.hear_end(accepted["run"])
+            (turn,) = rated(reader, accepted).json()["turns"]
+            number, other, before = fork_of(turn["tokens"])
+            plant_rule(site, pattern=re.escape(before[-20:] + other["text"]))
+            set_policy(site, {"output": {"illicit": {"block": 0.9}}})
+            fork = {"token": number, "choice": other["id"], "client_id": "fork"}
+            response = branched(reader, accepted, **fork)
+            assert response.status_code == 400, response.text
+            assert response.json()["error"]["code"] == "content_filter"
+            assert "House rules" in response.json()["error"]["message"]
+            messages = reader.conversation(accepted["conversation"]["id"])["messages"]
+            assert len(messages) == 2
+            set_policy(site, {"output": {"illicit": {"note": 0.9}}})
+            assert branched(reader, accepted, **fork).status_code == 200
+
+
+def fork_of(tokens: list[Any]) -> tuple[int, Any, str]:
+    """A place behind some words with another word that might have come, and what stands before it."""
+    for number, token in enumerate(tokens):
+        before = "".join(one["text"] for one in tokens[:number])
+        for other in token["top"]:
+            is_other = other["id"] != token["id"] and not other["is_mark"]
+            if is_other and other["text"].strip().isalpha() and len(before.strip()) > 3:
+                return number, other, before
+    raise AssertionError("no token had another one beside it")
