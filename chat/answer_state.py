@@ -1,6 +1,5 @@
 """What an answer knows of itself while it is written, over all of its engine turns."""
 
-import json
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -8,6 +7,7 @@ from typing import Literal
 
 from chat.asking import AnswerRequest
 from chat.events import Finished, Found, LeftOut, PartKind, RunTimings, RunUsage, Stopped
+from chat.json_texts import message_with_texts, texts_in, texts_of, with_texts
 from chat.screen import Screen
 from chat.spans import Clock, Stopwatch
 from inference import ChatMessage
@@ -48,26 +48,31 @@ class AnswerState:
         judged where they come in, and answers when they were given."""
         plan = self.plan
         if plan is None:
-            said = [message["content"] for message in self.request.messages]
-            calls = [
-                json.dumps(m["tool_calls"]) for m in self.request.messages if m.get("tool_calls")
-            ]
-            is_theirs = self.request.source == "api"
-            schemas = [json.dumps(one) for one in self.request.tool_schemas if is_theirs]
-            return [*said, *calls, *schemas]
-        exchanges = (text for one in plan.exchanges for text in (one.question, *one.edited))
-        return [plan.system, plan.memory, *exchanges]
+            return [*texts_of(self.request.messages), *self._texts_of_format()]
+        texts = [plan.system, plan.memory]
+        for one in plan.exchanges:
+            texts += [one.question, *texts_of(one.unjudged)]
+        return [*texts, *texts_of(self.request.begun)]
+
+    def _texts_of_format(self) -> list[str]:
+        """Of a program's tools, and of the form that another server's model is told to answer in."""
+        is_theirs = self.request.source == "api"
+        tools = [texts_in(one) for one in self.request.tool_schemas if is_theirs]
+        options = texts_in(self.request.upstream_options)
+        return ["\n".join(texts) for texts in [*tools, options]]
 
     def redact(self) -> None:
         """Take out of the prompt what a policy wants no model to read; the messages stay as they are."""
         if not self.screen.redacts("input"):
             return
         redacted = partial(self.screen.redacted, "input")
-        messages: list[ChatMessage] = [
-            {**message, "content": redacted(message["content"])}
-            for message in self.request.messages
-        ]
-        self.request = replace(self.request, messages=messages)
+        request = self.request
+        self.request = replace(
+            request,
+            messages=[message_with_texts(message, redacted) for message in request.messages],
+            tool_schemas=tuple(with_texts(one, redacted) for one in request.tool_schemas),
+            upstream_options=with_texts(request.upstream_options, redacted),
+        )
         if self.plan is not None:
             self.plan = self.plan.with_texts(redacted)
 

@@ -17,12 +17,14 @@ from chat.db import in_db
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent
 from chat.models import Conversation, Generation, Message, Role
+from chat.prompt import assistant_messages
 from chat.prompt_plan import PromptPlan
 from chat.retakes import Retake
 from chat.rights import Rights
 from chat.sources import Sources, sources_along
 from chat.spans import Clock, Span, Trace, new_trace_id
 from chat.tools import tools_named
+from inference import ChatMessage
 
 _is_draining = False
 
@@ -76,12 +78,13 @@ async def _admit(rights: Rights, *models: str | None) -> None:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What an answer is asked for, and what it is to be written from. `confirmed` are earlier questions
-    that their author wanted to send all the same."""
+    that their author wanted to send all the same; `begun` as in AnswerRequest."""
 
     plan: PromptPlan
     sources: Sources | None = None
     cache: CacheScope | None = None
     confirmed: frozenset[str] = frozenset()
+    begun: tuple[ChatMessage, ...] = ()
 
 
 def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
@@ -149,6 +152,7 @@ def _start(
         message_id=generation.message_id,
         confirmed=tuple(generation.params.get("confirmed", ())),
         confirmed_texts=asked.confirmed,
+        begun=asked.begun,
     )
     run = runs.Run(
         generation.pk,
@@ -176,7 +180,9 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     is_wish = "wish" in generation.params  # that is asked of the answer before, and of nothing else
     without = generation.params.get("without", ())
     sources = None if is_wish else sources_along(path, without)
-    return Asked(plan, sources, confirmed=_confirmed_along(path))
+    answer = generation.message
+    begun = assistant_messages(answer.parts) if answer.brought else ()
+    return Asked(plan, sources, confirmed=_confirmed_along(path), begun=tuple(begun))
 
 
 def _confirmed_along(path: Sequence[Message]) -> frozenset[str]:

@@ -67,7 +67,8 @@ class AnswerRequest:
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
     stages whose texts their author wants to send all the same, `confirmed_texts` are questions of
-    the chat of which that was said before.
+    the chat of which that was said before. `begun` is what the answer goes on from, where no model has
+    written that here.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
@@ -94,6 +95,7 @@ class AnswerRequest:
     message_id: UUID | None = None
     confirmed: tuple[str, ...] = ()
     confirmed_texts: frozenset[str] = frozenset()
+    begun: tuple[ChatMessage, ...] = ()
 
 
 class Control:

@@ -180,7 +180,12 @@ def exchanges_of(
         last = exchanges[-1] if exchanges else None
         if message.role == Role.USER and (last is None or last.reply):
             exchanges.append(
-                Exchange(str(message.pk), question_of(message), is_pinned=message.is_pinned)
+                Exchange(
+                    str(message.pk),
+                    question_of(message),
+                    is_pinned=message.is_pinned,
+                    is_brought=message.brought,
+                )
             )
             continue
         if last is None:
@@ -188,12 +193,15 @@ def exchanges_of(
         changes: dict[str, Any] = {"num_messages": last.num_messages + 1}
         if message.is_pinned:
             changes["is_pinned"] = True
+        if message.brought:
+            changes["is_brought"] = True
         if message.role == Role.USER:
             changes["question"] = f"{last.question}\n\n{question_of(message)}"
         elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
-            changes["reply"] = (*last.reply, *prompt.assistant_messages(message.parts))
-            if message.edited:
-                changes["edited"] = (*last.edited, message.text)
+            reply = prompt.assistant_messages(message.parts)
+            changes["reply"] = (*last.reply, *reply)
+            if message.edited or message.brought:
+                changes["unjudged"] = (*last.unjudged, *reply)
             if documents and message.pk in documents:
                 changes["documents"] = documents[message.pk]
         exchanges[-1] = replace(last, **changes)
@@ -210,9 +218,11 @@ def _without_refused(path: list[Message]) -> Iterable[Message]:
 
 
 def _is_stopped(answer: Message) -> bool:
-    """Whether its question was not let through to a model."""
-    error = answer.error or {}
-    return answer.status == MessageStatus.REFUSED and error.get("stage") == "input"
+    """Whether its question was not let through to a model. Copies of messages don't tell: there it is
+    where nothing was said."""
+    said = "output" if answer.text else "input"
+    stage = (answer.error or {}).get("stage", said)
+    return answer.status == MessageStatus.REFUSED and stage == "input"
 
 
 def question_of(message: Message) -> str:

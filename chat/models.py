@@ -151,8 +151,9 @@ class Message(models.Model):
     events.Found. `from_cache`: it was given before, {"asked_at", "question", "similarity"}.
     `feedback` is what its reader thinks of an answer (feedback.py).
     `chosen` is the conversation's version when this branch was last chosen: of siblings the highest
-    is shown. `edited`: a person wrote this answer over another one; `resumed`: the process that
-    wrote it died, and another went on. `deletion` names what was deleted together.
+    is shown. `edited`: a person wrote this answer over another one; `brought`: it was not said here, but
+    came with an import, from a share link or a page's temporary chat; `resumed`: the process that wrote
+    it died, and another went on. `deletion` names what was deleted together.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -182,6 +183,7 @@ class Message(models.Model):
     timings = models.JSONField(null=True, blank=True)
     chosen = models.PositiveIntegerField(default=0)
     edited = models.BooleanField(default=False)
+    brought = models.BooleanField(default=False)
     resumed = models.BooleanField(default=False)
     deletion = models.CharField(max_length=64, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from chat.events import LeftOut
+from chat.json_texts import message_with_texts
 from chat.prompt import system_message
 from inference import ChatMessage, ContextTooLong, may_fit, newest_that_fit
 
@@ -30,8 +31,9 @@ class Exchange:
     """A question and what answered it; it is shown as a whole or not at all.
 
     `id` is that of its first message. `documents` were found for the question, and stand in front of
-    it in this prompt and in all later ones. `edited` are answers in `reply` that a person has written.
-    `num_messages` counts rows.
+    it in this prompt and in all later ones. `unjudged` is what of `reply` no model has written here: a
+    person has, or it was brought from elsewhere. `is_brought`: so was some of the exchange, and it may
+    be others' words. `num_messages` counts rows.
     """
 
     id: str
@@ -40,7 +42,8 @@ class Exchange:
     documents: str = ""
     num_messages: int = 1
     is_pinned: bool = False
-    edited: tuple[str, ...] = ()
+    unjudged: tuple[ChatMessage, ...] = ()
+    is_brought: bool = False
 
     def messages(self, before: str = "") -> list[ChatMessage]:
         texts = (before, self.documents, self.question)
@@ -136,17 +139,24 @@ class PromptPlan:
         return replace(self, exchanges=exchanges, has_documents=True)
 
     def with_texts(self, changed: Callable[[str], str]) -> "PromptPlan":
-        """The plan with all that people have written as `changed` gives it back."""
+        """The plan with all that is said in it as `changed` gives it back; documents are not."""
         exchanges = tuple(
             replace(
                 one,
                 question=changed(one.question),
-                reply=tuple({**said, "content": changed(said["content"])} for said in one.reply),
+                reply=tuple(message_with_texts(said, changed) for said in one.reply),
             )
             for one in self.exchanges
         )
-        system, memory = changed(self.system), changed(self.memory)
-        return replace(self, exchanges=exchanges, system=system, memory=memory)
+        told = {one.id: replace(one, text=changed(one.text)) for one in self.summaries}
+        return replace(
+            self,
+            exchanges=exchanges,
+            system=changed(self.system),
+            memory=changed(self.memory),
+            summaries=tuple(told.values()),
+            summary=told[self.summary.id] if self.summary else None,
+        )
 
     def index_of(self, exchange_id: str) -> int | None:
         """Which exchange it is; None: none of these."""

@@ -96,8 +96,10 @@ def go_on(
         params = _params(conversation, now, tools)
         begun = begin_answer(now, question, answer.model, params, lease_owner, client_id)
         # Readers who come before its first event see what it goes on from.
-        Message.objects.filter(pk=begun.message_id).update(parts=answer.parts, text=answer.text)
+        rows = Message.objects.filter(pk=begun.message_id)
+        rows.update(parts=answer.parts, text=answer.text, brought=answer.brought)
         begun.message.parts, begun.message.text = answer.parts, answer.text
+        begun.message.brought = answer.brought
         said = [*_found_for(answer), *unfold(answer.parts, answer.model)]
         run_log.append(begun.pk, lease_owner, 1, said)
         return Sent(conversation, question, [begun], is_new=True, said=tuple(said))
@@ -122,10 +124,7 @@ def with_wish(plan: PromptPlan, generation: Generation) -> PromptPlan:
     if before.found:
         plan = plan.with_documents(text_of(before.found["excerpts"]))
     plan = given_again(plan, before.text, str(before.pk), params["wish"])
-    if before.edited:
-        *earlier, given, wish = plan.exchanges
-        plan = replace(plan, exchanges=(*earlier, replace(given, edited=(before.text,)), wish))
-    return plan
+    return given_unjudged(plan) if before.edited or before.brought else plan
 
 
 def _found_for(answer: Message) -> list[LogEvent]:
@@ -141,6 +140,12 @@ def given_again(plan: PromptPlan, text: str, exchange_id: str, wish: Wish) -> Pr
     *earlier, asked = plan.exchanges
     given = replace(asked, reply=({"role": "assistant", "content": text},))
     return replace(plan, exchanges=(*earlier, given, Exchange(exchange_id, WISHES[wish])))
+
+
+def given_unjudged(plan: PromptPlan) -> PromptPlan:
+    """The same of an answer that no model has written here."""
+    *earlier, given, wish = plan.exchanges
+    return replace(plan, exchanges=(*earlier, replace(given, unjudged=given.reply), wish))
 
 
 def _params(conversation: Conversation, rights: Rights, tools: tuple[str, ...]) -> dict[str, Any]:

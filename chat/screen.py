@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from chat import cooling, decisions, moderating, refusals
 from chat.asking import AnswerRequest
 from chat.events import Failed, Refused, Started
+from chat.json_texts import texts_of
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
@@ -65,6 +66,7 @@ class Screen:
         self.request = request
         self.is_raw = is_raw  # a prompt of token ids, out of which nothing can be taken
         self.chosen = chosen
+        self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -123,7 +125,8 @@ class Screen:
             any(m.category == name and m.probability >= at for m in _matches(text))
             for text in about
         )
-        if action == "redact" and (not has_spans or (self.is_raw and stage == "input")):
+        is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
+        if action == "redact" and (not has_spans or is_fixed):
             action = "block"
         is_confirmed = "input" in self.request.confirmed
         is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)

@@ -7,10 +7,9 @@ meanwhile waits. Where policies only take notes, answers stream as ever, and are
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
 
 from chat.events import (
     TERMINAL,
@@ -25,8 +24,10 @@ from chat.events import (
     ToolCall,
 )
 from chat.holding_back import CONTEXT_CHARS, HoldBack, Piece, placed
+from chat.json_texts import texts_in
 from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
+from moderation.policies import Stage
 
 _SEEN_WHILE_WAITING = ("searching", "loading", "queued", "asking")
 _background: set[asyncio.Task[object]] = set()  # the loop itself holds tasks weakly
@@ -239,26 +240,14 @@ def _said_in(call: ToolCall) -> str:
         values = json.loads(call.arguments)
     except (ValueError, RecursionError):
         values = call.arguments
-    return "\n".join([call.name, call.arguments, *_strings(values)])
+    return "\n".join([call.name, call.arguments, *texts_in(values)])
 
 
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            yield str(name)
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
-
-
-async def _stopped_by(screen: Screen, outcome: Outcome) -> Refused | None:
+async def _stopped_by(screen: Screen, outcome: Outcome, stage: Stage = "output") -> Refused | None:
     """Sentences that are let through without a reason leave no row each."""
     if outcome.verdict.action == "allow" and not outcome.failed and not screen.chosen.trials:
         return None
-    return await screen.decide("output", outcome)
+    return await screen.decide(stage, outcome)
 
 
 def _redacted(screen: Screen, piece: Piece) -> Piece:

@@ -158,6 +158,7 @@ def continue_from(user: Any, token: str, num_messages: int | None = None) -> Con
             parts=message["parts"],
             text=message["text"],
             model=message["model"],
+            brought=True,
         )
     return conversation
 

@@ -28,8 +28,9 @@ from chat.ids import uuid7
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.parts import Parts, text_of, unfold
 from chat.pricing import price_of
+from chat.prompt import assistant_messages
 from chat.prompt_plan import Exchange, PromptPlan
-from chat.retakes import Wish, given_again
+from chat.retakes import Wish, given_again, given_unjudged
 from chat.rights import Rights
 from chat.spans import Clock, Trace, new_trace_id
 from chat.storable import is_storable
@@ -167,6 +168,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         tools=tools_named(rights.tools),
         events=tuple(before),
         source="temporary",
+        begun=tuple(assistant_messages(ask.messages[-1].parts)) if ask.goes_on else (),
     )
     runs.start(run, request, after=_forget_nothing)
     watch_orphan(run)
@@ -219,6 +221,7 @@ def keep(user: Any, client_id: str, model: str, messages: list[Said], setup: Set
                 model=said.model,
                 finish_reason=said.finish_reason,
                 edited=said.edited,
+                brought=True,
                 client_id=client_id if number == 1 else None,
                 chosen=conversation.version,
             )
@@ -304,7 +307,7 @@ def _plan_of(ask: Ask, system: str) -> tuple[PromptPlan, list[LogEvent]]:
     if not plan.exchanges:
         raise BadFrame("An answer needs a question.")
     if ask.wish:
-        return given_again(plan, last.text, str(uuid7()), ask.wish), []
+        return given_unjudged(given_again(plan, last.text, str(uuid7()), ask.wish)), []
     if ask.goes_on and not last.text:
         raise Conflict(gettext("There is nothing to go on with."))
     return plan, unfold(last.parts, ask.model) if ask.goes_on else []
@@ -312,7 +315,13 @@ def _plan_of(ask: Ask, system: str) -> tuple[PromptPlan, list[LogEvent]]:
 
 def _row(said: Said) -> Message:
     """Never saved."""
-    return Message(role=said.role, status=said.status, text=said.text, parts=said.parts)
+    return Message(
+        role=said.role,
+        status=said.status,
+        text=said.text,
+        parts=said.parts,
+        edited=said.role == Role.ASSISTANT,  # the page's word is a person's
+    )
 
 
 async def _forget_nothing(run: runs.Run) -> None:

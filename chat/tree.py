@@ -42,6 +42,7 @@ _COPIED = (
     "timings",
     "is_pinned",
     "edited",
+    "brought",
     "resumed",
 )
 _SETUP = (

@@ -29,6 +29,7 @@ def plant(owner_id: Any, chat: Chat, conversation_id: uuid.UUID | None = None) -
                 conversation=conversation,
                 parent_id=ids[turn.parent] if turn.parent is not None else None,
                 text=text_of(turn.fields["parts"]),
+                brought=True,
                 **_renamed(turn.fields, ids),
             )
             for turn in chat.messages
