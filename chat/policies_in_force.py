@@ -62,6 +62,10 @@ class Chosen:
     def judges(self, stage: Stage) -> bool:
         return any(one.policy.judges(stage) for one in self.every)
 
+    def decides(self, stage: Stage) -> bool:
+        """Whether anything may follow; what only a dry run judges, nobody waits for."""
+        return self.deciding is not None and self.deciding.policy.judges(stage)
+
     def may_stop(self, stage: Stage) -> bool:
         return self.deciding is not None and self.deciding.policy.may_stop(stage)
 

@@ -20,7 +20,7 @@ from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
-from moderation.policies import Reason, Stage, Verdict, rank
+from moderation.policies import Policy, Reason, Stage, Verdict, rank
 
 logger = logging.getLogger(__name__)
 
@@ -39,11 +39,12 @@ Failures = tuple[dict[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdict on some texts together, with what it rests on; `worst_text` is the one that it is
-    about. `failed` are classifiers that could not be asked."""
+    """The verdict on some texts together, with what it rests on: the `scored` texts, of which
+    `worst_text` is the one that it is about. `failed` are classifiers that could not be asked."""
 
     verdict: Verdict = field(default_factory=Verdict)
     scores: Scores = field(default_factory=dict)
+    scored: tuple[tuple[str, Scores], ...] = ()
     worst_text: str = ""
     failed: Failures = ()
     took_ms: float = 0.0
@@ -72,6 +73,9 @@ class Screen:
     def judges(self, stage: Stage) -> bool:
         return self.chosen.judges(stage)
 
+    def decides(self, stage: Stage) -> bool:
+        return self.chosen.decides(stage)
+
     def may_stop(self, stage: Stage) -> bool:
         return self.chosen.may_stop(stage)
 
@@ -85,28 +89,21 @@ class Screen:
         started_s = monotonic()
         scored, failed = await self._scored(texts)
         scores = worst(scored) if scored else {}
-        verdict = self._verdict(stage, scores, list(zip(texts, scored, strict=False)))
+        pairs = tuple(zip(texts, scored, strict=False))
+        deciding = self.chosen.deciding
+        verdict = self._verdict(deciding.policy, stage, pairs, failed) if deciding else Verdict()
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
-            verdict = self._with_failure(stage, verdict)
         about = verdict.reasons[0].category if verdict.reasons else None
         place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
         took_ms = (monotonic() - started_s) * 1e3
-        return Outcome(verdict, scores, texts[place], failed, took_ms)
-
-    def _with_failure(self, stage: Stage, verdict: Verdict) -> Verdict:
-        """What the others found still counts, where it is stricter than what a failure leads to."""
-        deciding = self.chosen.deciding
-        of_failure = deciding.policy.verdict_of_failure(stage) if deciding else Verdict()
-        if rank(of_failure.action) > rank(verdict.action):
-            return of_failure
-        return replace(verdict, has_failed=True)
+        return Outcome(verdict, scores, pairs, texts[place], failed, took_ms)
 
     def _verdict(
-        self, stage: Stage, scores: Scores, texts: Sequence[tuple[str, Scores]]
+        self, policy: Policy, stage: Stage, texts: Sequence[tuple[str, Scores]], failed: Failures
     ) -> Verdict:
-        deciding = self.chosen.deciding
-        verdict = deciding.policy.verdict(stage, scores) if deciding else Verdict()
+        scores = worst([scores for _, scores in texts]) if texts else {}
+        verdict = policy.verdict(stage, scores, has_failed=bool(failed))
         reasons = [self._possible(one, stage, texts) for one in verdict.reasons]
         if not reasons:
             return verdict
@@ -226,7 +223,9 @@ class Screen:
         return points if is_new else 0.0
 
     def _try(self, trial: InForce, stage: Stage, outcome: Outcome) -> None:
-        verdict = trial.policy.verdict(stage, outcome.scores)
+        if not trial.policy.judges(stage):
+            return
+        verdict = self._verdict(trial.policy, stage, outcome.scored, outcome.failed)
         if verdict.action != "allow":
             decisions.keep_soon(self._decision(stage, outcome, trial, verdict))
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Literal
 
 from chat.events import (
     TERMINAL,
@@ -55,9 +56,11 @@ async def screened(
             yield refused
             return
         events = begin()
-    elif screen.judges("input"):
+    elif screen.decides("input"):
         events = _behind_gate(screen, texts, begin(), clock)
     else:
+        if screen.judges("input"):
+            _soon(_note(screen, "input", texts))
         events = begin()
     if screen.may_stop("output"):
         events = _held_back(screen, events, clock)
@@ -261,18 +264,23 @@ def _redacted(screen: Screen, piece: Piece) -> Piece:
 async def _noted(
     screen: Screen, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
-    said: list[str] = []
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Delta):
-                said.append(event.text)
-            yield event
-            if isinstance(event, TERMINAL):
-                _soon(_note(screen, "".join(said)))
+    """Also where its reader leaves early, or the process ends: what was shown was shown."""
+    said = [_ends_of(screen.request.events).get("text", "")]
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Delta):
+                    said.append(event.text)
+                elif isinstance(event, ToolCall):
+                    said.append(f"\n{_said_in(event)}\n")
+                yield event
+    finally:
+        if any(said[1:]):
+            _soon(_note(screen, "output", ["".join(said)]))
 
 
-async def _note(screen: Screen, text: str) -> None:
-    await screen.decide("output", await screen.judge("output", [text]))
+async def _note(screen: Screen, stage: Stage, texts: Sequence[str]) -> None:
+    await screen.decide(stage, await screen.judge(stage, texts))
 
 
 def _soon(work: object) -> None:
@@ -290,15 +298,24 @@ async def noted() -> None:
 # --- what comes from elsewhere --------------------------------------------------------------------
 
 
-async def fit_to_read(screen: Screen, stage: str, text: str) -> str | None:
-    """A document's or tool's text as the model may read it; None: not at all."""
-    assert stage in ("documents", "tools")
-    if not screen.judges(stage):  # type: ignore[arg-type]
+async def fit_to_read(
+    screen: Screen,
+    stage: Literal["documents", "tools"],
+    text: str,
+    *,
+    is_told_again: bool = False,
+) -> str | None:
+    """A document's or tool's text as the model may read it; None: not at all. What `is_told_again` and
+    let through leaves no row each time."""
+    if not screen.decides(stage):
+        if screen.judges(stage):
+            _soon(_note(screen, stage, [text]))
         return text
-    outcome = await screen.judge(stage, [text])  # type: ignore[arg-type]
-    if await screen.decide(stage, outcome) is not None:  # type: ignore[arg-type]
+    outcome = await screen.judge(stage, [text])
+    decide = _stopped_by(screen, outcome, stage) if is_told_again else screen.decide(stage, outcome)
+    if await decide is not None:
         return None
-    return screen.redacted(stage, text)  # type: ignore[arg-type]
+    return screen.redacted(stage, text)
 
 
 __all__ = ["LogEvent", "fit_to_read", "noted", "screened"]

@@ -10,7 +10,7 @@ Pure: a verdict follows from the policy and the scores alone, so that old ones c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from moderation.categories import CATEGORIES, Scores
@@ -67,7 +67,18 @@ class Policy:
     keeps_partial: bool = True
     strikes: Mapping[str, float] = field(default_factory=dict)
 
-    def verdict(self, stage: Stage, scores: Scores) -> Verdict:
+    def verdict(self, stage: Stage, scores: Scores, *, has_failed: bool = False) -> Verdict:
+        """Where a classifier `has_failed`, what the others found still counts if it is stricter than
+        what a failure leads to."""
+        found = self._found(stage, scores)
+        if not has_failed:
+            return found
+        of_failure = self.verdict_of_failure(stage)
+        if rank(of_failure.action) > rank(found.action):
+            return of_failure
+        return replace(found, has_failed=True)
+
+    def _found(self, stage: Stage, scores: Scores) -> Verdict:
         reasons = []
         for category, actions in self.thresholds.get(stage, {}).items():
             probability = scores.get(category, 0.0)
@@ -80,7 +91,8 @@ class Policy:
 
     def verdict_of_failure(self, stage: Stage) -> Verdict:
         """Of a text that no classifier could be asked about."""
-        return Verdict(self.on_failure.get(stage, "allow"), has_failed=True)
+        action = self.on_failure.get(stage, "allow") if self.judges(stage) else "allow"
+        return Verdict(action, has_failed=True)
 
     def may_stop(self, stage: Stage) -> bool:
         """Whether a text of the stage has to wait for its verdict: all else is known afterwards, too."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
 
@@ -181,8 +182,66 @@ async def test_a_dry_run_does_nothing_but_tell(judging: asyncio.Event, kept: Kep
     answer = lambda: an_answer("Yes")  # noqa: E731
     seen = [e async for e in screening.screened(trying, ["bad"], answer, Clock())]
     assert isinstance(seen[-1], Finished)
+    await screening.noted()
     ((decision, points),) = kept
     assert (decision.is_dry_run, decision.action, decision.text, points) == (True, "block", "", 0)
+
+
+async def test_nobody_waits_for_a_dry_run(judging: asyncio.Event, kept: Kept) -> None:
+    trial = {stage: {"illicit": {"block": 0.5}} for stage in ("input", "output", "tools")}
+    trying = screen({}, trial=trial)
+    async with asyncio.timeout(5):
+        answer = lambda: an_answer("A bad answer")  # noqa: E731
+        seen = [e async for e in screening.screened(trying, ["bad"], answer, Clock())]
+        assert await screening.fit_to_read(trying, "tools", "a bad result") == "a bad result"
+    assert isinstance(seen[-1], Finished)
+    judging.set()
+    await screening.noted()
+    assert sorted(decision.stage for decision, _ in kept) == ["input", "output", "tools"]
+
+
+@pytest.mark.usefixtures("broken")
+async def test_a_dry_run_tells_what_a_failure_would_have_led_to(kept: Kept) -> None:
+    trying = screen({}, trial={**BLOCKED, "on_failure": {"input": "block"}})
+    answer = lambda: an_answer("Yes")  # noqa: E731
+    seen = [e async for e in screening.screened(trying, ["hello"], answer, Clock())]
+    assert isinstance(seen[-1], Finished)
+    await screening.noted()
+    ((decision, _),) = kept
+    assert (decision.action, decision.is_dry_run) == ("block", True)
+
+
+async def test_a_dry_run_tells_what_could_have_been_done(
+    judging: asyncio.Event, kept: Kept
+) -> None:
+    judging.set()
+    trying = screen({}, trial={"input": {"illicit": {"redact": 0.5}}})
+    await trying.decide("input", await trying.judge("input", ["bad"]))
+    ((decision, _),) = kept
+    assert decision.action == "block", "there is nothing that could be taken out"
+
+
+@pytest.mark.parametrize("leaves_early", [False, True])
+async def test_a_note_is_of_calls_too_and_of_what_was_read_before_its_reader_left(
+    judging: asyncio.Event, kept: Kept, leaves_early: bool
+) -> None:
+    judging.set()
+
+    async def calling() -> AsyncGenerator[Event, None]:
+        yield Started("m", "", 1)
+        yield Delta("I look.", 0)
+        yield ToolCall("c1", "look", '{"for": "b\\u0061d things"}')
+        yield Finished("tool_calls")
+
+    one = screen({"output": {"illicit": {"review": 0.5}}})
+    events = screening.screened(one, ["hi"], calling, Clock())
+    async with aclosing(events):
+        async for event in events:
+            if leaves_early and isinstance(event, ToolCall):
+                break
+    await screening.noted()
+    ((decision, _),) = kept
+    assert (decision.action, decision.review) == ("review", "open")
 
 
 async def test_what_no_rule_has_matched_cannot_be_redacted(
