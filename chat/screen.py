@@ -132,7 +132,9 @@ class Screen:
             action = "note"
         elif action == "ask" and (stage != "input" or self.request.source != "chat"):
             action = "block"
-        return replace(reason, action=action)
+        return replace(
+            reason, action=action, wanted=reason.action if action != reason.action else ""
+        )
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
         """Without any scores where nobody could be asked. What not all have judged is not kept."""
@@ -247,7 +249,7 @@ class Screen:
             is_dry_run=by.is_dry_run,
             action=verdict.action,
             reasons=[asdict(one) for one in verdict.reasons],
-            scores={name: round(p, 4) for name, p in outcome.scores.items()},
+            scores={name: round(p, 6) for name, p in outcome.scores.items()},
             failed=list(outcome.failed),
             conversation_id=request.conversation_id if leaves_traces else None,
             message_id=request.message_id if leaves_traces else None,

@@ -35,12 +35,14 @@ class BadPolicy(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A category that reached a threshold."""
+    """A category that reached a threshold. `wanted` is what the policy says, where that could not be
+    done and `action` took its place."""
 
     category: str
     probability: float
     threshold: float
     action: Action
+    wanted: Action | Literal[""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +193,13 @@ def _known(given: Iterable[Any], known: Sequence[str], where: str, what: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A text of the past: what it scored, and what was decided."""
+    """A text of the past: what it scored, whether a classifier was away, and what the policy said."""
 
     id: str
     stage: Stage
     scores: Scores
     action: Action
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,9 @@ class Difference:
 
 def replayed(policy: Policy, past: Iterable[Judged]) -> list[Difference]:
     """Which decisions the policy would have made otherwise, in their order."""
-    judged = ((one, policy.verdict(one.stage, one.scores)) for one in past)
+    judged = (
+        (one, policy.verdict(one.stage, one.scores, has_failed=one.has_failed)) for one in past
+    )
     return [
         Difference(one.id, one.action, verdict)
         for one, verdict in judged

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from moderation.models import Decision
-from moderation.policies import Action, Judged, Policy, Reason, Stage, replayed
+from moderation.policies import Action, Judged, Policy, Reason, Stage, rank, replayed
 from webapp.tenancy import as_system
 
 NUM_TEXTS = 500
@@ -40,7 +40,10 @@ def replay(policy: Policy, *, stage: str = "", shows_texts: bool = False) -> Rep
         recent = Decision.objects.filter(is_dry_run=False).exclude(scores={})
         recent = recent.filter(stage=stage) if stage else recent
         decisions = {str(row.pk): row for row in recent.order_by("-created_at")[:NUM_TEXTS]}
-    past = [Judged(pk, _stage(row), row.scores, _action(row)) for pk, row in decisions.items()]
+    past = [
+        Judged(pk, _stage(row), row.scores, _action(row), bool(row.failed))
+        for pk, row in decisions.items()
+    ]
     differences = replayed(policy, past)
     rows = []
     categories: Counter[str] = Counter()
@@ -75,8 +78,12 @@ def _stage(row: Decision) -> Stage:
 
 
 def _action(row: Decision) -> Action:
-    action: Action = row.action  # type: ignore[assignment]
-    return action
+    """What its policy said, and not what took its place: where nothing can be taken out, or nobody be
+    asked, is the same with another policy."""
+    done: Action = row.action  # type: ignore[assignment]
+    if not any(one.get("wanted") for one in row.reasons):
+        return done
+    return max((one.get("wanted") or one["action"] for one in row.reasons), key=rank)
 
 
 def _category(row: Decision) -> str:

@@ -139,6 +139,26 @@ def test_a_replay_tells_what_would_differ_and_changes_nothing(
     assert ModerationPolicy.objects.get().version == 1
 
 
+def test_a_replay_of_the_same_policy_finds_no_difference(
+    console: Client, alice: User, policy: ModerationPolicy
+) -> None:
+    """Also where something else had to be done than it says, or a classifier was away."""
+    policy.content = {
+        "input": {"hate": {"redact": 0.5, "note": 0.1}},
+        "on_failure": {"input": "block"},
+    }
+    policy.save()
+    instead = {"category": "hate", "probability": 0.7, "threshold": 0.5, "action": "block"}
+    decided(alice, reasons=[{**instead, "wanted": "redact"}])
+    away = [{"classifier": "heads", "reason": "it has died"}]
+    decided(alice, reasons=[], scores={"hate": 0.0}, failed=away)
+    page = console.get(f"{POLICIES}{policy.pk}/replay/").content.decode()
+    assert "Of 2 texts: 2 the same, 0 stricter, 0 laxer." in page
+    content = json.dumps({**policy.content, "on_failure": {}})
+    page = console.post(f"{POLICIES}{policy.pk}/replay/", {"content": content}).content.decode()
+    assert "Of 2 texts: 1 the same, 0 stricter, 1 laxer." in page
+
+
 def test_a_replay_looks_at_one_stage(console: Client, alice: User, policy: Any) -> None:
     decided(alice, stage="input")
     decided(alice, stage="output")
