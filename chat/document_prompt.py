@@ -21,12 +21,13 @@ _MARK = re.compile(r"<(?=\s*/?\s*documents\s*>)", re.IGNORECASE)
 
 def documents_text(excerpts: Sequence[Excerpt], texts: Sequence[str | None]) -> str:
     """`texts` are what the excerpts say now (excerpts.texts_of)."""
-    rows = [_row(one, text) for one, text in zip(excerpts, texts, strict=True)]
+    rows = [row_text(one, text) for one, text in zip(excerpts, texts, strict=True)]
     body = "\n\n".join(rows) if rows else _NOTHING
     return f"{_HEAD}\n<documents>\n{body}\n</documents>"
 
 
-def _row(given: Excerpt, text: str | None) -> str:
+def row_text(given: Excerpt, text: str | None) -> str:
+    """One of them, below its name and headings: these are words of others as well."""
     one = told(given, text)
     page = f", p. {one.page_label}" if one.page_label else ""
     context = " › ".join(line.strip() for line in one.context.splitlines() if line.strip())

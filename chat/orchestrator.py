@@ -23,6 +23,7 @@ from chat.approvals import REFUSAL, is_allowed, needs_approval
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
 from chat.db import in_db
+from chat.document_prompt import row_text
 from chat.engine import engine
 from chat.engine_turn import EngineTurn
 from chat.events import (
@@ -225,8 +226,10 @@ async def _fit_excerpts(state: AnswerState, found: Found) -> Found:
     """Without passages that a policy keeps from models."""
     if not state.screen.judges("documents"):
         return found
-    texts = await in_db(texts_of)(list(map(Excerpt.from_json, found.excerpts)))
-    judged = [await fit_to_read(state.screen, "documents", text or "") for text in texts]
+    excerpts = list(map(Excerpt.from_json, found.excerpts))
+    rows = zip(excerpts, await in_db(texts_of)(excerpts), strict=True)
+    read = [row_text(one, text) for one, text in rows]
+    judged = [await fit_to_read(state.screen, "documents", text) for text in read]
     pairs = zip(found.excerpts, judged, strict=True)
     return replace(found, excerpts=tuple(one for one, text in pairs if text is not None))
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -19,6 +20,7 @@ from chat.events import (
     Event,
     Failed,
     Finished,
+    Found,
     Phase,
     Refused,
     Started,
@@ -33,6 +35,7 @@ from inference import EngineError
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
 from moderation.policies import parsed
+from retrieval.excerpts import Excerpt
 
 
 class Kept(list[Any]):
@@ -375,6 +378,31 @@ def told(number: int, said: list[tuple[str, str]]) -> list[Event]:
 
 def said_in(events: Sequence[Event], part: str) -> str:
     return "".join(one.text for one in events if isinstance(one, Delta) and one.part == part)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_read"),
+    [({"name": "bad.pdf"}, False), ({"context": "A bad head"}, False), ({"context": "Head"}, True)],
+)
+async def test_names_and_headings_of_documents_are_judged_as_well(
+    judging: asyncio.Event,
+    kept: Kept,
+    monkeypatch: pytest.MonkeyPatch,
+    fields: dict[str, str],
+    is_read: bool,
+) -> None:
+    judging.set()
+    values = {"number": 1, "document": "d", "version": "v", "collection": "c", "name": "a.txt"}
+    excerpt = Excerpt(*values.values(), 0, 1)  # type: ignore[arg-type]
+    found = Found("what", (replace(excerpt, **fields).to_json(),))
+
+    async def texts(excerpts: Sequence[Excerpt]) -> list[str]:
+        return ["Harmless."]
+
+    monkeypatch.setattr(orchestrator, "in_db", lambda _: texts)
+    one = screen({"documents": {"illicit": {"block": 0.5}}})
+    fit = await orchestrator._fit_excerpts(AnswerState(one.request, one), found)
+    assert len(fit.excerpts) == is_read
 
 
 @pytest.mark.parametrize(("text", "is_kept"), [("All is well.", True), ("This is bad.", False)])
