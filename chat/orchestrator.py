@@ -181,11 +181,11 @@ def _given_before(state: AnswerState, hit: Hit) -> Iterator[Event]:
 
 async def _keep(state: AnswerState, asked: Asked, logged: list[LogEvent]) -> None:
     """What was said without any tool, since what a clock says is soon wrong, and nothing that a policy
-    stops: its last sentence is not judged yet."""
+    stops or takes something out of: it is not judged yet."""
     text = message_parts.text_of(message_parts.fold(logged))
     if state.screen.may_stop("output"):
         outcome = await state.screen.judge("output", [text])
-        if outcome.verdict.action in ("ask", "block"):
+        if outcome.verdict.action in ("redact", "ask", "block"):
             return
     found = state.found
     kept = found and {

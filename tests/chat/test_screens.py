@@ -380,6 +380,22 @@ def said_in(events: Sequence[Event], part: str) -> str:
     return "".join(one.text for one in events if isinstance(one, Delta) and one.part == part)
 
 
+@pytest.mark.usefixtures("ruled")
+async def test_what_a_policy_takes_out_is_not_kept_for_others(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached: list[str] = []
+
+    async def keep(asked: Any, text: str, *rest: Any) -> None:
+        cached.append(text)
+
+    monkeypatch.setattr(answer_cache, "keep", keep)
+    one = screen({"output": {"secrets": {"redact": 0.5}}})
+    asked: Any = None
+    await orchestrator._keep(AnswerState(one.request, one), asked, [Delta(f"It is {KEY}.", 0)])
+    assert not cached
+
+
 @pytest.mark.parametrize(
     ("fields", "is_read"),
     [({"name": "bad.pdf"}, False), ({"context": "A bad head"}, False), ({"context": "Head"}, True)],
