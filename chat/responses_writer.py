@@ -55,6 +55,9 @@ class ResponseWriter:
             case Finished(reason=reason):
                 yield from self._finish(reason)
             case Failed() | Refused():
+                if isinstance(event, Refused) and event.removes:
+                    self._open = None
+                    self.output.clear()
                 yield from self._close("incomplete")
                 yield self._end("failed", error=_error(event))
 

@@ -147,6 +147,9 @@ def finish(
     with transaction.atomic():
         append(generation_id, lease_owner, first_seq, events)
         _update(generation_id, lease_owner, status=generation_status, finished_at=timezone.now())
+        if isinstance(end, Refused) and end.removes:
+            rows = GenerationEvent.objects.filter(generation=generation_id)
+            rows.filter(seq__lt=len(all_events)).delete()  # its followers get the message
         turns.end(generation_id, all_events)
         Message.with_deleted.filter(generation=generation_id).update(
             status=message_status,

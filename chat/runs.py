@@ -31,6 +31,8 @@ from chat.events import (
     Phase,
     Refused,
     Stopped,
+    ToolCall,
+    ToolResult,
 )
 from chat.log_writer import LogWriter
 from chat.orchestrator import answer
@@ -205,6 +207,8 @@ class Run:
         events, self._pending = self._pending, []
         await self._keep(events)
         self.events += events
+        if isinstance(events[-1], Refused) and events[-1].removes:
+            self.events = list(map(_taken_back, self.events))
         self._announce()
         if not self.has_ended and monotonic() - self._renewed_s > RENEW_S:
             await self._renew()
@@ -254,6 +258,16 @@ class Run:
     def _announce(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
+
+
+def _taken_back(event: LogEvent) -> LogEvent:
+    """What a policy has taken back is told to no later follower either."""
+    match event:
+        case Delta():
+            return replace(event, text="", offset=0, logprobs=())
+        case ToolCall() | ToolResult():
+            return Delta("", 0)
+    return event
 
 
 def _failed() -> Failed:

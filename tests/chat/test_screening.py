@@ -108,6 +108,33 @@ def test_nor_a_stream_of_a_program(
     assert whole["choices"][0]["message"]["content"].strip() == "It was a quiet day."
 
 
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("path", ["/chat/completions", "/responses", "/messages"])
+@pytest.mark.parametrize("seed", range(2))
+def test_nor_by_another_shape(
+    site: Site, server: UpstreamServer, caller: Caller, path: str, is_stream: bool, seed: int
+) -> None:
+    set_policy(site, {"output": BLOCKED})
+    server.answers = [events(*texts(*cut(STORY, seed)))]
+    body = {"model": "far", **DOORS[path]}
+    told = caller.stream(path, body) if is_stream else caller.post(path, body).json()
+    said = "".join(texts_told(told))
+    assert "It was a quiet day." in said
+    assert "Then" not in said
+
+
+def texts_told(value: Any) -> Iterator[str]:
+    """What a body or its frames say, piece by piece."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from texts_told(one)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, str) and name in ("text", "content", "delta", "arguments"):
+                yield inner
+            yield from texts_told(inner)
+
+
 def test_what_was_shown_goes_where_the_policy_says_so(
     site: Site, server: UpstreamServer, reader: Reader, caller: Caller
 ) -> None:
@@ -116,9 +143,21 @@ def test_what_was_shown_goes_where_the_policy_says_so(
     accepted = reader.send("Tell me a story.")
     assert reader.hear_end(accepted["run"])["removes"] is True
     assert reader.saved(accepted)["text"] == ""
+    with reader.another_tab() as late:  # and nobody is told it afterwards
+        late.follow(accepted["run"])
+        assert late.hear_end(accepted["run"])["kind"] == "refused"
+        assert "quiet" not in json.dumps(late.frames)
+    assert "quiet" not in reader.client.get(f"/api/runs/{accepted['run']}/events").text
+    sql = "SELECT payload->>'kind' FROM chat_generationevent WHERE generation_id = %s"
+    assert rows(site, sql, accepted["run"]) == [("refused",)]
     body = {"model": "far", "messages": [{"role": "user", "content": "A story, please."}]}
     response = caller.post("/chat/completions", body)
     assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
+    server.answers = [events(*texts(*cut(STORY, 2)))]
+    frames = caller.stream("/responses", {"model": "far", "input": "A story, please."})
+    name, last = frames[-1]
+    assert (name, last["response"]["output"]) == ("response.failed", [])
+    assert caller.get(f"/responses/{last['response']['id']}").json()["output"] == []
 
 
 def test_secrets_are_taken_out_of_what_is_read_and_written(
