@@ -54,6 +54,12 @@ def _key_of(rights: Rights) -> dict[str, Any]:
     return {"api_key": name[0], "api_key_prefix": name[1]} if name else {}
 
 
+def key_of(params: dict[str, Any]) -> tuple[int, str] | None:
+    """The API key that an answer of these params was asked for with: its id and prefix."""
+    key = params.get("api_key")
+    return None if key is None else (key, params.get("api_key_prefix", ""))
+
+
 def begin_answer(
     rights: Rights,
     question: Message,

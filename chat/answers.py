@@ -11,6 +11,7 @@ from structlog.contextvars import bound_contextvars, get_contextvars
 from chat import actions, history, notices, retakes, runs, summaries, titles, warmth
 from chat.actions import Draft, Sent
 from chat.admission import check_requests
+from chat.answer_rows import key_of
 from chat.asking import AnswerRequest, Sampling, TurnSoFar
 from chat.cache_scope import CacheScope, cache_scope
 from chat.db import in_db
@@ -147,7 +148,7 @@ def _start(
         turn=turn,
         clock=trace.clock,
         source="chat",
-        api_key=_key_of(generation),
+        api_key=key_of(generation.params),
         conversation_id=conversation.pk,
         message_id=generation.message_id,
         confirmed=tuple(generation.params.get("confirmed", ())),
@@ -167,11 +168,6 @@ def _start(
     with bound_contextvars(request_id=trace.id):
         runs.start(run, request, after=_after)
     return run
-
-
-def _key_of(generation: Generation) -> tuple[int, str] | None:
-    params = generation.params
-    return (params["api_key"], params.get("api_key_prefix", "")) if "api_key" in params else None
 
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from chat import history, prompt_plan
+from chat.answer_rows import key_of
 from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
 from chat.engine import engine
@@ -167,6 +168,7 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
         tool_schemas=tuple(tool.schema() for tool in tools),
         priority="background",
         source="summary",
+        api_key=key_of(generation.params),
         conversation_id=generation.conversation_id,
     )
     text = ""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from chat import actions, history, prompt
+from chat.answer_rows import key_of
 from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
 from chat.engine import engine
@@ -64,6 +65,7 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         tool_schemas=tuple(tool.schema() for tool in tools_named(params.get("tools", []))),
         priority="background",
         source="title",
+        api_key=key_of(params),
         conversation_id=conversation.pk,
     )
 

@@ -72,12 +72,12 @@ def test_the_prompt_begins_as_the_chat_did(alice: "User", conversation: Conversa
         model=BUILTIN,
     )
     names = list(BUILT_IN)
-    Generation.objects.create(
-        conversation=conversation, message=reply, params={"tools": names, "weight": 2.0}
-    )
+    params = {"tools": names, "weight": 2.0, "api_key": 7, "api_key_prefix": "vt_abc"}
+    Generation.objects.create(conversation=conversation, message=reply, params=params)
     request = titles._request(conversation.pk)
     assert request is not None
     assert (request.user, request.weight) == (str(alice.pk), 2.0)
+    assert request.api_key == (7, "vt_abc"), "policies are chosen by it"
     tokenizer = ChatTokenizer.load(MODEL_DIR)
     tools = [BUILT_IN[name].schema() for name in names]
     asked = tokenizer.encode_chat(history.as_chat(conversation, question.pk), tools=tools)
