@@ -23,10 +23,12 @@ def needs_approval(state: AnswerState, tool: Tool | None) -> bool:
 
 def is_tainted(state: AnswerState) -> bool:
     """Whether the prompt holds what neither its user nor we have written."""
-    if state.plan is not None and any(one.documents for one in state.plan.exchanges):
+    exchanges = state.plan.exchanges if state.plan is not None else ()
+    if any(one.documents or one.is_brought for one in exchanges):
         return True
     trusted = {tool.name for tool in state.request.tools if tool.is_trusted}
-    messages = state.messages
+    # Also of what is left out: its summary may repeat what a tool has brought.
+    messages = [*state.messages, *(said for one in exchanges for said in one.reply)]
     names = {call["id"]: call["name"] for message in messages for call in _calls(message)}
     results = (message for message in messages if message["role"] == "tool")
     return any(names.get(one.get("tool_call_id", "")) not in trusted for one in results)

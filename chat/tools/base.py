@@ -21,15 +21,16 @@ class ToolFailed(Exception):
 class Tool:
     """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones.
 
-    `has_side_effects`: it changes something outside of the answer. `is_trusted`: its results are our own
-    and say nothing that others have written.
+    `has_side_effects`: it changes something outside of the answer, or tells something to the outside; so
+    it may, unless it says otherwise. `is_trusted`: its results are our own and say nothing that others
+    have written.
     """
 
     name: str
     description: str
     parameters: dict[str, Any]
     run: Callable[[dict[str, Any]], str]
-    has_side_effects: bool = False
+    has_side_effects: bool = True
     is_trusted: bool = False
 
     def schema(self) -> dict[str, Any]:

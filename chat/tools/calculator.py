@@ -145,5 +145,6 @@ CALCULATOR = Tool(
         "required": ["expression"],
     },
     run=_run,
+    has_side_effects=False,
     is_trusted=True,
 )

@@ -29,5 +29,6 @@ CLOCK = Tool(
         "required": [],
     },
     run=_run,
+    has_side_effects=False,
     is_trusted=True,
 )

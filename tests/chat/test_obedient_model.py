@@ -7,6 +7,7 @@ that it was asked to read. It may say what it likes, but nothing is sent without
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from chat.asking import AnswerRequest, Control, Source
 from chat.events import Event, Phase, ToolCall, ToolResult
 from chat.orchestrator import answer
+from chat.prompt_plan import Exchange, PromptPlan, Summary
 from chat.tools import BUILT_IN, Tool
 from inference import BUILTIN, ChatTokenizer, GenerateRequest, Timings, Tokens, Update, Usage
 from inference import Finished as EngineFinished
@@ -58,8 +60,8 @@ class Outbox(list[dict[str, Any]]):
 
         schema = {"type": "object", "properties": {}}
         return (
-            Tool("read_mail", "The newest mail.", schema, lambda _: mail),
-            Tool("send_mail", "Send a mail.", schema, send, has_side_effects=True),
+            Tool("read_mail", "The newest mail.", schema, lambda _: mail, has_side_effects=False),
+            Tool("send_mail", "Send a mail.", schema, send),  # by default nobody runs it unasked
             *BUILT_IN.values(),
         )
 
@@ -173,6 +175,42 @@ async def test_what_the_user_alone_has_said_needs_no_second_word(
     outbox = Outbox()
     await heard(answer(request(outbox, "", "api")))
     assert len(outbox) == 1
+
+
+LOOKED = (
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "read_mail", "arguments": {}}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": OWN[0]},
+)
+
+
+@pytest.mark.parametrize(
+    "earlier",
+    [
+        Exchange("1", "What is new?", LOOKED),
+        Exchange("1", "Hello.", ({"role": "assistant", "content": OWN[0]},), is_brought=True),
+        Exchange("1", "Hello.", documents=OWN[0]),
+    ],
+)
+@pytest.mark.parametrize("is_left_out", [False, True])
+async def test_what_others_have_said_before_counts(
+    monkeypatch: pytest.MonkeyPatch, earlier: Exchange, is_left_out: bool
+) -> None:
+    """A tool's result of an earlier question, a chat from elsewhere, a document; also where a summary
+    stands in for them, which may repeat their orders."""
+    use(monkeypatch, ObedientEngine(reads_mail=False))
+    outbox = Outbox()
+    plan = PromptPlan((earlier, Exchange("2", "Go on.")))
+    if is_left_out:
+        summary = Summary("s", OWN[0], until="2")
+        plan = replace(plan, start=1, summary=summary, summaries=(summary,))
+    await heard(answer(request(outbox, "", "api", plan=plan)))
+    assert not outbox
 
 
 async def test_an_answer_that_is_taken_up_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
