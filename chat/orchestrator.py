@@ -48,7 +48,7 @@ from chat.screening import fit_to_read, screened
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
 from chat.upstream_turn import UpstreamTurn
-from inference import Caller, EngineError, prompt_room
+from inference import Caller, ChatMessage, EngineError, prompt_room
 from retrieval.excerpts import Excerpt, texts_of
 
 _WITHHELD = "error: a policy keeps this result back"
@@ -107,6 +107,7 @@ async def _for_source(
 
 
 async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, None]:
+    await _fit_results(state)
     request = state.request
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
@@ -149,6 +150,21 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             return
         so_far, earlier, calls = None, [], None
         state.turn_index += 1
+
+
+async def _fit_results(state: AnswerState) -> None:
+    """What a program tells of its own tools is a tool's result as well. It comes with each request anew,
+    and leaves a row where something follows."""
+    request = state.request
+    if request.source != "api" or not state.screen.judges("tools"):
+        return
+    messages: list[ChatMessage] = []
+    for message in request.messages:
+        if message["role"] == "tool":
+            fit = await fit_to_read(state.screen, "tools", message["content"], is_told_again=True)
+            message = {**message, "content": _WITHHELD if fit is None else fit}
+        messages.append(message)
+    state.request = replace(request, messages=messages)
 
 
 async def _cached(state: AnswerState, scope: CacheScope) -> tuple[Hit | None, Asked]:

@@ -121,6 +121,21 @@ def test_what_is_to_be_taken_out_is_taken_out_everywhere(
         plant_rule(site, pattern=PHRASE)
 
 
+@pytest.mark.parametrize(
+    ("action", "told_instead"), [("block", "keeps this result back"), ("redact", "[█")]
+)
+def test_what_a_programs_tool_says_is_judged_as_a_tools_result(
+    site: Site, server: UpstreamServer, caller: Caller, action: str, told_instead: str
+) -> None:
+    set_policy(site, {"tools": {"illicit": {action: 0.9}}})
+    server.answers = [events(*texts("Nothing to see."))]
+    server.asked.clear()
+    response = caller.post("/chat/completions", {"model": "far", **PLACES["result"]})
+    assert response.status_code == 200, response.text
+    assert "цапля" not in told(server)
+    assert told_instead in told(server)
+
+
 # --- chats that were not held here ----------------------------------------------------------------
 
 
