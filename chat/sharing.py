@@ -20,6 +20,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from chat import access
+from chat.actions import first_title
 from chat.errors import BadRequest, Conflict, NotFound
 from chat.ids import uuid7
 from chat.models import Conversation, Message, MessageStatus, Role, Share, ShareKind
@@ -129,7 +130,24 @@ def read(token: str) -> Value:
     shown: Value = json.loads(row[0])
     for message in shown["messages"]:
         message["text"] = text_of(message["parts"])
-    return shown
+    return _without_stopped(shown)
+
+
+def _without_stopped(shown: Value) -> Value:
+    """A question that a policy has stopped is read by nobody else, nor is it a title. Raises NotFound
+    where nothing else is shown."""
+    kept: list[Value] = []
+    for message in shown["messages"]:
+        if message["status"] != MessageStatus.REFUSED or message["text"]:
+            kept.append(message)
+        elif kept and kept[-1]["role"] == Role.USER:
+            stopped = kept.pop()
+            if shown["title"] == first_title(stopped["text"]):
+                shown["title"] = ""
+    if not kept:
+        raise NotFound("link")
+    title = shown["title"] or first_title(kept[0]["text"])
+    return shown | {"messages": kept, "title": title}
 
 
 @transaction.atomic

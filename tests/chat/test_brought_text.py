@@ -222,6 +222,32 @@ def test_nobody_goes_on_with_an_answer_that_was_brought(
     assert not server.asked
 
 
+def test_a_chat_of_somebody_else_is_judged_and_costs_no_strike_of_its_reader(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    """Alice was stopped, shared the chat all the same, and Bob goes on with it."""
+    set_policy(site, {**BLOCKED, "strikes": {"illicit": 1}})
+    first = reader.send("Hello.")
+    assert reader.hear_end(first["run"])["kind"] == "finished"
+    chat = {"conversation": first["conversation"]["id"]}
+    second = reader.send(PHRASE, parent=first["answer"]["id"], **chat)
+    assert reader.hear_end(second["run"])["kind"] == "refused"
+    third = reader.send("And now?", parent=second["answer"]["id"], **chat)
+    assert reader.hear_end(third["run"])["kind"] == "finished"
+    wish = {**chat, "message": third["answer"]["id"]}
+    url = reader.change("POST", "/api/shares", **wish).json()["share"]["url"]
+    with Reader.signed_up(site, "bob") as bob, closing(bob.client):
+        page = bob.client.get(url)
+        assert page.status_code == 200
+        assert "цапля" not in page.text, "what was stopped is no longer its author's alone"
+        made = bob.change("POST", f"{url}/continue")
+        chat_of_bob = made.headers["location"].rstrip("/").rpartition("/")[2]
+        leaf = bob.conversation(chat_of_bob)["messages"][-1]["id"]
+        accepted = bob.send("And you?", conversation=chat_of_bob, parent=leaf)
+        assert bob.hear_end(accepted["run"])["kind"] == "finished"
+    assert "цапля" not in told(server)
+
+
 def test_what_somebody_else_has_edited_is_judged_for_who_goes_on_with_it(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:
