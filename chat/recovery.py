@@ -1,6 +1,7 @@
 """Answers whose process died: found by their expired lease, claimed, and written to their end."""
 
 import logging
+import re
 from uuid import UUID
 
 from django.utils import timezone
@@ -11,9 +12,13 @@ from chat.db import in_db
 from chat.events import Failed, LogEvent, Resumed, Started, Stopped
 from chat.models import ACTIVE_STATUSES, Generation
 from chat.parts import fold, text_of
+from chat.screen import BLACK
 from chat.spans import Clock, Span, Trace
 
 logger = logging.getLogger(__name__)
+_TAKEN_OUT = re.compile(rf"{re.escape(BLACK)}█*\]\s*$")
+"""Where a key of many lines may go on, of which nobody knows any more how it began: the log has the sign
+in its place."""
 MAX_ATTEMPTS = 4  # an answer that took three processes down is not tried again
 
 
@@ -84,5 +89,9 @@ def _end_without_engine(generation: Generation, events: list[LogEvent]) -> LogEv
         return Stopped(chars=len(text_of(fold(events))))
     if generation.attempts > MAX_ATTEMPTS:
         message = "The server went down several times while it wrote this answer."
+        return Failed("interrupted", message)
+    parts = fold(events)
+    if parts and _TAKEN_OUT.search(parts[-1].get("text", "")):
+        message = "The server went down while something was taken out of this answer."
         return Failed("interrupted", message)
     return None

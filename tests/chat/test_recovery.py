@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from chat import actions, recovery, run_log, runs
-from chat.events import Delta, Started
+from chat.events import Delta, Failed, Started
 from chat.models import Generation
 from chat.rights import Rights
 from chat.spans import Clock, Trace
@@ -58,3 +58,19 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
         run.refresh_from_db()
     assert run.attempts == 2, "begun, and taken up once"
     assert run.status == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("The key is [████████]", True),
+        ("The key is [███]\n", True),
+        ("The key is [████████]. Keep it", False),
+        ("Mark it like [this]", False),
+    ],
+)
+def test_what_is_being_taken_out_is_not_gone_on_with(text: str, ends: bool) -> None:
+    """The next process would not know that it is a key's second half which comes now."""
+    events = [Started("m", "r", 7), Delta("Hm.", 0, "reasoning"), Delta(text, 0)]
+    end = recovery._end_without_engine(Generation(), list(events))
+    assert isinstance(end, Failed) is ends
