@@ -63,6 +63,8 @@ class AnswerState:
 
     def redact(self) -> None:
         """Take out of the prompt what a policy wants no model to read; the messages stay as they are."""
+        if self.plan is not None and self.screen.redacts("documents"):
+            self.plan = self.plan.with_documents_as(partial(self.screen.redacted, "documents"))
         if not self.screen.redacts("input"):
             return
         redacted = partial(self.screen.redacted, "input")

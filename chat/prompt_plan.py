@@ -138,6 +138,11 @@ class PromptPlan:
         exchanges = (*earlier, replace(asked, documents=text))
         return replace(self, exchanges=exchanges, has_documents=True)
 
+    def with_documents_as(self, changed: Callable[[str], str]) -> "PromptPlan":
+        """The plan with all that was found for its questions as `changed` gives it back."""
+        exchanges = (replace(one, documents=changed(one.documents)) for one in self.exchanges)
+        return replace(self, exchanges=tuple(exchanges))
+
     def with_texts(self, changed: Callable[[str], str]) -> "PromptPlan":
         """The plan with all that is said in it as `changed` gives it back; documents are not."""
         exchanges = tuple(

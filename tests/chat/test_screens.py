@@ -29,6 +29,7 @@ from chat.events import (
     ToolCall,
 )
 from chat.policies_in_force import Chosen, InForce
+from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import Screen
 from chat.spans import Clock
 from inference import EngineError
@@ -291,6 +292,17 @@ async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments
     seen = [event async for event in screening.screened(one, ["hi"], calling, Clock())]
     assert isinstance(seen[-1], Refused)
     assert not any(isinstance(event, ToolCall) for event in seen)
+
+
+def test_a_secret_of_a_document_is_in_no_later_prompt_either() -> None:
+    one = screen({"documents": {"secrets": {"redact": 0.5}}})
+    found = Exchange("1", "What is the key?", documents=f"[1] keys.txt\n{KEY}")
+    plan = PromptPlan((found, Exchange("2", "Say it again.")))
+    state = AnswerState(replace(one.request, plan=plan), one)
+    state.redact()
+    (content,) = [m["content"] for m in state.messages if "What is the key?" in m["content"]]
+    assert KEY not in content
+    assert "[1] keys.txt\n[█" in content
 
 
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
