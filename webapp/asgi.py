@@ -1,7 +1,8 @@
 """The ASGI application: HTTP, the chat socket, static files, and the server's life.
 
-From the outside in: request id and log line, the client's real address, static files, then Django,
-the socket, or the socket over HTTP. Any ASGI server can run it; `manage.py serve` uses daphne.
+From the outside in: request id and log line, the client's real address, static files, then the socket
+over HTTP, signs of life in streams around Django, or the socket. Any ASGI server can run it;
+`manage.py serve` uses daphne.
 """
 
 import os
@@ -21,6 +22,7 @@ def build_application() -> Application:
     from chat.http_line import PREFIX, HttpLine
     from chat.routing import websocket_urlpatterns
     from webapp.celery import app  # noqa: F401 - tasks that views send go to its broker
+    from webapp.keep_alive import KeepAlive
     from webapp.lifecycle import Lifespan
     from webapp.proxies import TrustedProxies
     from webapp.request_context import RequestContext
@@ -38,7 +40,7 @@ def build_application() -> Application:
 
     router = ProtocolTypeRouter(
         {
-            "http": with_static_files(with_line(django_application)),
+            "http": with_static_files(with_line(KeepAlive(django_application))),
             "websocket": SameOrigin(SocketUser(URLRouter(websocket_urlpatterns))),
         }
     )

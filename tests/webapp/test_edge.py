@@ -18,7 +18,7 @@ from django.db import connection
 from django.test import Client, RequestFactory
 
 from tests.conftest import PASSWORD
-from webapp import lifecycle
+from webapp import keep_alive, lifecycle
 from webapp.api_keys import create_api_key
 from webapp.asgi import build_application
 from webapp.error_pages import server_error
@@ -249,6 +249,15 @@ async def test_a_stream_keeps_its_users_scope_and_holds_no_database_connection(
     answers = await asyncio.gather(*(alices.get("/stream") for _ in range(25)))
     assert {answer.text for answer in answers} == {f"user:{alice.pk}\n" * 20}
     assert answers[0].headers["X-Accel-Buffering"] == "no"
+
+
+async def test_a_stream_of_events_that_says_nothing_gives_signs_of_life(
+    alices: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep_alive, "SILENCE_S", 0.05)
+    first, *comments, last = (await alices.get("/silent")).text.strip().split("\n\n")
+    assert (first, last) == ("data: 1", "data: 2")
+    assert set(comments) == {": keep-alive"}
 
 
 async def test_an_answer_that_takes_long_holds_no_database_connection(

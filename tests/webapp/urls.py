@@ -66,6 +66,15 @@ async def stream(request: HttpRequest) -> StreamingHttpResponse:
     return StreamingHttpResponse(chunks())
 
 
+async def silent(request: HttpRequest) -> StreamingHttpResponse:
+    async def events() -> AsyncIterator[str]:
+        yield "data: 1\n\n"
+        await asyncio.sleep(0.3)
+        yield "data: 2\n\n"
+
+    return StreamingHttpResponse(events(), content_type="text/event-stream")
+
+
 async def slow(request: HttpRequest) -> HttpResponse:
     await asyncio.sleep(2.5)
     return HttpResponse(await User.objects.acount())
@@ -88,6 +97,7 @@ urlpatterns = [
     path("modules", modules),
     path("own-policy", own_policy),
     path("stream", stream),
+    path("silent", silent),
     path("slow", slow),
     path("fail/<str:secret>", fail),
     path("deny", deny),
