@@ -12,6 +12,7 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django import forms
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import logout
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
@@ -29,7 +30,7 @@ from chat.farewell import let_go
 from chat.streaming import ClosingStream
 from chat.transfer import export
 from chat.transfer.records import records_of
-from webapp.models import ScimPerson, SignIn, User
+from webapp.models import Invitation, ScimPerson, SignIn, User
 from webapp.rate_limits import limited
 from webapp.sign_ins import end_other_sign_ins
 from webapp.tenancy import as_system
@@ -86,6 +87,11 @@ def account_of(user: User) -> dict[str, Any]:
         "second_steps": list(Authenticator.objects.filter(user=user).values(*step_facts)),
         "directory": list(ScimPerson.objects.filter(user=user).values(*directory_facts)),
         "connections": list(SocialAccount.objects.filter(user=user).values(*link_facts)),
+        "groups": list(user.groups.values_list("name", flat=True)),
+        "administrative_acts": [
+            {"at": act.action_time, "what": str(act)}
+            for act in LogEntry.objects.filter(user=user).order_by("pk")
+        ],
     }
 
 
@@ -160,8 +166,24 @@ def delete(user: User) -> None:
     """Everything of this person. In their own scope; the row itself needs the system's, for what goes
     along with it is of every sort."""
     let_go(user)
-    with as_system():
+    with as_system(), transaction.atomic():
+        _keep_acts(user)
+        Invitation.objects.filter(used_by=user).delete()  # it holds the address
         User.objects.get(pk=user.pk).delete()
+
+
+def _keep_acts(user: User) -> None:
+    """What somebody changed in the admin console stays on record: who misused it could else wipe that
+    out by leaving. It is signed with the account's number, by an account that nobody can enter."""
+    acts = LogEntry.objects.filter(user=user)
+    if not acts.exists():
+        return
+    former = User.objects.create_user(
+        f"former-{user.pk}@vitrine.invalid",
+        name=f"Former administrator {user.pk}",
+        is_active=False,
+    )
+    acts.update(user=former)
 
 
 def proved_lately(request: HttpRequest) -> bool:

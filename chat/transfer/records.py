@@ -4,11 +4,12 @@ from typing import Any
 
 from django.db import models
 
-from chat.api_models import StoredResponse
+from chat.api_models import KeptAnswer, StoredResponse
+from chat.cache_models import CachedAnswer
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
 from chat.personal_models import Assistant, Personalisation, SavedPrompt
 from moderation.models import Decision, Strike, Suspension
-from retrieval.models import Collection, Document
+from retrieval.models import Access, Collection, Document
 
 Json = dict[str, Any]
 # Whose a row is, what opens a door, and who works on it.
@@ -42,6 +43,7 @@ def records_of(user: Any) -> dict[str, list[Json]]:
         "files": ApiFile,
         "batches": Batch,
         "collections": Collection,
+        "accesses": Access,
         "strikes": Strike,
         "suspensions": Suspension,
     }
@@ -54,6 +56,8 @@ def records_of(user: Any) -> dict[str, list[Json]]:
         "documents": _documents(user),
         "usage": _usage(user),
         "moderation": _decisions(user),
+        "cached-answers": _cached(user),
+        "kept-answers": _kept(user),
     }
 
 
@@ -61,6 +65,23 @@ def _decisions(user: Any) -> list[Json]:
     """Without what models have written and a policy has stopped: that reaches nobody this way either."""
     rows = Decision.objects.filter(owner_id=user.pk).order_by("created_at")
     return [_value(row) | ({} if row.stage == "input" else {"text": ""}) for row in rows]
+
+
+def _cached(user: Any) -> list[Json]:
+    """Questions that were answered, kept so that they need not be answered twice."""
+    names = ("question", "text", "model", "collection_id", "created_at", "expires_at")
+    return list(CachedAnswer.objects.filter(owner_id=user.pk).order_by("pk").values(*names))
+
+
+def _kept(user: Any) -> list[Json]:
+    """What programs are given again that ask again; the route and the key are the program's words."""
+    rows = KeptAnswer.objects.filter(owner_id=user.pk).order_by("pk")
+    names = ("route", "key", "status", "created_at")
+    return [
+        {name: getattr(row, name) for name in names}
+        | {"body": bytes(row.body).decode(errors="replace")}
+        for row in rows
+    ]
 
 
 def _documents(user: Any) -> list[Json]:

@@ -9,20 +9,23 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
 from django.core import mail
-from django.db import connection
+from django.db import connection, models
 from django.test import Client
 from django.utils import timezone
 
 from chat import file_store, library
-from chat.api_models import StoredResponse
+from chat.api_models import KeptAnswer, StoredResponse
+from chat.cache_models import CachedAnswer
 from chat.ids import uuid7
 from chat.models import ApiFile, Batch, BatchResult, Conversation, Message, Role, Usage
 from chat.personal_models import Assistant, SavedPrompt
 from tests.conftest import PASSWORD
 from tests.sites import wait_until
 from webapp.api_keys import create_api_key
-from webapp.models import ApiKey, SignIn, User
+from webapp.models import ApiKey, Invitation, SignIn, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.tenancy import as_system, as_user
 
@@ -62,6 +65,12 @@ def something_of(user: User, text: str) -> None:
             owner=user, input_file=file.pk, expires_at=timezone.now(), metadata={"about": text}
         )
         BatchResult.objects.create(owner=user, batch=batch, number=1, is_error=False, text=text)
+        KeptAnswer.objects.create(
+            owner=user, route="/v1/x", key=text, request_hash="h", status=200, body=text.encode()
+        )
+        CachedAnswer.objects.create(
+            owner=user, key=text, context="c", question=text, text=text, expires_at=timezone.now()
+        )
 
 
 def exported(client: Client) -> dict[str, Any]:
@@ -115,6 +124,9 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
         "files.json",
         "batches.json",
         "collections.json",
+        "accesses.json",
+        "cached-answers.json",
+        "kept-answers.json",
         "moderation.json",
         "strikes.json",
         "suspensions.json",
@@ -134,11 +146,112 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
     assert files["files.json"][0]["name"] == "../walrus.jsonl"
     assert files["batches.json"][0]["metadata"] == {"about": "walrus"}
     assert "lease_owner" not in files["batches.json"][0]
+    assert files["kept-answers.json"][0]["body"] == "walrus"
+    assert files["cached-answers.json"][0]["question"] == "walrus"
     assert files["chats-00001.json"]["schema"] == "vitrine.chats"
     everything = json.dumps(files)
     assert everything.count("about walrus") == 1
     for hidden in ("canary", secret, alice.password, client.session.session_key, "secret_hash"):
         assert hidden not in everything
+
+
+OF_ACCOUNT = "account.json"
+IN_EXPORT = {
+    "account.EmailAddress": OF_ACCOUNT,
+    "admin.LogEntry": OF_ACCOUNT,
+    "chat.ApiFile": "files.json",
+    "chat.Assistant": "assistants.json",
+    "chat.Batch": "batches.json",
+    "chat.CachedAnswer": "cached-answers.json",
+    "chat.Conversation": "chats-00001.json",
+    "chat.Folder": "folders.json",
+    "chat.KeptAnswer": "kept-answers.json",
+    "chat.Personalisation": "personalisation.json",
+    "chat.SavedPrompt": "prompts.json",
+    "chat.Share": "shared-links.json",
+    "chat.StoredResponse": "responses.json",
+    "chat.Usage": "ledger.json",
+    "mfa.Authenticator": OF_ACCOUNT,
+    "moderation.Decision": "moderation.json",
+    "moderation.Strike": "strikes.json",
+    "moderation.Suspension": "suspensions.json",
+    "retrieval.Access": "accesses.json",
+    "retrieval.Collection": "collections.json",
+    "retrieval.Document": "documents.json",
+    "socialaccount.SocialAccount": OF_ACCOUNT,
+    "webapp.ApiKey": OF_ACCOUNT,
+    "webapp.ScimPerson": OF_ACCOUNT,
+    "webapp.SignIn": OF_ACCOUNT,
+    "webapp.User_groups": OF_ACCOUNT,
+}
+NOT_IN_EXPORT = {
+    "chat.BatchResult": "a part of a file that is being written, and in files.json when it is",
+    "chat.ChatImport": "what is being brought in, and was brought by its owner",
+    "chat.ChatOrigin": "numbers of chats elsewhere, by which they are not brought in twice",
+    "chat.MessageVector": "made anew of the chats",
+    "chat.Reservation": "held for an answer that is being written",
+    "chat.SearchEntry": "made anew of the chats",
+    "moderation.PolicyVersion": "the site's; its author is in the log of the console",
+    "webapp.Invitation": "an administrator's; it goes with the account",
+    "webapp.User_user_permissions": "the site's",
+}
+NOT_DELETED = {
+    "chat.MessageVector": "the database deletes it with its message",
+    "chat.SearchEntry": "the database deletes it with its chat",
+    "moderation.Decision": "the reviewer's part of it: the decision is its owner's",
+    "moderation.PolicyVersion": "the site's, without its author then",
+    "moderation.Suspension": "the reviewer's part of it",
+    "retrieval.Document": "of somebody else's collection, without its author then",
+    "webapp.Invitation": "deleted with the account that it made (own_data.delete)",
+}
+
+
+def _of_people() -> dict[str, set[Any]]:
+    """Models with a key to a user, and what becomes of a row when its user goes."""
+    found: dict[str, set[Any]] = {}
+    for model in apps.get_models(include_auto_created=True):
+        for field in model._meta.concrete_fields:
+            if field.is_relation and field.related_model is User:
+                remote: Any = field.remote_field
+                found.setdefault(model._meta.label, set()).add(remote.on_delete)
+    return found
+
+
+def test_every_kind_of_row_that_somebody_has_is_exported_or_says_why_not(alice: User) -> None:
+    assert set(_of_people()) == set(IN_EXPORT) | set(NOT_IN_EXPORT)
+    assert not set(IN_EXPORT) & set(NOT_IN_EXPORT)
+    assert set(IN_EXPORT.values()) == set(exported(signed_in(alice))) - {"usage.json"}
+
+
+def test_every_kind_of_row_that_somebody_has_goes_with_them_or_says_why_not() -> None:
+    stay = {label for label, ends in _of_people().items() if ends != {models.CASCADE}}
+    assert stay == set(NOT_DELETED)
+
+
+def test_what_an_administrator_changed_stays_on_record(admin: User, alice: User, bob: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_superuser=True, is_staff=True, tier="admin")
+    client = proved(alice)
+    client.post(f"/admin/webapp/user/{bob.pk}/delete/", {"post": "yes"})
+    assert not User.objects.filter(pk=bob.pk).exists()
+    acts = json.dumps(exported(client)[OF_ACCOUNT]["administrative_acts"])
+    assert "Bob" in acts
+    assert client.post(DELETE, {"email": alice.email}).status_code == 302
+    assert not User.objects.filter(pk=alice.pk).exists()
+    (act,) = LogEntry.objects.filter(object_id=str(bob.pk))
+    assert str(alice.pk) in act.user.name
+    assert "alice" not in f"{act.user.email} {act.user.name}"
+    assert not act.user.is_active
+    assert not act.user.has_usable_password()
+    assert not act.user.is_staff
+
+
+def test_an_invitation_goes_with_the_account_that_it_made(alice: User, bob: User) -> None:
+    for user in (alice, bob):
+        Invitation.objects.create(
+            email=user.email, used_by=user, secret_hash=user.email, expires_at=timezone.now()
+        )
+    assert proved(alice).post(DELETE, {"email": alice.email}).status_code == 302
+    assert [one.email for one in Invitation.objects.all()] == [bob.email]
 
 
 def test_of_nothing_the_export_is_whole_too(alice: User) -> None:
