@@ -12,11 +12,14 @@ from chat.anthropic_schemas import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from chat.openai_asking import Asked, asked, chat_of
+from chat.openai_asking import Asked, asked, chat_of, renamed
 from chat.openai_schemas import ChatCompletionIn
 from chat.rights import Rights
+from inference import InvalidParameter
 
 Message = dict[str, Any]
+_FIELDS = {"response_format": "output_config.format", "reasoning_effort": "output_config.effort"}
+"""What a chat completion calls a field, and what this body does."""
 
 
 async def asked_as_chat(rights: Rights, data: MessagesIn, run_id: str) -> Asked:
@@ -29,7 +32,10 @@ async def asked_as_chat(rights: Rights, data: MessagesIn, run_id: str) -> Asked:
         top_k=data.top_k,
         seed=data.seed,
     )
-    found = await asked(rights, chat, run_id)
+    try:
+        found = await asked(rights, chat, run_id)
+    except InvalidParameter as error:
+        raise renamed(error, _FIELDS) from None
     # Of stop strings there may be more here than in OpenAI's bodies.
     sampling = replace(found.request.sampling, stop=tuple(data.stop_sequences or ()))
     return replace(found, request=replace(found.request, sampling=sampling))
@@ -39,13 +45,15 @@ def as_chat(data: AskedIn, **sampling: Any) -> ChatCompletionIn:
     choice = data.tool_choice
     is_single = choice is not None and choice.disable_parallel_tool_use
     return chat_of(
-        {},
+        _FIELDS,
         model=data.model,
         messages=_messages(data),
         tools=[{"type": "function", "function": _function(tool)} for tool in data.tools or []]
         or None,
         tool_choice=_choice(data),
         parallel_tool_calls=False if is_single else None,
+        response_format=_format(data),
+        reasoning_effort=data.effort,
         **sampling,
     )
 
@@ -53,6 +61,13 @@ def as_chat(data: AskedIn, **sampling: Any) -> ChatCompletionIn:
 def _function(tool: Any) -> dict[str, Any]:
     function: dict[str, Any] = tool.function.model_dump(exclude_none=True)
     return function
+
+
+def _format(data: AskedIn) -> dict[str, Any] | None:
+    wanted = data.output_config.format if data.output_config else None
+    if wanted is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": wanted.schema_}}
 
 
 def _choice(data: AskedIn) -> Any:

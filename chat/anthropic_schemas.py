@@ -2,9 +2,20 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, Tag, field_validator, model_validator
 
-from chat.openai_schemas import AnyObject, Anything, FunctionIn, Strict, Text
+from chat.openai_schemas import (
+    A_LIST,
+    A_TEXT,
+    BY_SHAPE,
+    AnyObject,
+    Anything,
+    FunctionIn,
+    Strict,
+    Text,
+    by_kind,
+    refused,
+)
 
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 
@@ -21,6 +32,10 @@ class TextBlock(Block):
     citations: Anything | None = None
 
 
+_NO_PICTURES = "no model here reads pictures or documents, nor what Anthropic's own tools tell"
+Texts = Annotated[Annotated[Text, A_TEXT] | Annotated[list[TextBlock], A_LIST], BY_SHAPE]
+
+
 class ToolUseBlock(Block):
     type: Literal["tool_use"]
     id: str = Field(min_length=1, max_length=128)
@@ -31,7 +46,7 @@ class ToolUseBlock(Block):
 class ToolResultBlock(Block):
     type: Literal["tool_result"]
     tool_use_id: str
-    content: Text | list[TextBlock] = ""
+    content: Texts = ""
     is_error: bool | None = None
 
 
@@ -50,15 +65,19 @@ class RedactedThinkingBlock(Strict):
 
 Blocks = list[
     Annotated[
-        TextBlock | ToolUseBlock | ToolResultBlock | ThinkingBlock | RedactedThinkingBlock,
-        Field(discriminator="type"),
+        Annotated[TextBlock, Tag("a text")]
+        | Annotated[ToolUseBlock, Tag("a tool_use")]
+        | Annotated[ToolResultBlock, Tag("a tool_result")]
+        | Annotated[ThinkingBlock, Tag("a thinking")]
+        | Annotated[RedactedThinkingBlock, Tag("a redacted_thinking")],
+        by_kind(_NO_PICTURES),
     ]
 ]
 
 
 class MessageIn(Strict):
     role: Literal["user", "assistant"]
-    content: Text | Blocks
+    content: Annotated[Annotated[Text, A_TEXT] | Annotated[Blocks, A_LIST], BY_SHAPE]
 
     @property
     def blocks(self) -> list[Any]:
@@ -72,11 +91,16 @@ class AnthropicToolIn(Block):
     name: Name
     description: Text | None = None
     input_schema: dict[str, Any]
+    strict: bool | None = None
+    eager_input_streaming: bool | None = None  # a call is told when it is whole
 
     @property
     def function(self) -> FunctionIn:
         return FunctionIn(
-            name=self.name, description=self.description, parameters=self.input_schema
+            name=self.name,
+            description=self.description,
+            parameters=self.input_schema,
+            strict=self.strict,
         )
 
     @model_validator(mode="after")
@@ -98,9 +122,21 @@ class ToolChoiceIn(Strict):
 
 
 class ThinkingIn(Strict):
-    """How much a model thinks is its own."""
+    """How much a model thinks is its own, which is what `adaptive` asks for."""
 
-    type: Literal["disabled"]
+    type: Literal["disabled", "adaptive"]
+
+
+class OutputFormatIn(Strict):
+    type: Literal["json_schema"]
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class OutputConfigIn(Strict):
+    """`high` is what it is where nobody says anything; other efforts are for models on other servers."""
+
+    effort: Literal["low", "medium", "high", "xhigh", "max"] | None = None
+    format: OutputFormatIn | None = None
 
 
 class MetadataIn(Strict):
@@ -112,10 +148,17 @@ class AskedIn(Strict):
 
     model: str
     messages: list[MessageIn] = Field(min_length=1, max_length=10_000)
-    system: Text | list[TextBlock] | None = None
+    system: Texts | None = None
     tools: list[AnthropicToolIn] | None = Field(None, max_length=128)
     tool_choice: ToolChoiceIn | None = None
     thinking: ThinkingIn | None = None
+    output_config: OutputConfigIn | None = None
+    cache_control: dict[str, Any] | None = None  # as of a block
+    # Understood only as far as they change nothing:
+    mcp_servers: list[Any] | None = Field(None, max_length=0)
+    container: Annotated[None, refused("there are no containers here")] = None
+    context_management: Annotated[None, refused("nothing is left out of messages here")] = None
+    inference_geo: Annotated[None, refused("where models run is not told here")] = None
 
     @field_validator("messages")
     @classmethod
@@ -142,6 +185,11 @@ class AskedIn(Strict):
         if choice is not None and choice.name is not None and choice.name not in names:
             raise ValueError("tool_choice: no tool has this name")
         return self
+
+    @property
+    def effort(self) -> str | None:
+        effort = self.output_config.effort if self.output_config else None
+        return None if effort == "high" else effort
 
     @property
     def system_text(self) -> str:

@@ -42,6 +42,13 @@ def chat_of(names: Mapping[str, str], **fields: Any) -> ChatCompletionIn:
         raise ApiError(400, "invalid_value", message, param) from None
 
 
+def renamed(error: InvalidParameter, names: Mapping[str, str]) -> InvalidParameter:
+    """As `chat_of`, of what the chat was refused for later."""
+    param = str(error.param)
+    reason = str(error).removeprefix(f"{param}: ")
+    return InvalidParameter(names.get(param, param), reason)
+
+
 async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     """Raises EngineError, and ShuttingDown where no new answer may begin."""
     if is_draining():
@@ -49,10 +56,18 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     rights.require_model(data.model)
     if engine().is_upstream(data.model):
         return _of_upstream(rights, data, run_id)
+    _refuse_what_models_here_cannot(data)
     tokenizer = await engine().tokenizer(data.model)
     # In a thread: schemas of the caller's are compiled.
     grammar = await off_loop(grammar_of, data, tokenizer)
     return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
+
+
+def _refuse_what_models_here_cannot(data: ChatCompletionIn) -> None:
+    if data.reasoning_effort is not None:
+        raise InvalidParameter("reasoning_effort", "how much this model thinks is its own")
+    if data.verbosity not in (None, "medium"):
+        raise InvalidParameter("verbosity", "how much this model says is its own; ask it in words")
 
 
 def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:

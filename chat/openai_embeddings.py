@@ -13,7 +13,14 @@ from chat.bills import billed
 from chat.engine import engine
 from chat.events import RunUsage
 from chat.off_loop import off_loop
-from chat.openai_schemas import Strict
+from chat.openai_schemas import (
+    A_LIST,
+    A_LIST_OF_IDS,
+    A_TEXT,
+    BY_INPUT_SHAPE,
+    LISTS_OF_IDS,
+    Strict,
+)
 from chat.rights import Rights
 from chat.wire import dumps
 from inference import Caller, Embeddings, InvalidParameter, TextTooLong
@@ -31,12 +38,13 @@ class EmbeddingsIn(Strict):
     """`prompt_name` is ours: one of the model's own prompts, such as "query"."""
 
     model: str
-    input: (
-        StrictStr
-        | Annotated[list[StrictStr], Many]
-        | Annotated[list[StrictInt], Many]
-        | Annotated[list[Ids], Many]
-    )
+    input: Annotated[
+        Annotated[StrictStr, A_TEXT]
+        | Annotated[list[StrictStr], Many, A_LIST]
+        | Annotated[list[StrictInt], Many, A_LIST_OF_IDS]
+        | Annotated[list[Ids], Many, LISTS_OF_IDS],
+        BY_INPUT_SHAPE,
+    ]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = Field(None, ge=1)
     user: str | None = None

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictStr, field_validator
+from pydantic import Discriminator, Field, StrictStr, Tag, field_validator
 
 from chat.api_errors import ApiError
 from chat.ids import uuid7
 from chat.moderating import flagged_at, is_on, scores_of
-from chat.openai_schemas import Strict
+from chat.openai_schemas import A_LIST, A_TEXT, Strict
 from chat.rights import Rights
 from chat.storable import storable
 from inference import Caller
@@ -33,10 +33,21 @@ Part = Annotated[ModeratedText | ModeratedImage, Field(discriminator="type")]
 Many = Field(min_length=1, max_length=MAX_INPUTS)
 
 
+def _shape(value: Any) -> str:
+    if not isinstance(value, list):
+        return "a text"
+    return "a list of parts" if value and not isinstance(value[0], str) else "a list"
+
+
 class ModerationIn(Strict):
     """One text, several, or parts of one."""
 
-    input: StrictStr | Annotated[list[StrictStr], Many] | Annotated[list[Part], Many]
+    input: Annotated[
+        Annotated[StrictStr, A_TEXT]
+        | Annotated[list[StrictStr], Many, A_LIST]
+        | Annotated[list[Part], Many, Tag("a list of parts")],
+        Discriminator(_shape),
+    ]
     model: str | None = None
 
     @field_validator("input")

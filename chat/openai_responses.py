@@ -13,7 +13,7 @@ from chat.bills import charged
 from chat.db import in_db
 from chat.events import Failed, Finished, Refused
 from chat.models import StoredResponse
-from chat.openai_asking import Asked, asked
+from chat.openai_asking import Asked, asked, renamed
 from chat.openai_stream import Numbered, chained, error_response, opened
 from chat.orchestrator import answer
 from chat.responses_prompt import FIELDS, as_chat
@@ -37,8 +37,7 @@ async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     try:
         return Response(data, previous, await asked(rights, as_chat(data, earlier), id_))
     except InvalidParameter as error:
-        error.param = FIELDS.get(error.param or "", error.param)
-        raise
+        raise renamed(error, FIELDS) from None
 
 
 class Response:

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
@@ -57,9 +66,78 @@ class Strict(Schema):
     model_config = ConfigDict(extra="forbid")
 
 
-class TextPart(Strict):
+def refused(reason: str) -> BeforeValidator:
+    """For a parameter that others know and no answer here can follow: null, which asks nothing of it,
+    is all that it may be."""
+
+    def check(value: Any) -> None:
+        if value is not None:
+            raise ValueError(reason)
+
+    return BeforeValidator(check)
+
+
+# Branches of a union, chosen by the value: an error then tells what is wrong with the one that was
+# meant. Tags with a blank are no part of a field's name in it.
+
+
+def _shape(value: Any) -> str:
+    return "a list" if isinstance(value, list) else "a text"
+
+
+A_TEXT, A_LIST, BY_SHAPE = Tag("a text"), Tag("a list"), Discriminator(_shape)
+
+
+def _input_shape(value: Any) -> str:
+    if not isinstance(value, list):
+        return "a text"
+    first = value[0] if value else ""
+    if isinstance(first, list):
+        return "lists of ids"
+    return "a list of ids" if isinstance(first, int) else "a list"
+
+
+A_LIST_OF_IDS, LISTS_OF_IDS = Tag("a list of ids"), Tag("lists of ids")
+BY_INPUT_SHAPE = Discriminator(_input_shape)
+"""Of a text, texts, the token ids of one, and those of several."""
+
+
+def _part_kind(value: Any) -> str | None:
+    kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+    return f"a {kind}" if isinstance(kind, str) else None
+
+
+def by_kind(otherwise: str) -> Discriminator:
+    """Of parts that tell their kind by `type`, with a Tag "a …" each; `otherwise` is said of others."""
+    return Discriminator(_part_kind, custom_error_type="part", custom_error_message=otherwise)
+
+
+NO_PICTURES = "a part is a text; no model here reads pictures, sound or files"
+
+
+class CachedPart(Strict):
+    """What is cached, and how long, is ours to decide."""
+
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class TextPart(CachedPart):
     type: Literal["text"]
     text: Text
+
+
+class RefusalPart(Strict):
+    """Of an assistant's message that comes back."""
+
+    type: Literal["refusal"]
+    refusal: Text
+
+
+Part = Annotated[
+    Annotated[TextPart, Tag("a text")] | Annotated[RefusalPart, Tag("a refusal")],
+    by_kind(NO_PICTURES),
+]
+Content = Annotated[Annotated[Text, A_TEXT] | Annotated[list[Part], A_LIST], BY_SHAPE]
 
 
 class FunctionCall(Strict):
@@ -75,10 +153,10 @@ class ToolCallIn(Strict):
 
 
 class ChatMessageIn(Strict):
-    """One message. Content is a text or a list of text parts."""
+    """One message. Content is a text or a list of parts."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: Text | list[TextPart] | None = None
+    content: Content | None = None
     tool_calls: list[ToolCallIn] | None = None
     tool_call_id: str | None = None
     name: str | None = Field(None, max_length=256)
@@ -100,7 +178,9 @@ class ChatMessageIn(Strict):
     @property
     def text(self) -> str:
         if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
+            return "".join(
+                part.text if isinstance(part, TextPart) else part.refusal for part in self.content
+            )
         return self.content or ""
 
 
@@ -144,6 +224,11 @@ class NamedTool(Strict):
     function: ToolName
 
 
+ToolWord = Annotated[Literal["auto", "none", "required"], Tag("a word")]
+BY_CHOICE = Discriminator(lambda value: "a word" if isinstance(value, str) else "a tool")
+ToolChoice = Annotated[ToolWord | Annotated[NamedTool, Tag("a tool")], BY_CHOICE]
+
+
 class JsonSchema(Strict):
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     description: str | None = None
@@ -179,7 +264,7 @@ class SamplingIn(DrawingIn):
     model: str
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: str | list[str] | None = None
+    stop: Annotated[Annotated[str, A_TEXT] | Annotated[list[str], A_LIST], BY_SHAPE] | None = None
     n: int | None = Field(None, ge=1, le=16)
     presence_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
     frequency_penalty: float | None = Field(None, ge=-2, le=2, allow_inf_nan=False)
@@ -213,6 +298,24 @@ class SamplingIn(DrawingIn):
         return self.stream_options is not None and self.stream_options.include_usage
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Verbosity = Literal["low", "medium", "high"]
+
+
+class Prediction(Strict):
+    """What much of the answer is expected to be, which at OpenAI makes it come sooner."""
+
+    type: Literal["content"]
+    content: Content
+
+
+class PromptCacheOptions(Strict):
+    """What is cached, and how long, is ours to decide."""
+
+    mode: Literal["implicit", "explicit"] | None = None
+    ttl: str | None = Field(None, max_length=32)
+
+
 class ChatCompletionIn(SamplingIn):
     """The whole body."""
 
@@ -220,19 +323,30 @@ class ChatCompletionIn(SamplingIn):
     max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
     tools: list[ToolIn] | None = Field(None, max_length=128)
-    tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
+    tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = Field(None, ge=0, le=20)
     response_format: ResponseFormat | None = None
+    # For models on other servers; of our own only what changes nothing:
+    reasoning_effort: Effort | None = None
+    verbosity: Verbosity | None = None
     # Understood only as far as they change nothing:
     modalities: list[Literal["text"]] | None = Field(None, max_length=1)
-    # For OpenAI's own bookkeeping; no answer depends on them:
+    functions: Annotated[None, refused("the older form of tools; send tools")] = None
+    function_call: Annotated[None, refused("the older form of tool_choice; send that")] = None
+    audio: Annotated[None, refused("no model here speaks")] = None
+    web_search_options: Annotated[None, refused("no model here searches the web")] = None
+    moderation: Annotated[None, refused("what is moderated is the administrator's choice")] = None
+    # For OpenAI's own bookkeeping and speed; no answer depends on them:
+    prediction: Prediction | None = None
     store: bool | None = None
     metadata: dict[str, str] | None = Field(None, max_length=16)
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
+    prompt_cache_retention: str | None = None
+    prompt_cache_options: PromptCacheOptions | None = None
 
     @model_validator(mode="after")
     def _is_supported(self) -> "ChatCompletionIn":
@@ -268,6 +382,7 @@ class ChatCompletionIn(SamplingIn):
     def format_options(self) -> dict[str, Any]:
         """What the answer has to follow, in OpenAI's own words, as far as the caller said so."""
         names = {"response_format", "tool_choice", "parallel_tool_calls"}
+        names |= {"reasoning_effort", "verbosity"}
         return self.model_dump(include=names, exclude_none=True, by_alias=True)
 
     def tool_schemas(self) -> tuple[dict[str, Any], ...]:

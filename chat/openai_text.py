@@ -16,7 +16,14 @@ from chat.off_loop import off_loop
 from chat.openai_asking import for_choice, sampling_of
 from chat.openai_bodies import text_logprobs_body
 from chat.openai_choices import Choice, Choices, new_id
-from chat.openai_schemas import SamplingIn
+from chat.openai_schemas import (
+    A_LIST,
+    A_LIST_OF_IDS,
+    A_TEXT,
+    BY_INPUT_SHAPE,
+    LISTS_OF_IDS,
+    SamplingIn,
+)
 from chat.openai_stream import Numbered
 from chat.raw_text import RawRequest, RawText
 from chat.rights import Rights
@@ -35,7 +42,13 @@ Many = Field(min_length=1, max_length=MAX_CHOICES)
 class TextCompletionIn(SamplingIn):
     """The whole body."""
 
-    prompt: Prompt | Annotated[list[Prompt], Many] | Ids | Annotated[list[Ids], Many]
+    prompt: Annotated[
+        Annotated[Prompt, A_TEXT]
+        | Annotated[list[Prompt], Many, A_LIST]
+        | Annotated[Ids, A_LIST_OF_IDS]
+        | Annotated[list[Ids], Many, LISTS_OF_IDS],
+        BY_INPUT_SHAPE,
+    ]
     max_tokens: int | None = Field(None, ge=0, le=1_000_000)
     logprobs: int | None = Field(None, ge=0, le=5)
     echo: bool | None = None

@@ -12,7 +12,13 @@ from chat.responses_schemas import CallItem, CallOutputItem, Item, MessageItem, 
 _ITEMS = TypeAdapter(list[Item])
 Message = dict[str, Any]
 
-FIELDS = {"messages": "input", "response_format": "text.format", "logprobs": "include"}
+FIELDS = {
+    "messages": "input",
+    "response_format": "text.format",
+    "logprobs": "include",
+    "reasoning_effort": "reasoning.effort",
+    "verbosity": "text.verbosity",
+}
 """What a chat completion calls a field, and what this body does."""
 
 
@@ -35,6 +41,8 @@ def as_chat(data: ResponseIn, earlier: list[dict[str, Any]]) -> ChatCompletionIn
         tool_choice=_choice(data),
         parallel_tool_calls=data.parallel_tool_calls,
         response_format=_format(data),
+        reasoning_effort=data.effort,
+        verbosity=data.verbosity,
     )
 
 

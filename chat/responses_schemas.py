@@ -4,14 +4,30 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from chat.openai_schemas import Anything, DrawingIn, FunctionIn, Strict, Text
+from chat.openai_schemas import (
+    A_LIST,
+    A_TEXT,
+    BY_SHAPE,
+    NO_PICTURES,
+    Anything,
+    CachedPart,
+    DrawingIn,
+    Effort,
+    FunctionIn,
+    PromptCacheOptions,
+    Strict,
+    Text,
+    Verbosity,
+    by_kind,
+    refused,
+)
 
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 ItemId = Annotated[str, Field(max_length=128)]
 Status = Literal["in_progress", "completed", "incomplete"]
 
 
-class TextPartIn(Strict):
+class TextPartIn(CachedPart):
     """Of a message: what was asked, or what was answered and comes back as it was."""
 
     type: Literal["input_text", "output_text", "text"]
@@ -25,21 +41,33 @@ class RefusalIn(Strict):
     refusal: Text
 
 
+Part = Annotated[
+    Annotated[TextPartIn, Tag("a input_text")]
+    | Annotated[TextPartIn, Tag("a output_text")]
+    | Annotated[TextPartIn, Tag("a text")]
+    | Annotated[RefusalIn, Tag("a refusal")],
+    by_kind(NO_PICTURES),
+]
+Content = Annotated[Annotated[Text, A_TEXT] | Annotated[list[Part], A_LIST], BY_SHAPE]
+
+
+def _text_of(content: str | list[TextPartIn | RefusalIn]) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(part.text if isinstance(part, TextPartIn) else part.refusal for part in content)
+
+
 class MessageItem(Strict):
     type: Literal["message"] = "message"
     role: Literal["user", "assistant", "system", "developer"]
-    content: Text | list[TextPartIn | RefusalIn]
+    content: Content
     id: ItemId | None = None
     status: Status | None = None
     phase: str | None = None
 
     @property
     def text(self) -> str:
-        if isinstance(self.content, str):
-            return self.content
-        return "".join(
-            part.text if isinstance(part, TextPartIn) else part.refusal for part in self.content
-        )
+        return _text_of(self.content)
 
 
 class CallItem(Strict):
@@ -57,16 +85,14 @@ class CallItem(Strict):
 class CallOutputItem(Strict):
     type: Literal["function_call_output"]
     call_id: CallId
-    output: Text | list[TextPartIn]
+    output: Content
     id: ItemId | None = None
     status: Status | None = None
     created_by: str | None = None
 
     @property
     def text(self) -> str:
-        if isinstance(self.output, str):
-            return self.output
-        return "".join(part.text for part in self.output)
+        return _text_of(self.output)
 
 
 class ReasoningItem(Strict):
@@ -83,7 +109,6 @@ class ReasoningItem(Strict):
 def _kind(value: Any) -> str | None:
     is_json = isinstance(value, dict)
     kind = value.get("type", "message") if is_json else getattr(value, "type", None)
-    # Tags with a blank are no part of a field's name in an error.
     return f"a {kind}" if isinstance(kind, str) else None
 
 
@@ -101,13 +126,19 @@ Item = Annotated[
 
 
 Input = Annotated[
-    Annotated[Text, Tag("a text")] | Annotated[list[Item], Field(max_length=10_000), Tag("a list")],
-    Discriminator(lambda value: "a list" if isinstance(value, list) else "a text"),
+    Annotated[Text, A_TEXT] | Annotated[list[Item], Field(max_length=10_000), A_LIST], BY_SHAPE
 ]
 
 
 class FunctionToolIn(FunctionIn):
     type: Literal["function"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_a_function(cls, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("type") != "function":
+            raise ValueError("type: only functions are called here, by the caller")
+        return value
 
 
 class ToolNameIn(Strict):
@@ -141,15 +172,16 @@ class FormatIn(Strict):
 
 class TextIn(Strict):
     format: FormatIn | None = None
-    verbosity: Literal["medium"] | None = None  # the model's own
+    verbosity: Verbosity | None = None
 
 
 class ReasoningIn(Strict):
-    """How much a model thinks is its own; what it thinks is told where it does."""
+    """What a model thinks is told where it does, and whole. `effort` is for models on other servers."""
 
-    effort: None = None
+    effort: Effort | None = None
     summary: Literal["auto"] | None = None
     generate_summary: None = None
+    context: Literal["auto"] | None = None
 
 
 class StreamOptionsIn(Strict):
@@ -181,14 +213,19 @@ class ResponseIn(DrawingIn):
     truncation: Literal["disabled"] | None = None
     background: Literal[False] | None = None
     max_tool_calls: None = None
-    conversation: None = None
-    prompt: None = None
+    conversation: Annotated[
+        None, refused("there are none here; go on with previous_response_id")
+    ] = None
+    prompt: Annotated[None, refused("there are no stored prompts here")] = None
+    context_management: Annotated[None, refused("nothing is left out of an input here")] = None
+    moderation: Annotated[None, refused("what is moderated is the administrator's choice")] = None
     # For OpenAI's own bookkeeping; no answer depends on them:
     user: str | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
+    prompt_cache_options: PromptCacheOptions | None = None
 
     @field_validator("tools")
     @classmethod
@@ -212,6 +249,14 @@ class ResponseIn(DrawingIn):
         if isinstance(self.input, str):
             return [MessageItem(role="user", content=self.input)]
         return self.input
+
+    @property
+    def effort(self) -> Effort | None:
+        return self.reasoning.effort if self.reasoning else None
+
+    @property
+    def verbosity(self) -> Verbosity | None:
+        return self.text.verbosity if self.text else None
 
     @property
     def wants_logprobs(self) -> bool:

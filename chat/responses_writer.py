@@ -187,10 +187,10 @@ def _body(data: ResponseIn, id_: str) -> Value:
         "output": [],
         "parallel_tool_calls": data.parallel_tool_calls is not False,
         "previous_response_id": data.previous_response_id,
-        "reasoning": {"effort": None, "summary": None},
+        "reasoning": {"effort": data.effort, "summary": None},
         "store": data.is_kept,
         "temperature": data.temperature,
-        "text": {"format": told},
+        "text": {"format": told} | ({"verbosity": data.verbosity} if data.verbosity else {}),
         "tool_choice": choice.model_dump() if isinstance(choice, ToolNameIn) else choice or "auto",
         "tools": [
             {

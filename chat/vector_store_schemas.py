@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from chat.openai_schemas import Strict
+from chat.openai_schemas import A_LIST, A_TEXT, BY_SHAPE, Strict
 from chat.storable import storable_value
 from retrieval.attributes import Comparison, Compound
 
@@ -190,7 +190,11 @@ def _filters_of(value: Any) -> list[Any]:
 class VectorStoreSearchIn(Strict):
     """`rewrite_query` is taken and changes nothing: what is asked is what is looked for."""
 
-    query: Query | Annotated[list[Query], Field(min_length=1, max_length=16)]
+    query: Annotated[
+        Annotated[Query, A_TEXT]
+        | Annotated[list[Query], Field(min_length=1, max_length=16), A_LIST],
+        BY_SHAPE,
+    ]
     rewrite_query: bool = False
     max_num_results: int = Field(10, ge=1, le=50)
     filters: Filter | None = None

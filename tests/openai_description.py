@@ -129,3 +129,18 @@ def _bounds(value: Any, schema: Any, at: str) -> list[str]:
     if isinstance(value, list) and len(value) < schema.get("minItems", 0):
         found.append(f"{at}: fewer than {schema['minItems']} items")
     return found
+
+
+def fields_of(name: str) -> set[str]:
+    """Every field that the schema `name` knows, whichever of its branches it is in."""
+    return _fields({"$ref": f"#/components/schemas/{name}"})
+
+
+def _fields(schema: Any) -> set[str]:
+    if reference := schema.get("$ref"):
+        return _fields(_resolved(reference))
+    found = set(schema.get("properties", {}))
+    for kind in ("allOf", "anyOf", "oneOf"):
+        for part in schema.get(kind, []):
+            found |= _fields(part)
+    return found

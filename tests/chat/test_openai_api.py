@@ -177,7 +177,7 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         ),
         ({"seed": 2**70}, 400, "invalid_value", "seed"),
         ({"functions": []}, 400, "invalid_value", "functions"),
-        ({"reasoning_effort": "high"}, 400, "invalid_value", "reasoning_effort"),
+        ({"reasoning_effort": "high"}, 400, "invalid_parameter", "reasoning_effort"),
         ({"messages": [{"role": "user", "content": 7}]}, 400, "invalid_value", None),
         (
             {"messages": [{"role": "user", "content": "word " * 5000}, *HELLO]},

@@ -309,7 +309,7 @@ def test_output_sent_back_as_it_came_is_understood(client: openai.OpenAI) -> Non
             "text.format",
         ),
         ({"background": True}, 400, "invalid_value", "background"),
-        ({"reasoning": {"effort": "high"}}, 400, "invalid_value", "reasoning.effort"),
+        ({"reasoning": {"effort": "high"}}, 400, "invalid_parameter", "reasoning.effort"),
         ({"conversation": "conv_1"}, 400, "invalid_value", "conversation"),
         ({"messages": []}, 400, "invalid_value", "messages"),
     ],

@@ -237,6 +237,17 @@ def test_what_the_answer_has_to_follow_is_handed_on(
     assert body["tools"] == [tool]
 
 
+def test_how_much_it_thinks_and_says_is_handed_on(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader
+) -> None:
+    complete(client, reasoning_effort="low", verbosity="high")
+    client.responses.create(
+        model="far", input="Hi", reasoning={"effort": "minimal"}, text={"verbosity": "low"}
+    )
+    asked = [(one.body["reasoning_effort"], one.body["verbosity"]) for one in server.asked]
+    assert asked == [("low", "high"), ("minimal", "low")]
+
+
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
