@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from chat.api_errors import ApiError, api_error
+from chat.api_errors import ApiError
 from chat.db import in_db
 from chat.models import KeptAnswer
 from chat.shielded import done_or_undone, to_its_end
@@ -95,12 +95,13 @@ def _claim(user: Any, route: str, key: str, digest: str) -> tuple[KeptAnswer, bo
 
 
 def _again(row: KeptAnswer, digest: str) -> HttpResponse:
+    """Raises ApiError."""
     if row.request_hash != digest:
         message = "This Idempotency-Key was used for another request; take a new one."
-        return api_error(422, "idempotency_key_reused", message)
+        raise ApiError(422, "idempotency_key_reused", message)
     if row.status is None:
         message = "The same request is being answered; ask again for its answer."
-        return api_error(409, "idempotency_key_in_use", message, retry_after_s=1.0)
+        raise ApiError(409, "idempotency_key_in_use", message, retry_after_s=1.0)
     response = HttpResponse(bytes(row.body), status=row.status, content_type="application/json")
     response[REPLAYED] = "true"
     return response

@@ -68,6 +68,14 @@ def test_another_request_with_the_key_is_refused(caller: Caller) -> None:
     assert other.json()["error"]["code"] == "idempotency_key_reused"
 
 
+def test_anthropics_clients_are_told_so_in_their_shape(caller: Caller) -> None:
+    key = _key()
+    assert _post(caller, key, BODY, "/messages").status_code == 200
+    other = _post(caller, key, {**BODY, "max_tokens": 21}, "/messages")
+    assert (other.status_code, other.json()["type"]) == (422, "error")
+    assert other.json()["error"]["code"] == "idempotency_key_reused"
+
+
 def test_a_key_is_its_users_and_its_routes(caller: Caller, stranger: Caller) -> None:
     key = _key()
     mine, theirs = _post(caller, key), _post(stranger, key)
