@@ -40,6 +40,7 @@ api = DescribedApi(
     parser=StrictParser(),
 )
 add_error_handlers(api)
+add_missing(api)  # first: some lie where an id could stand
 
 
 @api.get("/models")
@@ -77,6 +78,12 @@ async def create_response(request: HttpRequest, data: ResponseIn) -> HttpRespons
     return await (response.streamed() if data.stream else response.whole())
 
 
+@api.post("/responses/input_tokens")
+async def count_input_tokens(request: HttpRequest, data: ResponseIn) -> dict[str, Any]:
+    """How many tokens the model would read of a response's input."""
+    return await openai_responses.count_input_tokens(rights_of(request), data)
+
+
 @api.get("/responses/{response_id}")
 async def show_response(
     request: HttpRequest, response_id: str, stream: bool = False
@@ -90,6 +97,14 @@ async def show_response(
 @api.delete("/responses/{response_id}")
 async def delete_response(request: HttpRequest, response_id: str) -> dict[str, Any]:
     return await openai_responses.delete(request.user, response_id)
+
+
+@api.post("/responses/{response_id}/cancel")
+async def cancel_response(request: HttpRequest, response_id: str) -> dict[str, Any]:
+    """None is written in the background, so none that is kept can be cancelled."""
+    await openai_responses.stored(request.user, response_id)
+    message = "Only responses in the background can be cancelled; leave the stream of another."
+    raise ApiError(400, "invalid_value", message)
 
 
 @api.get("/responses/{response_id}/input_items")
@@ -132,7 +147,6 @@ async def create_tokens(request: HttpRequest, data: TokenizeIn) -> dict[str, Any
 api.add_router("/files", openai_files.router)
 api.add_router("/batches", openai_batches.router)
 api.add_router("/vector_stores", openai_vector_stores.router)
-add_missing(api)
 
 
 def _model(state: ModelState) -> dict[str, Any]:

@@ -17,17 +17,46 @@ _MISSING = {
     "/images/generations": _NO_PICTURES,
     "/images/edits": _NO_PICTURES,
     "/images/variations": _NO_PICTURES,
+    "/chat/completions/{path:rest}": "Chat completions are not kept here; /v1/responses are.",
+    "/responses/compact": "Responses are not shortened here; say it anew in fewer words.",
 }
+MISSING_FAMILIES = {
+    "assistants": "There are no assistants under /v1; there is /v1/responses.",
+    "chatkit": "There is no ChatKit here.",
+    "containers": "No code is run here.",
+    "conversations": "Go on from a response with previous_response_id, or use /api/conversations.",
+    "evals": "There are no evaluations under /v1.",
+    "fine_tuning": "Models are not trained here.",
+    "realtime": _NO_SPEECH,
+    "skills": "There are no skills here.",
+    "threads": "There are no threads here; there is /v1/responses.",
+    "uploads": "Files are sent whole, to /v1/files.",
+    "videos": "There is no model for films here.",
+}
+"""With all that lies below them."""
 
 
 def add_missing(api: NinjaAPI) -> None:
     """Answer each with 501 and the code `not_implemented`."""
-    for path, message in _MISSING.items():
-        api.api_operation(_ANY, path, include_in_schema=False)(_view(message))
+    of_families = {
+        f"/{name}{rest}": message
+        for name, message in MISSING_FAMILIES.items()
+        for rest in ("", "/{path:rest}")
+    }
+    for path, message in (_MISSING | of_families).items():
+        view = _view_below(message) if path.endswith("{path:rest}") else _view(message)
+        api.api_operation(_ANY, path, include_in_schema=False)(view)
 
 
 def _view(message: str) -> Callable[..., HttpResponse]:
     def view(request: HttpRequest) -> HttpResponse:
+        return _answer(message)
+
+    return view
+
+
+def _view_below(message: str) -> Callable[..., HttpResponse]:
+    def view(request: HttpRequest, rest: str) -> HttpResponse:
         return _answer(message)
 
     return view

@@ -15,6 +15,7 @@ from chat.events import Failed, Finished, Refused
 from chat.models import StoredResponse
 from chat.openai_asking import Asked, asked, renamed
 from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
 from chat.responses_prompt import FIELDS, as_chat
 from chat.responses_schemas import ResponseIn
@@ -28,16 +29,29 @@ logger = logging.getLogger(__name__)
 
 async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     """Raises what asked() does, and ApiError."""
-    previous: StoredResponse | None = None
-    earlier: list[dict[str, Any]] = []
-    if data.previous_response_id is not None:
-        found = in_db(responses_store.earlier_items)
-        previous, earlier = await found(rights.user, data.previous_response_id)
+    previous, earlier = await _earlier(rights, data)
     id_ = responses_store.new_id()
     try:
         return Response(data, previous, await asked(rights, as_chat(data, earlier), id_))
     except InvalidParameter as error:
         raise renamed(error, FIELDS) from None
+
+
+async def count_input_tokens(rights: Rights, data: ResponseIn) -> dict[str, Any]:
+    """Raises EngineError and ApiError."""
+    _, earlier = await _earlier(rights, data)
+    chat = as_chat(data, earlier)
+    num_tokens = await count_chat(rights, chat.model, chat.messages, chat.tool_schemas())
+    return {"object": "response.input_tokens", "input_tokens": num_tokens}
+
+
+async def _earlier(
+    rights: Rights, data: ResponseIn
+) -> tuple[StoredResponse | None, list[dict[str, Any]]]:
+    """The response to go on from, and all items up to its end. Raises ApiError."""
+    if data.previous_response_id is None:
+        return None, []
+    return await in_db(responses_store.earlier_items)(rights.user, data.previous_response_id)
 
 
 class Response:

@@ -20,7 +20,7 @@ from chat.windows import Admission, Window, admit
 from webapp.api_errors import error_at, is_api_path
 
 CALLS_PER_MINUTE = 1200
-_COUNTS_ONLY = ("/v1/tokenize", "/v1/messages/count_tokens")
+_COUNTS_ONLY = ("/v1/tokenize", "/v1/messages/count_tokens", "/v1/responses/input_tokens")
 
 
 class LimitsMiddleware:

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+from chat.openai_missing import MISSING_FAMILIES
+
 SCOPES = {
     "chat": "answers of models",
     "embeddings": "vectors for texts",
@@ -22,6 +24,7 @@ ENTRANCES = frozenset({"/api/auth/token", "/api/auth/refresh", "/api/auth/revoke
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _OF_MODELS = frozenset({"chat", "embeddings", "moderations"})
+_OF_V1 = frozenset({*_OF_MODELS, "files", "knowledge"})
 _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/openapi.json", frozenset(SCOPES)),
     ("/v1/models", _OF_MODELS),
@@ -32,6 +35,7 @@ _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/tokenize", _OF_MODELS),
     ("/v1/audio/", frozenset({"chat"})),
     ("/v1/images/", frozenset({"chat"})),
+    *((f"/v1/{name}", _OF_V1) for name in MISSING_FAMILIES),  # to be told so
     ("/v1/embeddings", frozenset({"embeddings"})),
     ("/v1/moderations", frozenset({"moderations"})),
     ("/v1/files", frozenset({"files"})),

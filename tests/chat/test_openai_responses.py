@@ -328,3 +328,24 @@ def test_bad_requests_name_what_is_wrong(
     error = response.json()["error"]
     assert error["code"] == code
     assert param is None or error["param"] == param, error
+
+
+def test_what_would_be_read_is_counted_and_costs_no_request(
+    client: openai.OpenAI, caller: Caller
+) -> None:
+    first = client.responses.create(model="short", input="Hello", max_output_tokens=3)
+    asked: dict[str, Any] = {"input": "Again", "previous_response_id": first.id}
+    counted = caller.post("/responses/input_tokens", {"model": "short", **asked})
+    assert "x-ratelimit-limit-requests" not in counted.headers
+    assert counted.json()["object"] == "response.input_tokens"
+    second = client.responses.create(model="short", max_output_tokens=3, **asked)
+    assert counted.json()["input_tokens"] == second.usage.input_tokens
+    assert second.usage.input_tokens > first.usage.input_tokens
+
+
+def test_nothing_is_in_the_background_to_be_cancelled(client: openai.OpenAI) -> None:
+    kept = client.responses.create(model="short", input="Hello", max_output_tokens=3)
+    with pytest.raises(openai.BadRequestError, match="background"):
+        client.responses.cancel(kept.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.cancel("resp_of_nobody")
