@@ -36,6 +36,7 @@ from webapp import (  # noqa: F401
 )
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
+from webapp.console_rights import BelowOneself
 from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.suspensions import forget_marks
@@ -43,6 +44,9 @@ from webapp.tenancy import as_system
 
 _GOES_ALONG = (Usage, SignIn, Decision, Suspension)
 """Records that are seen in the console and that nobody deletes there by themselves."""
+
+_RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+"""Of an account, what a superuser alone gives and takes; groups may hold permissions."""
 
 # One door for passwords, with its rate limit; the admin's own form would be a second one.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -56,7 +60,7 @@ class UserCreationForm(BaseUserCreationForm):
 
 
 @admin.register(User)
-class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -89,6 +93,11 @@ class UserAdmin(StockUserAdmin, ModelAdmin):  # type: ignore[misc]
     )
 
     change_form_outer_after_template = "admin/unusual_of_user.html"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> Any:
+        fields = super().get_readonly_fields(request, obj)
+        is_superuser = getattr(request.user, "is_superuser", False)
+        return fields if is_superuser else (*fields, *_RIGHTS)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -134,6 +143,9 @@ class GroupGrantInline(StackedInline):  # type: ignore[misc]
 class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
     inlines = (GroupGrantInline,)
     filter_horizontal = ()
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
+        return () if getattr(request.user, "is_superuser", False) else ("permissions",)
 
 
 def _names_field(db_field: Any) -> Any:

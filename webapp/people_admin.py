@@ -1,9 +1,11 @@
-"""Invitations and second steps in the admin console."""
+"""Invitations, addresses and second steps in the admin console."""
 
 from datetime import timedelta
 from typing import Any
 
 import allauth.mfa.admin  # registers what is taken back here
+from allauth.account.admin import EmailAddressAdmin as StockEmailAddressAdmin
+from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin, messages
@@ -11,11 +13,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin
 
+from webapp.console_rights import BelowOneself
 from webapp.invitations import LIFETIME, issue
 from webapp.models import Invitation
 
 del allauth
-admin.site.unregister(Authenticator)
+admin.site.unregister([Authenticator, EmailAddress])
 
 
 class InvitationForm(forms.ModelForm):
@@ -71,3 +74,11 @@ class AuthenticatorAdmin(ModelAdmin):  # type: ignore[misc]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(EmailAddress)
+class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # type: ignore[misc]
+    """A new password is sent to it."""
+
+    def account_of(self, obj: EmailAddress) -> Any:
+        return obj.user

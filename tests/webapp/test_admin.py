@@ -1,6 +1,7 @@
 """The admin console: who gets in, and what deleting a user takes along."""
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
@@ -165,3 +166,64 @@ def test_the_sidebar_leads_to_every_list_that_somebody_may_see(
     page = client.get("/admin/").content.decode()
     seen = {str(link) for link in listed if f'<a href="{link}"' in page}
     assert seen == {"/admin/", "/admin/webapp/invitation/"}
+
+
+@pytest.fixture
+def helper(bob: User) -> User:
+    """Somebody who may look after accounts, and nothing more."""
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    names = ("view_user", "change_user", "delete_user", "change_group", "change_emailaddress")
+    bob.user_permissions.set(Permission.objects.filter(codename__in=names))
+    return bob
+
+
+def test_who_looks_after_accounts_makes_nobody_an_administrator(
+    client: Client, helper: User, alice: User
+) -> None:
+    strong = Group.objects.create(name="strong")
+    strong.permissions.set(Permission.objects.filter(codename="delete_tier"))
+    plain = Group.objects.create(name="plain")
+    client.force_login(helper)
+    everything = {
+        "tier": "free",
+        "is_active": "on",
+        "is_staff": "on",
+        "is_superuser": "on",
+        "groups": [str(strong.pk)],
+        "user_permissions": [str(Permission.objects.get(codename="change_tier").pk)],
+    }
+    for user in (alice, helper):
+        form = {**everything, "email": user.email, "name": f"new {user.pk}"}
+        assert client.post(f"/admin/webapp/user/{user.pk}/change/", form).status_code == 302
+        user.refresh_from_db()
+        assert user.name == f"new {user.pk}"
+        assert not user.is_superuser
+        assert not user.groups.exists()
+    assert not alice.is_staff
+    assert not alice.user_permissions.exists()
+    assert helper.user_permissions.count() == 5
+    permissions = [str(Permission.objects.get(codename="change_tier").pk)]
+    form = {"name": "plain still", "permissions": permissions}
+    form |= {"grant-TOTAL_FORMS": "0", "grant-INITIAL_FORMS": "0"}
+    assert client.post(f"/admin/auth/group/{plain.pk}/change/", form).status_code == 302
+    assert not plain.permissions.exists()
+
+
+def test_who_looks_after_accounts_does_not_enter_as_an_administrator(
+    client: Client, helper: User, admin: User, alice: User
+) -> None:
+    client.force_login(helper)
+    new = {"password1": "an-evil-new-password", "password2": "an-evil-new-password"}
+    address = EmailAddress.objects.create(user=admin, email=admin.email, primary=True)
+    for path, form in (
+        (f"webapp/user/{admin.pk}/change", {"email": helper.email, "tier": "free"}),
+        (f"webapp/user/{admin.pk}/password", new),
+        (f"webapp/user/{admin.pk}/delete", {"post": "yes"}),
+        (f"account/emailaddress/{address.pk}/change", {"email": "evil@example.org"}),
+    ):
+        assert client.post(f"/admin/{path}/", form).status_code == 403, path
+    assert client.post(f"/admin/webapp/user/{alice.pk}/password/", new).status_code == 302
+    fresh = User.objects.get(pk=admin.pk)
+    assert (fresh.password, fresh.email) == (admin.password, admin.email)
+    address.refresh_from_db()
+    assert address.email == admin.email
