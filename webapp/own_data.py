@@ -30,6 +30,7 @@ from chat.farewell import let_go
 from chat.streaming import ClosingStream
 from chat.transfer import export
 from chat.transfer.records import records_of
+from moderation.models import Decision, PolicyVersion, Suspension
 from webapp.models import Invitation, ScimPerson, SignIn, User
 from webapp.rate_limits import limited
 from webapp.sign_ins import end_other_sign_ins
@@ -173,17 +174,23 @@ def delete(user: User) -> None:
 
 
 def _keep_acts(user: User) -> None:
-    """What somebody changed in the admin console stays on record: who misused it could else wipe that
-    out by leaving. It is signed with the account's number, by an account that nobody can enter."""
-    acts = LogEntry.objects.filter(user=user)
-    if not acts.exists():
+    """What somebody changed or judged in the admin console stays on record: who misused it could else
+    wipe that out by leaving. An account that nobody can enter signs it, with the number of theirs."""
+    acts = [
+        (LogEntry.objects.filter(user=user), "user"),
+        (PolicyVersion.objects.filter(author=user), "author"),
+        (Decision.objects.filter(reviewer=user), "reviewer"),
+        (Suspension.objects.filter(reviewer=user), "reviewer"),
+    ]
+    if not any(rows.exists() for rows, _ in acts):
         return
     former = User.objects.create_user(
         f"former-{user.pk}@vitrine.invalid",
         name=f"Former administrator {user.pk}",
         is_active=False,
     )
-    acts.update(user=former)
+    for rows, author in acts:
+        rows.update(**{author: former})
 
 
 def proved_lately(request: HttpRequest) -> bool:

@@ -125,6 +125,7 @@ class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
         except (BadPolicy, NameTaken) as error:
             messages.error(request, f"Version {version.number} cannot be had back. {error}")
             return redirect("admin:moderation_policyversion_changelist")
+        self.log_change(request, policy, f"As in version {version.number}.")
         messages.success(request, f"{policy} is as it was in version {version.number}.")
         return redirect("admin:moderation_moderationpolicy_change", policy.pk)
 

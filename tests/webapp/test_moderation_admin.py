@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -78,6 +79,9 @@ def test_a_deleted_policy_can_be_had_back(console: Client, policy: ModerationPol
     assert gone.change == "deleted"
     console.post(f"{POLICIES}versions/{gone.pk}/restore/")
     assert ModerationPolicy.objects.get().content == policy.content
+    noted = LogEntry.objects.latest("pk")
+    assert noted.object_id == str(ModerationPolicy.objects.get().pk)
+    assert noted.get_change_message() == f"As in version {gone.number}."
 
 
 def test_a_version_whose_name_is_taken_by_now_is_not_had_back(

@@ -22,6 +22,7 @@ from chat.cache_models import CachedAnswer
 from chat.ids import uuid7
 from chat.models import ApiFile, Batch, BatchResult, Conversation, Message, Role, Usage
 from chat.personal_models import Assistant, SavedPrompt
+from moderation.models import PolicyVersion
 from tests.conftest import PASSWORD
 from tests.sites import wait_until
 from webapp.api_keys import create_api_key
@@ -198,9 +199,9 @@ NOT_IN_EXPORT = {
 NOT_DELETED = {
     "chat.MessageVector": "the database deletes it with its message",
     "chat.SearchEntry": "the database deletes it with its chat",
-    "moderation.Decision": "the reviewer's part of it: the decision is its owner's",
-    "moderation.PolicyVersion": "the site's, without its author then",
-    "moderation.Suspension": "the reviewer's part of it",
+    "moderation.Decision": "that of others whom they reviewed, signed as the console's log is",
+    "moderation.PolicyVersion": "the site's, signed as the console's log is",
+    "moderation.Suspension": "that of others whom they reviewed, signed as the console's log is",
     "retrieval.Document": "of somebody else's collection, without its author then",
     "webapp.Invitation": "deleted with the account that it made (own_data.delete)",
 }
@@ -235,9 +236,15 @@ def test_what_an_administrator_changed_stays_on_record(admin: User, alice: User,
     assert not User.objects.filter(pk=bob.pk).exists()
     acts = json.dumps(exported(client)[OF_ACCOUNT]["administrative_acts"])
     assert "Bob" in acts
+    with as_system():
+        version = PolicyVersion.objects.create(
+            policy_id=uuid7(), number=1, change="created", snapshot={}, author=alice
+        )
     assert client.post(DELETE, {"email": alice.email}).status_code == 302
     assert not User.objects.filter(pk=alice.pk).exists()
     (act,) = LogEntry.objects.filter(object_id=str(bob.pk))
+    version.refresh_from_db()
+    assert version.author == act.user
     assert str(alice.pk) in act.user.name
     assert "alice" not in f"{act.user.email} {act.user.name}"
     assert not act.user.is_active
