@@ -1,11 +1,16 @@
 """Every address of the two APIs is opened by some scope, and by no other."""
 
+import re
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from webapp.scopes import SCOPES, USUAL, opens, scopes_for
+from webapp.api_keys import create_api_key
+from webapp.models import User
+from webapp.scopes import ENTRANCES, SCOPES, USUAL, opens, scopes_for
 
 
 def _addresses(resolver: URLResolver, before: str = "") -> Iterator[str]:
@@ -69,3 +74,36 @@ def test_a_scope_opens_what_it_says(scope: str, method: str, path: str, is_open:
 def test_nobody_gets_the_administrators_scope_unasked() -> None:
     assert "admin:read" not in USUAL
     assert set(USUAL) < set(SCOPES)
+
+
+PAGES = sorted(
+    a for a in _addresses(get_resolver()) if a.startswith(("/c/", "/settings/", "/documents/"))
+)
+METHODS = ("GET", "POST", "PATCH", "DELETE")
+
+
+def _filled(address: str) -> str:
+    """With something in the place of each parameter."""
+    address = re.sub(r"<uuid:[^>]*>", str(UUID(int=0)), address)
+    return re.sub(r"<[^>]*>", "1", address)
+
+
+@pytest.mark.django_db(transaction=True)  # keys are read in threads of their own
+@pytest.mark.usefixtures("clean_redis")
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_key_of_one_scope_is_refused_at_every_other_door(
+    client: Client, admin: User, scope: str
+) -> None:
+    _, secret = create_api_key(admin, scopes=[scope])
+    doors = [(method, _filled(a)) for a in {*API_ADDRESSES, *PAGES} for method in METHODS]
+    closed = [
+        (method, path)
+        for method, path in doors
+        if path not in ENTRANCES and not opens([scope], method, path)
+    ]
+    assert len(closed) > 100
+    for method, path in closed:
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = client.generic(method, path, "{}", "application/json", headers=headers)
+        assert answer.status_code == 403, (method, path)
+        assert b"This API key does not open this address" in answer.content, (method, path)
