@@ -1,7 +1,8 @@
 """Runs an encoder: a padded batch of inputs to one row of numbers for each. Knows no queue."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,10 @@ from inference.encode_messages import EncoderInput
 from inference.encoder_layout import EncoderLayout
 from inference.int8_linear import Int8Linear
 from inference.pooling import pooled, unit
+
+_LEAST_WORK = 3_000_000_000
+"""Products of a weight and a token. For less, one thread is quicker than several: they would wait for
+one another after each of some hundred small operations, and hold the cores that the server needs."""
 
 
 class EncoderModel:
@@ -39,6 +44,7 @@ class EncoderModel:
         self._pad_id = pad_id if isinstance(pad_id, int) and pad_id >= 0 else 0
         # Classifiers made of decoders find their last token by what is padding: they have to know.
         self.can_batch = bool(self._modes) or isinstance(pad_id, int)
+        self._num_weights = sum(map(_num_weights, model.modules()))
 
     @torch.inference_mode()
     def encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
@@ -49,7 +55,8 @@ class EncoderModel:
         arguments = {"input_ids": ids, "attention_mask": mask.long()}
         if self._takes_types:
             arguments["token_type_ids"] = _padded([_types(i) for i in inputs], 0)
-        output = self.model(**arguments)
+        with _threads_for(ids.numel() * self._num_weights):
+            output = self.model(**arguments)
         if self.layout.kind == "embedding":
             return self._vectors(output.last_hidden_state, mask)
         return self._scores(output.logits.float())
@@ -63,6 +70,23 @@ class EncoderModel:
         if self.layout.kind == "reranker":
             return logits
         return logits.sigmoid() if self.layout.is_multi_label else logits.softmax(-1)
+
+
+@contextmanager
+def _threads_for(work: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if work >= _LEAST_WORK else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _num_weights(module: nn.Module) -> int:
+    """Of a linear layer. Embeddings are looked up, and cost next to nothing."""
+    if isinstance(module, nn.Linear | Int8Linear):
+        return module.in_features * module.out_features
+    return 0
 
 
 def _padded(rows: list[Tensor], value: int) -> Tensor:

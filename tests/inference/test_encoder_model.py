@@ -74,6 +74,25 @@ def test_batched_is_one_by_one(model_type: str, settings: dict[str, Any], tmp_pa
         assert settings["pad_token_id"] is None
 
 
+def test_little_work_has_one_thread_and_much_has_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = _load(make_encoder(tmp_path / "model"))
+    seen: list[int] = []
+    hook = encoder.model.register_forward_pre_hook(lambda *_: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        alone = encoder.encode(INPUTS[:1])
+        monkeypatch.setattr("inference.encoder_model._LEAST_WORK", 1)
+        _assert_close(encoder.encode(INPUTS[:1]), alone)
+        assert seen == [1, 2]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+        hook.remove()
+
+
 @pytest.mark.parametrize("mode", POOLING_MODES)
 def test_every_pooling_is_by_its_definition(mode: str, tmp_path: Path) -> None:
     path = make_encoder(tmp_path / "model", pooling=mode, is_normalized=False)
