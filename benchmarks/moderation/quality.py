@@ -1,7 +1,6 @@
 """How much is found, and how much that is harmless is flagged: texts that nothing was learnt from."""
 
 import asyncio
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +11,7 @@ from moderation.categories import INJECTION_CATEGORIES, UNSAFE_CATEGORIES, Score
 from moderation.classifiers.spec import BuiltIn
 from moderation.evaluation import Case
 from moderation.heads.heads import WEIGHTS
+from moderation.heads.published import published
 
 _APART = WEIGHTS.parent / "held_out"
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
@@ -22,7 +22,7 @@ def measure() -> list[Row]:
         f"held back: {kind}": _apart(kind) for kind in ("unsafe", "injection", "safe", "benign")
     }
     if _PUBLISHED.is_dir():
-        sets |= _published()
+        sets |= published(_PUBLISHED)
     texts = [text for group in sets.values() for text in group]
     cases = [Case(text, False, None) for text in dict.fromkeys(texts)]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
@@ -66,22 +66,3 @@ def _apart(kind: str) -> list[str]:
     texts = [line.partition("] ")[2] if line.startswith("[") else line for line in lines]
     texts = [text.replace("\\n", "\n") for text in texts]
     return [text for text in texts if text.strip() and not text.startswith("#")]
-
-
-def _published() -> dict[str, list[str]]:
-    attacks = json.loads((_PUBLISHED / "prompt_injection_half.json").read_text())
-    planted = json.loads((_PUBLISHED / "text_attack_train.json").read_text())
-    code = json.loads((_PUBLISHED / "benign_borderline_half.json").read_text())
-    lines = (_PUBLISHED / "email_contexts_train.jsonl").read_text().splitlines()
-    mails = [json.loads(line)["context"] for line in lines]
-    orders = [order for group in planted.values() for order in group]
-    found = {
-        f"CyberSecEval, {kind}": [a["user_input"] for a in attacks if a["injection_type"] == kind]
-        for kind in ("direct", "indirect")
-    }
-    found["BIPIA, behind a mail"] = [
-        f"{mails[n % len(mails)]}\n{order}" for n, order in enumerate(orders)
-    ]
-    found["harmless: mails"] = mails
-    found["harmless: coding prompts"] = [one["mutated_prompt"] for one in code]
-    return found

@@ -14,7 +14,7 @@ from moderation.classifiers.making import made
 from moderation.classifiers.screener import Screener
 from moderation.classifiers.spec import BuiltIn
 
-LENGTHS = (10, 25, 50, 100, 250, 1000)
+LENGTHS = (10, 25, 50, 100, 200, 1000)
 _CALLER = Caller("somebody", 1.0, "interactive")
 _TOKENS = 256
 _TEXT = (

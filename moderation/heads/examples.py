@@ -13,8 +13,8 @@ within documents as well; one that ends in [before] has orders to ignore others,
 before all kinds of requests as well; [host] has documents. The lines of a block "by pattern" are made
 of the same parts (see `slots`), and are held out together.
 
-`tails/` has how a document may end (see `tail_examples`): questions to it, and orders that it doesn't
-call for. Most of those orders would be fine if somebody had written them and nothing else.
+`in_documents/` has what may stand in a document (see `documents`): questions to it, and orders that it
+doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
 """
 
 import hashlib
@@ -33,16 +33,18 @@ from moderation.categories import (
 )
 from moderation.heads import slots
 from moderation.heads.slots import FRAMES, GROUPS, MINORS, QUESTIONS_ON_DOCUMENTS, SAFE_FRAMES
-from moderation.windows import readings, tail
+from moderation.windows import WINDOW_WORDS, pieces_of, readings, words_in
 
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"
 
 COPIES_OF_ACT = 3
 COPIES_WITH_BLANKS = 4
+COPIES_OF_PATTERN = 10
 COPIES_PLANTED = 3
 COPIES_BEFORE = 5
-COPIES_OF_TAIL = 5
+COPIES_IN_DOCUMENTS = 2  # at the start, in the middle and at the end each
+COPIES_OF_PATTERN_IN_DOCUMENTS = 5
 _RUN_LINES = 8  # neighbours in a file are alike; they are held out together
 _SEPARATORS = ("\n", "\n", "\n\n", " ")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
@@ -90,6 +92,7 @@ class _Line:
     is_planted: bool
     is_before: bool
     is_host: bool
+    is_pattern: bool
     number: int
 
 
@@ -114,44 +117,96 @@ def held_out_examples() -> list[Example]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text of several windows, of the group `host`, and what was put into it: an order to a machine, a
+    question, or nothing. What was `added` is of its own `group`."""
+
+    text: str
+    added: str
+    is_order: bool
+    group: str
+    host: str
+
+    def group_of(self, piece: str) -> str:
+        return self.group if self.is_added(piece) else self.host
+
+    def is_added(self, piece: str) -> bool:
+        return bool(self.added) and (piece in self.added or self.added in piece)
+
+
 @cache
-def tail_examples() -> tuple[Example, ...]:
-    """Texts of several windows, and whether their last sentence is an order that nobody but a machine
-    is to follow: `prompt_injection` or nothing."""
-    by_text: dict[str, Example] = {}
-    for example in _ending():
-        if tail(example.text):
-            by_text.setdefault(example.text, example)
+def documents() -> tuple[Document, ...]:
+    """With orders that nobody but a machine is to follow, at any place; and without, but with questions
+    to them, with which they start or end."""
+    by_text: dict[str, Document] = {}
+    for one in _documents():
+        if words_in(one.text) > WINDOW_WORDS and len(pieces_of(one.text)) > 1:
+            by_text.setdefault(one.text, one)
     return tuple(by_text.values())
 
 
-def _ending() -> Iterator[Example]:
-    hosts = [host for host in _hosts() if tail(host.text)]
+def _documents() -> Iterator[Document]:
+    hosts = _hosts()
     planted = [line for line in _lines("prompt_injection") if line.is_planted]
-    for line in [*_lines("tails/orders"), *planted]:
-        random = Random(f"tail {line.text} {line.number}")
-        for host in random.sample(hosts, COPIES_OF_TAIL if not line.is_planted else 1):
-            text = f"{host.text}{random.choice(_SEPARATORS)}{_filled(line.text, random, [])}"
-            yield _of_category("prompt_injection", text, line.group)
-    for line in _lines("tails/questions"):
-        random = Random(f"tail {line.text}")
-        for host in random.sample(hosts, 2 * COPIES_OF_TAIL):
-            yield _harmless(f"{host.text}{random.choice(_SEPARATORS)}{line.text}", line.group)
+    for line in [*_lines("in_documents/orders"), *planted]:
+        random = Random(f"document {line.text} {line.number}")
+        copies = COPIES_OF_PATTERN_IN_DOCUMENTS if line.is_pattern else COPIES_IN_DOCUMENTS
+        for place in ("start", "middle", "end"):
+            for host in random.sample(hosts, 1 if line.is_planted else copies):
+                order = _filled(line.text, random, [])
+                order = order[:1].upper() + order[1:]
+                text = _with(order, _run_of(host.text, random), place, random)
+                yield Document(text, order, True, line.group, host.group)
+    for line in _lines("in_documents/questions"):
+        random = Random(f"document {line.text}")
+        for place in ("start", "end"):
+            for host in random.sample(hosts, 2 * COPIES_IN_DOCUMENTS):
+                text = _with(line.text, _run_of(host.text, random), place, random)
+                yield Document(text, line.text, False, line.group, host.group)
     for name in _safe_names():
         for line in _lines(name):
-            if line.is_act or not tail(line.text):
-                continue
-            sentences = re.split(r"(?<=[.!?])(?=\s)|(?<=\n)", line.text)
-            for end in range(1, len(sentences) + 1):
-                yield _harmless("".join(sentences[:end]).strip(), line.group)
+            if not line.is_act:
+                text = _filled(line.text, Random(f"document {line.text}"), [])
+                yield Document(text, "", False, line.group, line.group)
+
+
+def _run_of(text: str, random: Random) -> str:
+    """All of it, or some sentences in a row, not much less than a window."""
+    pieces = pieces_of(text)
+    if random.random() < 0.4:
+        return text.strip()
+    start = random.randrange(len(pieces))
+    while start and words_in("".join(pieces[start:])) < WINDOW_WORDS:
+        start -= 1
+    end = start + 1
+    most = random.randint(WINDOW_WORDS, 4 * WINDOW_WORDS)
+    while end < len(pieces) and words_in("".join(pieces[start : end + 1])) <= most:
+        end += 1
+    return "".join(pieces[start:end]).strip()
+
+
+def _with(order: str, text: str, place: str, random: Random) -> str:
+    between = random.choice(_SEPARATORS)
+    if place == "start":
+        return f"{order}{between}{text}"
+    if place == "end":
+        return f"{text}{between}{order}"
+    pieces = pieces_of(text)
+    at = random.randint(1, max(1, len(pieces) - 1))
+    before, behind = "".join(pieces[:at]).rstrip(), "".join(pieces[at:])
+    return f"{before}{between}{order}{between if random.random() < 0.7 else ' '}{behind}"
 
 
 def digest() -> str:
     """Of all that is learnt: changes with every text and label."""
     sha256 = hashlib.sha256()
-    for one in [*training_examples(), *tail_examples()]:
+    for one in [*training_examples()]:
         fields = [one.text, *sorted(one.categories), "-", *sorted(one.unjudged), one.group]
         sha256.update("\0".join(fields).encode() + b"\1")
+    for document in documents():
+        fields = [document.text, document.added, str(document.is_order), document.group]
+        sha256.update("\0".join(fields).encode() + b"\2")
     return sha256.hexdigest()
 
 
@@ -211,7 +266,8 @@ def _texts(line: _Line, acts: list[_Line]) -> Iterator[str]:
             yield _filled(frame.replace("{act}", line.text), random, acts)
     elif "{" in line.text and (filled := _filled(line.text, random, acts)) != line.text:
         yield filled
-        for _ in range(COPIES_WITH_BLANKS - 1):
+        copies = COPIES_OF_PATTERN if line.is_pattern else COPIES_WITH_BLANKS
+        for _ in range(copies - 1):
             yield _filled(line.text, random, acts)
     else:
         yield line.text
@@ -252,10 +308,8 @@ def _planted() -> Iterator[Example]:
 
 
 def _hosts() -> list[_Line]:
-    return [
-        *_lines("safe/documents"),
-        *(line for line in _lines("safe/long_texts") if line.is_host),
-    ]
+    lines = [line for name in _safe_names() for line in _lines(name) if line.is_host]
+    return [*_lines("safe/documents"), *lines]
 
 
 def _some_sentences(text: str, random: Random) -> list[str]:
@@ -309,11 +363,11 @@ def _safe_names() -> list[str]:
 
 
 def _all_names() -> list[str]:
-    return [*HEAD_CATEGORIES, *_safe_names(), "tails/orders", "tails/questions"]
+    return [*HEAD_CATEGORIES, *_safe_names(), "in_documents/orders", "in_documents/questions"]
 
 
 def _path(name: str) -> Path:
-    if name.startswith(("safe/", "tails/")):
+    if name.startswith(("safe/", "in_documents/")):
         return DIRECTORY / f"{name}.txt"
     return DIRECTORY / f"{name.replace('/', '.')}.txt"
 
@@ -342,6 +396,7 @@ def _lines(name: str) -> tuple[_Line, ...]:
                 "[planted]" in title,
                 "[before]" in title,
                 "[host]" in title,
+                title.startswith("by pattern:"),
                 len(found),
             )
         )

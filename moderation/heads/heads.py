@@ -1,7 +1,8 @@
 """Probabilities of the categories, from vectors of the built-in embedding model and the words.
 
-A logistic head for each category on both, and one for how a document ends; trained, calibrated and
-measured by `python -m moderation.heads train` (see REPORT.md), and here nothing but products.
+A logistic head for each category on both, and one for sentences that a text doesn't call for; trained,
+calibrated and measured by `python -m moderation.heads train` (see REPORT.md), and here nothing but
+products.
 """
 
 import tomllib
@@ -14,14 +15,16 @@ from numpy.typing import NDArray
 
 from moderation.categories import HEAD_CATEGORIES, Scores, parent, worst
 from moderation.heads.features import NUM_BUCKETS, n_grams
-from moderation.windows import Read
+from moderation.windows import Part, Read, words_in
 
 WEIGHTS = Path(__file__).parent / "weights.npz"
 THRESHOLDS = Path(__file__).parent / "thresholds.toml"
 NUM_DIMENSIONS = 384
-NUM_TAIL_DIMENSIONS = 2 * NUM_DIMENSIONS + 1
+NUM_PIECE_DIMENSIONS = 2 * NUM_DIMENSIONS + 3
 Vectors = Mapping[str, NDArray[np.float32]]
-_LIKENESS = 2.0  # beside vectors of length 1
+# Beside vectors of length 1.
+_LIKENESS = 2.0
+_OF_PLACE = 0.5
 _NOTHING = dict.fromkeys(HEAD_CATEGORIES, 0.0)
 
 
@@ -35,18 +38,18 @@ class Heads:
             self._of_vector = found["of_vector"].astype(np.float32)  # (NUM_DIMENSIONS, categories)
             self._of_words = found["of_words"].astype(np.float32)  # (NUM_BUCKETS, categories)
             self._bias = found["bias"].astype(np.float32)
-            self._tail_of_vector = found["tail_of_vector"].astype(np.float32)
-            self._tail_of_words = found["tail_of_words"].astype(np.float32)
-            self._tail_bias = found["tail_bias"].astype(np.float32)
+            self._piece_of_vector = found["piece_of_vector"].astype(np.float32)
+            self._piece_of_words = found["piece_of_words"].astype(np.float32)
+            self._piece_bias = found["piece_bias"].astype(np.float32)
             names = tuple(found["categories"].tolist())
         shapes = (
             *(self._of_vector.shape, self._of_words.shape, self._bias.shape),
-            *(self._tail_of_vector.shape, self._tail_of_words.shape, self._tail_bias.shape),
+            *(self._piece_of_vector.shape, self._piece_of_words.shape, self._piece_bias.shape),
         )
         size = len(HEAD_CATEGORIES)
         if names != HEAD_CATEGORIES or shapes != (
             *((NUM_DIMENSIONS, size), (NUM_BUCKETS, size), (size,)),
-            *((NUM_TAIL_DIMENSIONS, 1), (NUM_BUCKETS, 1), (1,)),
+            *((NUM_PIECE_DIMENSIONS, 1), (NUM_BUCKETS, 1), (1,)),
         ):
             raise ValueError(f"{path.name} is of other categories or another model.")
 
@@ -71,39 +74,66 @@ class Heads:
 
     def judge(self, texts: Sequence[Read], vectors: Vectors) -> list[Scores]:
         """A probability for each category, for each text: that of its worst part. `vectors` has all
-        parts and tails of them that are not blank."""
-        parts = list(dict.fromkeys(part for text in texts for part in text.parts if part.strip()))
-        scores = dict(zip(parts, self.score(_rows(parts, vectors), parts), strict=True))
+        pieces of them that are not blank."""
+        parts = [
+            part
+            for part in dict.fromkeys(part for text in texts for part in text.parts)
+            if part.text.strip()
+        ]
+        rows = np.array([part_input(part, vectors) for part in parts], np.float32)
+        found_in = dict(zip(parts, self.score(rows, [part.text for part in parts]), strict=True))
         found = [
-            worst([_NOTHING, *(scores[part] for part in text.parts if part in scores)])
+            worst([_NOTHING, *(found_in[part] for part in text.parts if part in found_in)])
             for text in texts
         ]
-        places = [place for place, text in enumerate(texts) if text.tail]
-        tails = self._score_tails([texts[place] for place in places], vectors)
-        for place, score in zip(places, tails, strict=True):
-            found[place] = worst([found[place], {"prompt_injection": score}])
+        for place, text in enumerate(texts):
+            if text.pieces:
+                order = max(self._score_pieces(text, vectors))
+                found[place] = worst([found[place], {"prompt_injection": order}])
         return found
 
-    def _score_tails(self, texts: Sequence[Read], vectors: Vectors) -> list[float]:
-        """How likely the tail of each is an order to a machine, which the document doesn't call for."""
-        by_meaning = [tail_input(text, vectors) @ self._tail_of_vector for text in texts]
-        by_words = n_grams([text.tail for text in texts]).times(self._tail_of_words)
+    def _score_pieces(self, text: Read, vectors: Vectors) -> list[float]:
+        """How likely each piece is an order to a machine, which the text around it doesn't call for."""
+        rows = piece_inputs(text, vectors)
+        by_meaning = [row @ self._piece_of_vector for row in rows]
+        by_words = n_grams(text.pieces).times(self._piece_of_words)
         return [
-            float(_sigmoid(of_vector + of_words + self._tail_bias)[0])
+            float(_sigmoid(of_vector + of_words + self._piece_bias)[0])
             for of_vector, of_words in zip(by_meaning, by_words, strict=True)
         ]
 
 
-def _rows(parts: Sequence[str], vectors: Vectors) -> NDArray[np.float32]:
-    return np.array([vectors[part] for part in parts], np.float32).reshape(-1, NUM_DIMENSIONS)
+def part_input(part: Part, vectors: Vectors) -> NDArray[np.float32]:
+    """Its vector where it was read as a whole, else the mean of its pieces by their words."""
+    if len(part.pieces) == 1:
+        return vectors[part.pieces[0]]
+    return _unit(_weights(part.pieces) @ _rows(part.pieces, vectors))
 
 
-def tail_input(text: Read, vectors: Vectors) -> NDArray[np.float32]:
-    """The meaning of the tail, that of the text before it, and how alike they are."""
-    tail = vectors[text.tail]
-    before = _rows([window for window in text.before if window.strip()], vectors).sum(axis=0)
-    before = (before / max(float(np.linalg.norm(before)), 1e-6)).astype(np.float32)
-    return np.concatenate([tail, before, [_LIKENESS * float(tail @ before)]]).astype(np.float32)
+def piece_inputs(text: Read, vectors: Vectors) -> NDArray[np.float32]:
+    """For each piece its meaning, that of all others, how alike these are, and if it's first or last."""
+    own = _rows(text.pieces, vectors)
+    weighted = own * _weights(text.pieces)[:, None]
+    others = weighted.sum(axis=0) - weighted
+    others = others / np.maximum(np.linalg.norm(others, axis=1, keepdims=True), 1e-6)
+    place = np.zeros((len(own), 2), np.float32)
+    place[0, 0] = place[-1, 1] = _OF_PLACE
+    alike = _LIKENESS * (own * others).sum(axis=1, keepdims=True)
+    rows = np.concatenate([own, others, alike, place], axis=1)
+    return rows.astype(np.float32, copy=False)
+
+
+def _rows(pieces: Sequence[str], vectors: Vectors) -> NDArray[np.float32]:
+    return np.array([vectors[piece] for piece in pieces], np.float32)
+
+
+def _weights(pieces: Sequence[str]) -> NDArray[np.float32]:
+    return np.array([words_in(piece) for piece in pieces], np.float32)
+
+
+def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = vector / np.float32(max(float(np.linalg.norm(vector)), 1e-6))
+    return found
 
 
 @cache

@@ -1,7 +1,6 @@
 """REPORT.md: how good the heads are on what they have not seen."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -17,8 +16,10 @@ from moderation.categories import (
 )
 from moderation.heads import examples as written
 from moderation.heads.heads import WEIGHTS, Heads
+from moderation.heads.published import published
 from moderation.heads.train import CACHE, Trained, scores_of
 from moderation.heads.vectors import vectors_of
+from moderation.windows import WINDOW_WORDS
 
 REPORT = Path(__file__).parent / "REPORT.md"
 
@@ -27,9 +28,10 @@ _TEXT = """\
 
 Written by `python -m moderation.heads train`; don't edit. A logistic head for each category, on the
 vector of all-minilm-l6-v2, on hashed n-grams of words and characters, and on concepts that some thirty
-languages have words for (`concepts.py`); calibrated by Platt's method on held-out folds. One head more
-judges how a document ends, by the vector of its last sentence beside that of what stands before it. All
-of it was learnt from `examples/`, which were written for this project.
+languages have words for (`concepts.py`); calibrated by Platt's method on held-out folds. Of a text of
+more than {window} words each sentence is read once; a window has the mean of its sentences' vectors. One
+head more looks at each sentence beside all others, for orders that the text doesn't call for. All of it
+was learnt from `examples/`, which were written for this project.
 
 {counts}
 
@@ -44,7 +46,7 @@ flagged (FPR) are those at the shipped threshold.
 
 {together}
 
-{tails}
+{documents}
 
 Reliability, all categories together (`p`: mean probability, `share`: how many of those hold):
 
@@ -58,8 +60,9 @@ last example of that time. It changed one figure: the share of harmless texts th
 harmful content may flag went from 5 to 3 %. The fourth, of injections only, was written before the
 examples of the same forms that came then (overrides before a request, other languages, orders behind a
 document), by the same hand and with those forms in mind. How much of it was found in sum was seen while
-features were chosen; which of its lines were missed was not. Scored as texts are when they're served:
-by their windows and their tail, at the shipped thresholds.
+features were chosen; which of its lines were missed was not. Harmless lines of the first two sets that
+were flagged later led to more harmless examples of their kind. Scored as texts are when they're served:
+by their windows and their sentences, at the shipped thresholds.
 
 {apart}
 
@@ -81,9 +84,10 @@ def write(trained: Trained, injection: Path | None) -> str:
     milliseconds, num_words = _time_to_score(heads)
     text = _TEXT.format(
         counts=_counts(trained),
+        window=WINDOW_WORDS,
         categories=_categories(trained),
         together=_together(trained),
-        tails=_tails(trained),
+        documents=_documents(trained),
         reliability=_reliability(trained),
         apart=_apart(heads, trained.thresholds),
         injection=_injection(heads, trained.thresholds, injection) if injection else "",
@@ -151,14 +155,14 @@ def _together(trained: Trained) -> str:
     )
 
 
-def _tails(trained: Trained) -> str:
-    labels = np.array([bool(one.categories) for one in trained.tails])
-    scores = np.array(trained.held_out_tails)
+def _documents(trained: Trained) -> str:
+    labels = np.array([one.is_order for one in trained.documents])
+    scores = np.array(trained.held_out_documents)
     flagged = scores >= trained.thresholds["prompt_injection"]
     return (
-        f"Tails: of {int(labels.sum()):,} orders behind a document {flagged[labels].mean():.1%} are"
-        f" found (AUPRC {evaluation.auprc(labels, scores):.3f}), and {flagged[~labels].mean():.1%} of"
-        f" {int((~labels).sum()):,} harmless ends are flagged."
+        f"Documents, by their pieces alone: of {int(labels.sum()):,} with an order"
+        f" {flagged[labels].mean():.1%} are found (AUPRC {evaluation.auprc(labels, scores):.3f}), and"
+        f" {flagged[~labels].mean():.1%} of {int((~labels).sum()):,} harmless ones are flagged."
     )
 
 
@@ -216,39 +220,24 @@ def _reliability(trained: Trained) -> str:
 
 def _injection(heads: Heads, thresholds: dict[str, float], directory: Path) -> str:
     """The development set of PurpleLlama's CybersecurityBenchmarks and BIPIA, where it's at hand."""
-    attacks = json.loads((directory / "prompt_injection_half.json").read_text())
-    planted = json.loads((directory / "text_attack_train.json").read_text())
-    code = json.loads((directory / "benign_borderline_half.json").read_text())
-    mails = (directory / "email_contexts_train.jsonl").read_text().splitlines()
-    contexts = [json.loads(line)["context"] for line in mails]
-    orders = [text for texts in planted.values() for text in texts]
-    in_mails = [f"{contexts[place % len(contexts)]}\n{order}" for place, order in enumerate(orders)]
-    by_type: dict[str, list[str]] = {"direct": [], "indirect": []}
-    for one in attacks:
-        by_type[one["injection_type"]].append(one["user_input"])
-    sets = {
-        "CyberSecEval, direct": by_type["direct"],
-        "CyberSecEval, indirect": by_type["indirect"],
-        "BIPIA's instructions, alone": orders,
-        "BIPIA's instructions, behind a mail": in_mails,
-        "harmless: BIPIA's mails": contexts,
-        "harmless: coding prompts at the border": [one["mutated_prompt"] for one in code],
-    }
     rows = []
-    for title, texts in sets.items():
+    for title, texts in published(directory).items():
         found = scores_of(texts, heads)
         flagged = [_is_flagged(one, INJECTION_CATEGORIES, thresholds) for one in found]
         unsafe = [_is_flagged(one, UNSAFE_CATEGORIES, thresholds) for one in found]
-        rows.append(f"| {title} | {len(texts)} | {np.mean(flagged):.1%} | {np.mean(unsafe):.1%} |")
-    table = _table("set", "texts", "taken for an injection", "unsafe", rows=rows)
+        rows.append(
+            f"| {title} | {len(texts)} | {np.mean(flagged):.1%} | {np.mean(flagged[1::2]):.1%}"
+            f" | {np.mean(unsafe):.1%} |"
+        )
+    table = _table("set", "texts", "taken for an injection", "not looked at", "unsafe", rows=rows)
     return f"""\
 ## A set that is not this project's
 
-Nothing was learnt from it. But what the heads missed of it was looked at once, and its forms, not its
-lines, were told to whoever wrote the examples; and features were chosen while such shares were seen. So
-it is a development set, and of others less may be found. Many of its attacks are harmless by themselves
-("What is the capital of Brazil?" in a mail, a question on dinosaurs where the system prompt forbids
-them): no reader who does not know the system prompt, or what was asked of the document, can tell.
+Nothing was learnt from it. But what the heads missed of every other one of its texts was looked at,
+and its forms, not its lines, led to examples; and features were chosen while such shares were seen. So
+it is a development set, and of others less may be found. Of CyberSecEval's direct attacks, a third are
+harmless by themselves (a question on dinosaurs where the system prompt forbids them): no reader who does
+not know the system prompt can tell.
 
 {table}
 

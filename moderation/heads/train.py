@@ -17,33 +17,35 @@ from moderation.categories import (
 )
 from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
-from moderation.heads.examples import Example
+from moderation.heads.examples import Document, Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt
-from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, tail_input
+from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, part_input, piece_inputs
 from moderation.heads.vectors import vectors_of
 from moderation.normalising import normalised
-from moderation.windows import read
+from moderation.windows import Read, read, whole
 
 CACHE = Path("var/moderation/vectors.npz")
 NUM_FOLDS = 5
 # With 5 % of the folds' harmless texts, 8 % of those in held_out/ that were never looked at were
-# flagged: the examples are one writer's. So 3 %, to keep to 5 % of what others write.
-MAX_SAFE_FLAGGED = 0.03
+# flagged: the examples are one writer's. So half of it, to keep to 5 % of what others write.
+MAX_SAFE_FLAGGED = 0.025
 MAX_SAFE_TAKEN_FOR_INJECTION = 0.02
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
-MAX_SAFE_TAILS_FLAGGED = 0.01
+# These documents are made to be mistaken, by questions of kinds that the head has not seen. Of others'
+# mails, articles and coding prompts it flags a quarter of that.
+MAX_SAFE_DOCUMENTS_FLAGGED = 0.035
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
     """`held_out[i]` are the probabilities of example i by heads that have not seen its group, and
-    `held_out_tails[i]` that of the tail of `tails[i]`."""
+    `held_out_documents[i]` that of the worst piece of `documents[i]`."""
 
     examples: Sequence[Example]
     held_out: Sequence[Scores]
-    tails: Sequence[Example]
-    held_out_tails: Sequence[float]
+    documents: Sequence[Document]
+    held_out_documents: Sequence[float]
     thresholds: dict[str, float]
 
 
@@ -51,7 +53,7 @@ def train() -> Trained:
     """Write the weights and the thresholds. The folds calibrate; the weights shipped are of them all."""
     examples = written.training_examples()
     texts = [one.text for one in examples]
-    inputs = Inputs(vectors_of(texts, CACHE), n_grams(texts))
+    inputs = Inputs(_vectors_of_wholes(texts), n_grams(texts))
     labels, judged = labels_of(examples)
     logits = _logits_of_folds(_folds(examples), inputs, labels, judged)
     scales = np.ones(len(HEAD_CATEGORIES))
@@ -66,35 +68,58 @@ def train() -> Trained:
     thresholds = _thresholds(safe, UNSAFE_CATEGORIES, MAX_SAFE_FLAGGED)
     thresholds |= _thresholds(safe, INJECTION_CATEGORIES, MAX_SAFE_TAKEN_FOR_INJECTION)
     _write_thresholds(thresholds)
-    tails = written.tail_examples()
-    of_tails, held_out_tails = _tails(tails, thresholds["prompt_injection"])
-    _write(weights.scaled(scales, shifts), of_tails)
-    return Trained(examples, held_out, tails, held_out_tails, thresholds)
+    documents = written.documents()
+    of_pieces, held_out_documents = _pieces(documents, thresholds["prompt_injection"])
+    _write(weights.scaled(scales, shifts), of_pieces)
+    return Trained(examples, held_out, documents, held_out_documents, thresholds)
 
 
-def _tails(tails: Sequence[Example], threshold: float) -> tuple[Weights, list[float]]:
-    """The head for tails, and what heads that have not seen their groups say of them. Scaled by Platt,
-    and moved to where the threshold of windows flags `MAX_SAFE_TAILS_FLAGGED` of the harmless ones."""
-    texts = [read(one.text) for one in tails]
-    needed = list(dict.fromkeys(one for text in texts for one in (*text.before, text.tail)))
-    vectors = dict(zip(needed, vectors_of(needed, CACHE), strict=True))
-    rows = np.stack([tail_input(text, vectors) for text in texts])
-    inputs = Inputs(rows, n_grams([text.tail for text in texts]))
-    labels = np.array([[float(bool(one.categories))] for one in tails])
-    judged = np.ones_like(labels)
-    logits = _logits_of_folds(_folds(tails), inputs, labels, judged)
-    scale, _ = platt(logits[:, 0], labels[:, 0])
-    cut = threshold_for(logits[labels == 0], MAX_SAFE_TAILS_FLAGGED)
+def _pieces(documents: Sequence[Document], threshold: float) -> tuple[Weights, list[float]]:
+    """The head for pieces of documents, and what heads that have not seen their groups say of them.
+    Scaled by Platt, and moved to where the threshold of windows flags `MAX_SAFE_DOCUMENTS_FLAGGED` of
+    the harmless ones."""
+    texts = [read(document.text) for document in documents]
+    vectors = _vectors_of_pieces(texts)
+    rows, words, labels, owners, folds = [], [], [], [], []
+    for owner, (document, text) in enumerate(zip(documents, texts, strict=True)):
+        for row, piece in zip(piece_inputs(text, vectors), text.pieces, strict=True):
+            is_order = document.is_order and document.is_added(piece)
+            if is_order or not document.is_order:
+                rows.append(row)
+                words.append(piece)
+                labels.append([float(is_order)])
+                owners.append(owner)
+                folds.append(_fold(document.group_of(piece)))
+    of = np.array(owners)
+    inputs, truth = Inputs(np.stack(rows), n_grams(words)), np.array(labels)
+    judged = np.ones_like(truth)
+    logits = _logits_of_folds(np.array(folds), inputs, truth, judged)[:, 0]
+    scale, _ = platt(logits, truth[:, 0])
+    highest = np.array([logits[of == owner].max(initial=-40) for owner in range(len(documents))])
+    harmless = np.array([not one.is_order for one in documents])
+    cut = threshold_for(highest[harmless], MAX_SAFE_DOCUMENTS_FLAGGED)
     shift = float(np.log(threshold / (1 - threshold))) - scale * cut
-    weights = fit(inputs, labels, judged).scaled(np.array([scale]), np.array([shift]))
-    return weights, (1 / (1 + np.exp(-(logits[:, 0] * scale + shift)))).tolist()
+    weights = fit(inputs, truth, judged).scaled(np.array([scale]), np.array([shift]))
+    return weights, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
 
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
-    """As a text is scored when it's served: by its windows and its tail."""
+    """As a text is scored when it's served: by its windows and its pieces."""
     texts_read = [read(normalised(text).text) for text in texts]
-    parts = list(dict.fromkeys(part for text in texts_read for part in text))
-    return heads.judge(texts_read, dict(zip(parts, vectors_of(parts, CACHE), strict=True)))
+    return heads.judge(texts_read, _vectors_of_pieces(texts_read))
+
+
+def _vectors_of_wholes(texts: Sequence[str]) -> NDArray[np.float32]:
+    """(texts, dimensions), of longer ones as of a window: the mean of their pieces."""
+    parts = [whole(text) for text in texts]
+    pieces = list(dict.fromkeys(piece for part in parts for piece in part.pieces))
+    vectors = dict(zip(pieces, vectors_of(pieces, CACHE), strict=True))
+    return np.stack([part_input(part, vectors) for part in parts])
+
+
+def _vectors_of_pieces(texts: Sequence[Read]) -> dict[str, NDArray[np.float32]]:
+    pieces = list(dict.fromkeys(piece for text in texts for piece in text if piece.strip()))
+    return dict(zip(pieces, vectors_of(pieces, CACHE), strict=True))
 
 
 def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
@@ -146,7 +171,7 @@ def _thresholds(
     return {name: min(0.999, round(value + 0.0005, 3)) for name, value in found.items()}
 
 
-def _write(weights: Weights, of_tails: Weights) -> None:
+def _write(weights: Weights, of_pieces: Weights) -> None:
     """Calibrated: the scales and shifts are in the weights. Half precision is a tenth of a percent."""
     np.savez_compressed(
         WEIGHTS,
@@ -155,9 +180,9 @@ def _write(weights: Weights, of_tails: Weights) -> None:
         of_vector=weights.of_vector,
         of_words=weights.of_words.astype(np.float16),
         bias=weights.bias,
-        tail_of_vector=of_tails.of_vector,
-        tail_of_words=of_tails.of_words.astype(np.float16),
-        tail_bias=of_tails.bias,
+        piece_of_vector=of_pieces.of_vector,
+        piece_of_words=of_pieces.of_words.astype(np.float16),
+        piece_bias=of_pieces.bias,
     )
 
 
@@ -167,7 +192,7 @@ _HEAD = """\
 #
 # Chosen on the project's own harmless examples, most of which sound harmful, each scored by heads that
 # have not seen it or its neighbours. The categories of harmful content together flag at most
-# {unsafe:.0%} of them, so that 5% of what others write is not passed; prompt_injection and jailbreak
+# {unsafe:.1%} of them, so that 5% of what others write is not passed; prompt_injection and jailbreak
 # together at most {injection:.0%}. The categories of such a group have one threshold; their kinds
 # (hate/threatening) have their own, by each of which {kind:.1%} are flagged at most.
 
