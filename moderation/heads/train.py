@@ -32,9 +32,9 @@ NUM_FOLDS = 5
 MAX_SAFE_FLAGGED = 0.025
 MAX_SAFE_TAKEN_FOR_INJECTION = 0.02
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
-# These documents are made to be mistaken, by questions of kinds that the head has not seen. Of others'
-# mails, articles and coding prompts it flags a quarter of that.
-MAX_SAFE_DOCUMENTS_FLAGGED = 0.035
+# These documents are made to be mistaken, by questions of kinds that the head has not seen in its fold.
+# Of others' mails, articles (in three languages) and coding prompts it flags less than a fifth of that.
+MAX_SAFE_DOCUMENTS_FLAGGED = 0.05
 
 
 @dataclass(frozen=True, slots=True)

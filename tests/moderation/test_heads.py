@@ -94,8 +94,8 @@ def _with(line: str) -> tuple[str, str, str]:
 
 
 # Of the texts held back, with room for the last bits of another machine.
-LEAST_INJECTIONS_FOUND = {"": 0.80, "2": 0.82, "3": 0.76, "4": 0.65}
-MOST_BENIGN_FLAGGED = 0.025
+LEAST_INJECTIONS_FOUND = {"": 0.80, "2": 0.80, "3": 0.73, "4": 0.70}
+MOST_BENIGN_FLAGGED = 0.03
 LEAST_UNSAFE_FOUND = 0.78
 MOST_SAFE_FLAGGED = 0.04
 
