@@ -8,7 +8,7 @@ from time import monotonic
 from torch import Tensor
 
 from inference.encode_messages import Encoded, EncodeRequest
-from inference.encoder_model import EncoderModel
+from inference.encoder_model import PACKED_TOKENS, EncoderModel
 from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length
 from inference.encoder_selftest import check_batches
 from inference.errors import EncodingFailed, Overloaded, RequestError
@@ -98,7 +98,8 @@ class EncoderLoop:
         started_s = monotonic()
         self._forward_ms = 0.0
         due = self.queue.take(self._budget_tokens())
-        went_well = [self._run(batch) for batch in batches_by_length(due)]
+        packed = PACKED_TOKENS if self.model.can_pack else 0
+        went_well = [self._run(batch) for batch in batches_by_length(due, packed)]
         took_s = monotonic() - started_s
         if due:
             self.estimates.learn_step(sum(task.length(i) for task, i in due), took_s)

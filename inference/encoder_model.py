@@ -18,6 +18,11 @@ _LEAST_WORK = 3_000_000_000
 one another after each of some hundred small operations, and hold the cores that the server needs."""
 
 
+PACKED_TOKENS = 64
+"""Shorter inputs share rows of so many, where a model can: sentences differ in length, and padding them
+to the longest would be a third of the work."""
+
+
 class EncoderModel:
     """An embedding model, a classifier or a reranker with its weights.
 
@@ -44,11 +49,19 @@ class EncoderModel:
         self._pad_id = pad_id if isinstance(pad_id, int) and pad_id >= 0 else 0
         # Classifiers made of decoders find their last token by what is padding: they have to know.
         self.can_batch = bool(self._modes) or isinstance(pad_id, int)
+        # Others count positions in their own way, take no mask of pairs, or pool by what pads.
+        self.can_pack = (
+            getattr(model.config, "model_type", "") == "bert"
+            and self._modes == ("mean",)
+            and "position_ids" in inspect.signature(model.forward).parameters
+        )
         self._num_weights = sum(map(_num_weights, model.modules()))
 
     @torch.inference_mode()
     def encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
         """(inputs, width) in float32: vectors, probabilities of labels, or logits of relevance."""
+        if self.can_pack and len(inputs) > 1 and max(map(len, inputs)) <= PACKED_TOKENS:
+            return self._encode_packed(inputs)
         ids = _padded([torch.tensor(i.ids) for i in inputs], self._pad_id)
         lengths = torch.tensor([len(i) for i in inputs])
         mask = torch.arange(ids.shape[1]) < lengths.unsqueeze(1)  # (inputs, tokens)
@@ -61,6 +74,36 @@ class EncoderModel:
             return self._vectors(output.last_hidden_state, mask)
         return self._scores(output.logits.float())
 
+    def _encode_packed(self, inputs: Sequence[EncoderInput]) -> Tensor:
+        """Several inputs in a row, each of which sees itself alone."""
+        rows = _packed([len(i) for i in inputs])
+        ids = _padded([torch.cat([torch.tensor(inputs[n].ids) for n in row]) for row in rows], 0)
+        positions = _padded(
+            [torch.cat([torch.arange(len(inputs[n])) for n in row]) for row in rows], 0
+        )
+        types = _padded([torch.cat([_types(inputs[n]) for n in row]) for row in rows], 0)
+        # Padding is an input of its own, which nobody asks for.
+        owners = _padded(
+            [torch.cat([torch.full((len(inputs[n]),), n) for n in row]) for row in rows],
+            len(inputs),
+        )
+        is_same = owners.unsqueeze(1) == owners.unsqueeze(2)  # (rows, tokens, tokens)
+        mask = torch.zeros(is_same.shape, dtype=self.dtype)
+        mask.masked_fill_(~is_same, torch.finfo(self.dtype).min)
+        with _threads_for(ids.numel() * self._num_weights):
+            output = self.model(
+                input_ids=ids,
+                attention_mask=mask.unsqueeze(1),
+                position_ids=positions,
+                token_type_ids=types,
+            )
+        hidden = output.last_hidden_state.float().flatten(0, 1)
+        sums = hidden.new_zeros(len(inputs) + 1, hidden.shape[-1])
+        sums.index_add_(0, owners.flatten(), hidden)
+        lengths = torch.tensor([len(i) for i in inputs]).unsqueeze(1)
+        vectors: Tensor = self._dense(sums[:-1] / lengths)
+        return unit(vectors) if self.layout.is_normalized else vectors
+
     def _vectors(self, hidden: Tensor, mask: Tensor) -> Tensor:
         vectors: Tensor = self._dense(pooled(hidden, mask, self._modes))
         return unit(vectors) if self.layout.is_normalized else vectors
@@ -70,6 +113,21 @@ class EncoderModel:
         if self.layout.kind == "reranker":
             return logits
         return logits.sigmoid() if self.layout.is_multi_label else logits.softmax(-1)
+
+
+def _packed(lengths: Sequence[int]) -> list[list[int]]:
+    """Indices of inputs in rows of at most PACKED_TOKENS: the longest first, each into the first row
+    with room for it."""
+    rows: list[list[int]] = []
+    left: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        place = next((at for at, room in enumerate(left) if room >= lengths[index]), len(rows))
+        if place == len(rows):
+            rows.append([])
+            left.append(PACKED_TOKENS)
+        rows[place].append(index)
+        left[place] -= lengths[index]
+    return rows
 
 
 @contextmanager

@@ -115,17 +115,20 @@ class EncoderQueue:
         return rank, had, task.num_waiting_tokens, task.arrival
 
 
-def batches_by_length(due: list[Due]) -> Iterator[list[Due]]:
-    """Inputs of about the same length together, the longest first: what is padded is wasted."""
+def batches_by_length(due: list[Due], packed_tokens: int = 0) -> Iterator[list[Due]]:
+    """Inputs of about the same length together, the longest first: what is padded is wasted. Those of up
+    to `packed_tokens` are not padded, and go together."""
     batch: list[Due] = []
     longest = 0
     for task, index in sorted(due, key=lambda each: each[0].length(each[1]), reverse=True):
-        padding = longest - task.length(index)
-        if batch and padding > max(_FREE_PADDING_TOKENS, longest // _MAX_PADDING):
+        length = task.length(index)
+        is_packed = length <= packed_tokens
+        is_far = longest - length > max(_FREE_PADDING_TOKENS, longest // _MAX_PADDING)
+        if batch and (longest > packed_tokens if is_packed else is_far):
             yield batch
             batch = []
         if not batch:
-            longest = task.length(index)
+            longest = length
         batch.append((task, index))
     if batch:
         yield batch

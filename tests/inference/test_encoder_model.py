@@ -4,6 +4,7 @@ import json
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from inference import ModelRefused, int8
 from inference.encode_messages import EncoderInput
 from inference.encoder_layout import POOLING_MODES
 from inference.encoder_loader import load_encoder
-from inference.encoder_model import EncoderModel
+from inference.encoder_model import PACKED_TOKENS, EncoderModel
 from inference.encoder_selftest import check_batches
 from tests.inference.tiny_models import make_encoder
 
@@ -91,6 +92,25 @@ def test_little_work_has_one_thread_and_much_has_all(
     finally:
         torch.set_num_threads(before)
         hook.remove()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_short_inputs_share_rows_and_see_only_themselves(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    encoder = _load(make_encoder(tmp_path / "model", pooling="mean"))
+    widths: list[int] = []
+    encoder.model.register_forward_pre_hook(
+        lambda _, __, given: widths.append(given["input_ids"].numel()), with_kwargs=True
+    )
+    inputs = [
+        EncoderInput(array("i", random.choices(range(3, 250), k=random.randint(1, PACKED_TOKENS))))
+        for _ in range(random.randint(2, 30))
+    ]
+    assert encoder.can_pack
+    together = encoder.encode(inputs)
+    (computed,) = widths
+    assert computed < 1.5 * sum(map(len, inputs)) + PACKED_TOKENS
+    _assert_close(together, _alone(encoder, inputs))
 
 
 @pytest.mark.parametrize("mode", POOLING_MODES)
