@@ -34,9 +34,8 @@ def published(directory: Path) -> dict[str, list[str]]:
         "BIPIA, behind a mail": [f"{mail}\n{order}" for mail, order in pairs],
         "harmless: mails": mails,
         "harmless: mails with a question": [
-            text
-            for mail, question in zip(mails, questions, strict=True)
-            for text in (f"{mail}\n\n{question}", f"{question}\n\n{mail}")
+            *(f"{mail}\n\n{question}" for mail, question in zip(mails, questions, strict=True)),
+            *(f"{question}\n\n{mail}" for mail, question in zip(mails, questions, strict=True)),
         ],
         "harmless: coding prompts": [one["mutated_prompt"] for one in code],
     }
