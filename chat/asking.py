@@ -47,7 +47,7 @@ class TurnSoFar:
     output_ids: tuple[int, ...]
 
 
-Source = Literal["chat", "temporary", "api", "title", "summary"]
+Source = Literal["chat", "temporary", "api", "title", "summary", "question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class AnswerRequest:
 
     `messages` begin with the system message; too many of them are an error. With a `plan` they are
     taken from it, and what does not fit is left out. `sources` are what its question is to be answered
-    from; they are looked up first. With a `cache`, an answer that was given before is given again.
+    from; they are looked up first. `reads` are versions of documents that were found for earlier ones
+    (revoked.py). With a `cache`, an answer that was given before is given again.
     `max_context_tokens` is what the user may fill of the model's context; None: all of it.
     `tools` are run here; `tool_schemas` are only shown to the model, and a call of one ends the
     answer with the reason "tool_calls".
@@ -84,6 +85,7 @@ class AnswerRequest:
     priority: Priority = "interactive"
     plan: PromptPlan | None = None
     sources: Sources | None = None
+    reads: frozenset[str] = frozenset()
     cache: CacheScope | None = None
     max_context_tokens: int | None = None
     events: tuple[LogEvent, ...] = ()

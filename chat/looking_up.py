@@ -91,17 +91,21 @@ def _cut_overlaps(chunks: Sequence[Chunk], first_number: int) -> list[Excerpt]:
 
 
 async def _search(sources: Sources, caller: Caller) -> Search:
-    """A question that nothing fits may mean what was spoken of before: then the question before it is
-    put in front."""
+    """By the question as it would be put by itself, where a model has written that. One that nothing
+    fits may mean what was spoken of before: then the question before it is put in front."""
     scope = SearchScope(
         collections=sources.picked.collections or None,
         documents=sources.picked.documents or None,
     )
-    search = await find(caller, sources.question[:_MAX_QUERY_CHARS], scope)
-    if not sources.earlier or any(fits(one) for one in search.candidates):
-        return search
-    joined = f"{sources.earlier[-1]} {sources.question}"[-_MAX_QUERY_CHARS:]
-    return await find(caller, joined, scope)
+    question = sources.question[:_MAX_QUERY_CHARS]
+    texts = [sources.standalone, question] if sources.standalone else [question]
+    if sources.earlier:
+        texts.append(f"{sources.earlier[-1]} {sources.question}"[-_MAX_QUERY_CHARS:])
+    for text in texts:
+        search = await find(caller, text, scope)
+        if any(fits(one) for one in search.candidates):
+            break
+    return search
 
 
 async def _relevance(search: Search, caller: Caller) -> dict[int, float] | None:

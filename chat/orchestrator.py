@@ -43,6 +43,7 @@ from chat.events import (
     ToolResult,
 )
 from chat.looking_up import documents_of, look_up
+from chat.rewriting import standalone
 from chat.screen import screen_of
 from chat.screening import fit_to_read, screened
 from chat.tools import Tool, run_tool
@@ -224,8 +225,10 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
     state.watch.begin("retrieval")
     if state.found is None and state.request.sources is not None:
         yield Phase("searching")
+        sources = state.request.sources
+        text = await standalone(answer, sources, state.request)
         state.found = await look_up(
-            state.request.sources,
+            replace(sources, standalone=text),
             _caller(state),
             *await _room(state),
         )

@@ -29,7 +29,7 @@ MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
 _STOPS = ("ask", "block")
-_OUR_OWN = ("title", "summary")
+_OUR_OWN = ("title", "summary", "question")
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
 

@@ -33,12 +33,16 @@ NOTHING = Picked()
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to look for, and where. `earlier` are the questions before it, the last one last. `without`
-    are passages that nobody wants, `first_number` is what the first excerpt is cited by."""
+    """What to look for, and where. `earlier` are the questions before it, the last one last, and
+    `last_answer` is what was said to that one; `standalone` is the question as it would be put by itself
+    (rewriting.py), where that is known. `without` are passages that nobody wants, `first_number` is what
+    the first excerpt is cited by."""
 
     question: str
     picked: Picked
     earlier: tuple[str, ...] = ()
+    last_answer: str = ""
+    standalone: str = ""
     without: frozenset[int] = frozenset()
     first_number: int = 1
 
@@ -78,6 +82,7 @@ def sources_along(path: Sequence[Message], without: Iterable[int] = ()) -> Sourc
         question=question.text,
         picked=picked,
         earlier=tuple(row.text for row in path[:-1] if row.role == Role.USER),
+        last_answer=next((row.text for row in reversed(path) if row.role == Role.ASSISTANT), ""),
         without=frozenset(without),
         first_number=1 + max(numbers, default=0),
     )
