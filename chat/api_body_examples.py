@@ -54,6 +54,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "system_prompt": "Answer with places and distances.",
         "parameters": {"temperature": 0.3},
         "starters": ["Which rivers cross Porto?"],
+        "collections": [],
     },
     "AssistantChange": {"description": "For lessons", "version": _VERSION},
     "PromptIn": {"name": "summary", "text": "Summarise in {{n}} sentences: {{text}}"},

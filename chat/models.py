@@ -196,6 +196,11 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["conversation", "created_at"], name="message_order"),
             models.Index(
+                fields=["conversation"],
+                name="message_found",
+                condition=models.Q(found__isnull=False),
+            ),
+            models.Index(
                 fields=["deleted_at"],
                 name="message_deleted",
                 condition=models.Q(deleted_at__isnull=False),

@@ -3,6 +3,7 @@
 Like everything of a user: somebody else's is as missing as what never was.
 """
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
@@ -12,6 +13,7 @@ from django.utils.translation import gettext
 from chat.access import as_uuid
 from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
 from chat.models import Assistant, Personalisation, SavedPrompt
+from retrieval.models import Collection
 
 MAX_KEPT = 500  # of each kind and user
 
@@ -64,8 +66,9 @@ def own_assistant(user: Any, assistant_id: object, *, lock: bool = False) -> Ass
 
 
 def create_assistant(user: Any, **fields: Any) -> Assistant:
-    """Raises NotAllowed, TooMany."""
+    """Raises NotAllowed, NotFound, TooMany."""
     _check_sharing(user, fields)
+    _check_collections(fields)
     with transaction.atomic():
         _check_room(Assistant.objects.filter(owner_id=user.pk))
         return Assistant.objects.create(owner_id=user.pk, **fields)
@@ -76,12 +79,26 @@ def change_assistant(
 ) -> Assistant:
     """Raises NotFound, NotAllowed, Conflict. Chats that were started with it stay as they are."""
     _check_sharing(user, changes)
+    _check_collections(changes)
     with transaction.atomic():
         return _change(own_assistant(user, assistant_id, lock=True), version, changes)
 
 
 def delete_assistant(user: Any, assistant_id: object) -> None:
     own_assistant(user, assistant_id).delete()
+
+
+def collections_of(rows: Iterable[Assistant]) -> dict[Any, str]:
+    """Names of the collections that assistants pick, by id: of those that the user may read."""
+    ids = {id_ for row in rows for id_ in row.collections}
+    return dict(Collection.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
+
+
+def _check_collections(fields: dict[str, Any]) -> None:
+    """Nobody names what they may not read themselves."""
+    ids = set(fields.get("collections") or ())
+    if Collection.objects.filter(pk__in=ids).count() < len(ids):
+        raise NotFound("collection")
 
 
 def _check_sharing(user: Any, fields: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """/api for custom instructions, assistants, saved prompts, and how a chat is set up."""
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Router, Schema
@@ -11,6 +13,7 @@ from chat.db import in_db
 from chat.frames import MAX_SYSTEM_PROMPT_CHARS
 from chat.models import HistoryStrategy, Message
 from chat.parameters import Parameters
+from chat.sources import MAX_PICKED
 from chat.strict import Strict, text_of
 
 router = Router()
@@ -38,6 +41,7 @@ class AssistantIn(Strict):
     parameters: Parameters = Field(default_factory=Parameters.model_construct)
     history_strategy: HistoryStrategy | None = None
     starters: list[text_of(200, 1)] = Field([], max_length=MAX_STARTERS)  # type: ignore[valid-type]
+    collections: list[UUID] = Field([], max_length=MAX_PICKED)
     is_shared: bool = False
 
 
@@ -87,20 +91,21 @@ async def change_personalisation(request: HttpRequest, data: PersonalisationIn) 
 async def list_assistants(request: HttpRequest) -> dict[str, Any]:
     """Yours and those that everybody may use, by name."""
     user = request.user
-    rows = await in_db(lambda: list(personal.assistants_for(user)))()
-    return {"items": [assistant_value(row, user) for row in rows]}
+    return {"items": await in_db(lambda: assistant_values(personal.assistants_for(user), user))()}
 
 
 @router.post("/assistants", response={201: dict})
 async def create_assistant(request: HttpRequest, data: AssistantIn) -> tuple[int, dict[str, Any]]:
-    row = await in_db(personal.create_assistant)(request.user, **_assistant_fields(data))
-    return 201, assistant_value(row, request.user)
+    user, fields = request.user, _assistant_fields(data)
+    return 201, await in_db(
+        lambda: assistant_value(personal.create_assistant(user, **fields), user)
+    )()
 
 
 @router.get("/assistants/{assistant_id}")
 async def show_assistant(request: HttpRequest, assistant_id: str) -> dict[str, Any]:
-    row = await in_db(personal.assistant_for)(request.user, assistant_id)
-    return assistant_value(row, request.user)
+    user = request.user
+    return await in_db(lambda: assistant_value(personal.assistant_for(user, assistant_id), user))()
 
 
 @router.patch("/assistants/{assistant_id}")
@@ -108,11 +113,13 @@ async def change_assistant(
     request: HttpRequest, assistant_id: str, data: AssistantChange
 ) -> dict[str, Any]:
     """Change one of yours; chats that were started with it keep what they have."""
-    changes = _assistant_fields(data)
-    row = await in_db(personal.change_assistant)(
-        request.user, assistant_id, data.version, **changes
-    )
-    return assistant_value(row, request.user)
+    user, version, changes = request.user, data.version, _assistant_fields(data)
+
+    def change() -> values.Value:
+        row = personal.change_assistant(user, assistant_id, version, **changes)
+        return assistant_value(row, user)
+
+    return await in_db(change)()
 
 
 @router.delete("/assistants/{assistant_id}", response={204: None})
@@ -227,12 +234,26 @@ def _personalisation(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
+def assistant_values(rows: Iterable[Any], user: Any) -> list[values.Value]:
+    """`is_own` is whether the user may change it; `collections` are those that the user may read. Asks
+    the database."""
+    shown = list(rows)
+    names = personal.collections_of(shown)
+    return [_assistant_value(row, user, names) for row in shown]
+
+
 def assistant_value(row: Any, user: Any) -> values.Value:
-    """`is_own` is whether the user may change it."""
+    return assistant_values([row], user)[0]
+
+
+def _assistant_value(row: Any, user: Any, collections: dict[Any, str]) -> values.Value:
     names = ("name", "description", "model", "system_prompt", "parameters", "starters")
     value = {name: getattr(row, name) for name in (*names, "is_shared", "version")}
     own = {"id": str(row.pk), "is_own": row.owner_id == user.pk}
-    return value | own | {"history_strategy": row.history_strategy or None}
+    picked = [
+        {"id": str(id_), "name": collections[id_]} for id_ in row.collections if id_ in collections
+    ]
+    return value | own | {"history_strategy": row.history_strategy or None, "collections": picked}
 
 
 def prompt_value(row: Any) -> values.Value:

@@ -1,6 +1,7 @@
 """Forms of the settings pages for custom instructions, assistants and saved prompts."""
 
 from typing import Any
+from uuid import UUID
 
 from django import forms
 from django.core.validators import RegexValidator
@@ -9,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.frames import MAX_SYSTEM_PROMPT_CHARS
 from chat.models import HistoryStrategy
 from chat.personal_api import MAX_ABOUT_CHARS, MAX_PROMPT_CHARS, MAX_STARTERS, PROMPT_NAME
+from chat.sources import MAX_PICKED
 
 _NAME_HELP = _("Small letters, digits, - and _. Called by a slash in front, such as /translate.")
 
@@ -75,6 +77,11 @@ class AssistantForm(VersionedForm):
         widget=_area(3),
         help_text=_("Shown in a new chat, one to a line, six at most."),
     )
+    collections = forms.MultipleChoiceField(
+        label=_("Answers from these collections"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     temperature = _number(_("Temperature"), 0, 2)
     top_p = _number(_("Top p"), 0.01, 1)
     max_tokens = forms.IntegerField(
@@ -100,8 +107,18 @@ class AssistantForm(VersionedForm):
 
     PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
 
-    def __init__(self, *args: Any, models: list[tuple[str, str]], may_share: bool, **kw: Any):
+    def __init__(
+        self,
+        *args: Any,
+        models: list[tuple[str, str]],
+        collections: list[tuple[str, str]],
+        may_share: bool,
+        **kw: Any,
+    ):
         super().__init__(*args, **kw)
+        self.fields["collections"].choices = collections  # type: ignore[attr-defined]
+        if not collections:
+            del self.fields["collections"]
         choices = [("", _("Whichever is chosen")), *models]
         kept = self.initial.get("model", "")
         if kept and kept not in dict(choices):
@@ -109,6 +126,11 @@ class AssistantForm(VersionedForm):
         self.fields["model"].choices = choices  # type: ignore[attr-defined]
         if not may_share:
             del self.fields["is_shared"]
+
+    def clean_collections(self) -> list[UUID]:
+        if len(self.cleaned_data["collections"]) > MAX_PICKED:
+            raise forms.ValidationError(_("There may be %(n)s at most."), params={"n": MAX_PICKED})
+        return [UUID(id_) for id_ in self.cleaned_data["collections"]]
 
     def clean_starters(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["starters"].splitlines()]

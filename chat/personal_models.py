@@ -5,6 +5,7 @@ these rows can change a chat that there is already.
 """
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -41,7 +42,8 @@ class Personalisation(models.Model):
 class Assistant(models.Model):
     """A preset that chats can be started with. Blank fields are left to whoever starts one.
 
-    `parameters` are those of chat.asking.Sampling that it sets. A shared one is seen by every user and
+    `parameters` are those of chat.asking.Sampling that it sets; `collections` are picked for a chat that
+    starts with it, those of them that its reader may read. A shared one is seen by every user and
     changed by its owner alone.
     """
 
@@ -56,6 +58,7 @@ class Assistant(models.Model):
         max_length=16, choices=HistoryStrategy.choices, blank=True, default=""
     )
     starters = models.JSONField(default=list)
+    collections = ArrayField(models.UUIDField(), default=list, blank=True)
     is_shared = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -15,8 +15,10 @@ from chat.db import in_db
 from chat.errors import ChatError, NotFound
 from chat.personal_forms import AssistantForm, PersonalisationForm, PromptForm, VersionedForm
 from chat.rights import rights_of
+from retrieval.collections import collections_for
 
 Page = Callable[..., HttpResponse]
+MAX_COLLECTIONS_SHOWN = 200
 _ASSISTANTS = {
     "heading": _("Assistants"),
     "about": _(
@@ -117,6 +119,7 @@ def edit_assistant(request: HttpRequest, assistant_id: UUID) -> HttpResponse:
     names = ("name", "description", "model", "system_prompt", "history_strategy", "is_shared")
     initial = {name: getattr(row, name) for name in (*names, "version")}
     initial |= row.parameters | {"starters": "\n".join(row.starters)}
+    initial["collections"] = [str(id_) for id_ in row.collections]
     form = _assistant_form(request, initial)
 
     def save(fields: dict[str, Any]) -> None:
@@ -131,8 +134,13 @@ def edit_assistant(request: HttpRequest, assistant_id: UUID) -> HttpResponse:
 def _assistant_form(request: HttpRequest, initial: dict[str, Any]) -> AssistantForm:
     user: Any = request.user
     models = [(state.spec.name, state.spec.title) for state in rights_of(request).models("chat")]
+    rows = collections_for(user).filter(is_for_chats=False)[:MAX_COLLECTIONS_SHOWN]
     return AssistantForm(
-        request.POST or None, initial=initial, models=models, may_share=user.is_staff
+        request.POST or None,
+        initial=initial,
+        models=models,
+        collections=[(str(row.pk), row.name) for row in rows],
+        may_share=user.is_staff,
     )
 
 

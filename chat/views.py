@@ -13,7 +13,7 @@ from chat import access, history, library_api, personal, usage, values
 from chat.db import in_db
 from chat.errors import NotFound
 from chat.parts import with_results
-from chat.personal_api import assistant_value
+from chat.personal_api import assistant_values
 from chat.rights import rights_of
 from chat.search_query import FILTERS
 from chat.usage_api import gauge_value
@@ -90,9 +90,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
                 for message in messages
             ],
             "models": models,
-            "assistants": [
-                assistant_value(row, user) for row in personal.assistants_for(user)[:MAX_SHOWN]
-            ],
+            "assistants": assistant_values(personal.assistants_for(user)[:MAX_SHOWN], user),
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "csrf": get_token(request),
         },

@@ -11,7 +11,8 @@ import { gettext } from "./i18n.js";
 
 /**
  * @typedef {{id: string, name: string, description: string, model: string, system_prompt: string,
- *   starters: string[], history_strategy: string | null}} Assistant
+ *   starters: string[], history_strategy: string | null,
+ *   collections: import("./sources.js").Named[]}} Assistant
  * @typedef {{assistant?: string, system_prompt?: string}} NewChat fields of message.send
  */
 

@@ -39,6 +39,11 @@ def save_prompt(page: Page, name: str, text: str) -> None:
     expect(page.locator("main")).to_contain_text(f"/{name}")
 
 
+def csrf(page: Page) -> dict[str, str]:
+    cookies = {cookie["name"]: cookie["value"] for cookie in page.context.cookies()}
+    return {"X-CSRFToken": cookies["vitrine_csrf"]}
+
+
 def says(page: Page, words: str) -> None:
     answer = last_answer(page)
     expect(answer).to_have_attribute("aria-busy", "false", timeout=ANSWER_TIMEOUT_MS)
@@ -121,6 +126,28 @@ def test_an_assistant_is_made_chosen_and_answers_as_told(own: Page) -> None:
     own.goto("/settings/assistants")
     own.get_by_role("link", name="Start a chat with Nina").click()
     expect(own.locator("#greeting")).to_have_text("Nina")
+
+
+def test_an_assistant_brings_its_collections(own: Page) -> None:
+    own.goto("/settings/assistants/new")
+    expect(own.get_by_text("Answers from these collections")).to_have_count(0)
+    for name in ("Ship's log", "Recipes"):
+        response = own.request.post("/api/collections", data={"name": name}, headers=csrf(own))
+        assert response.status == 201
+    own.reload()
+    own.fill("[name=name]", "Nina")
+    own.get_by_label("Ship's log").check()
+    expect_no_faults(own)
+    own.click("main button:has-text('Save')")
+    own.get_by_role("link", name="Nina", exact=True).click()
+    expect(own.get_by_label("Ship's log")).to_be_checked()
+    expect(own.get_by_label("Recipes")).not_to_be_checked()
+    own.goto("/settings/assistants")
+    own.get_by_role("link", name="Start a chat with Nina").click()
+    chips = own.locator(".picked__chip")
+    expect(chips).to_have_text(["Ship's log"])
+    own.get_by_role("button", name="Remove Ship's log").click()
+    expect(chips).to_have_count(0)
 
 
 def test_a_chat_has_a_system_prompt_of_its_own_before_and_after_it_begins(own: Page) -> None:

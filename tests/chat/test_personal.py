@@ -71,6 +71,27 @@ def test_a_chat_keeps_the_assistant_it_was_started_with(tab: Reader) -> None:
     )
 
 
+def test_an_assistant_picks_the_collections_that_its_reader_may_read(
+    tab: Reader, charlie: Reader, site: Site
+) -> None:
+    own, shared = (
+        made(tab, "/api/collections", name=name)["id"] for name in ("Own notes", "For Charlie")
+    )
+    made(tab, f"/api/collections/{shared}/accesses", email=charlie.email)
+    nina = made(tab, "/api/assistants", name="Nina", collections=[own, shared])
+    path = f"/api/assistants/{nina['id']}"
+    both = [{"id": own, "name": "Own notes"}, {"id": shared, "name": "For Charlie"}]
+    assert nina["collections"] == tab.client.get(path).json()["collections"] == both
+    site.execute("UPDATE chat_assistant SET is_shared = true WHERE id = %s", nina["id"])
+    (theirs,) = charlie.client.get("/api/assistants").json()["items"]
+    assert theirs["collections"] == both[1:]
+    stolen = charlie.change("POST", "/api/assistants", name="Thief", collections=[own])
+    unknown = charlie.change("POST", "/api/assistants", name="Thief", collections=[str(uuid4())])
+    assert stolen.status_code == unknown.status_code == 404
+    assert stolen.json() == unknown.json()
+    assert tab.change("PATCH", path, collections=[]).json()["collections"] == []
+
+
 def test_an_assistants_parameters_reach_the_engine(tab: Reader) -> None:
     short = made(tab, "/api/assistants", name="Short", parameters={"max_tokens": 3, "seed": 5})
     accepted = tab.send("Write a poem about the sea.", assistant=short["id"])
