@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_vary_headers
-from django.utils.http import content_disposition_header
+from django.utils.http import content_disposition_header, parse_etags, quote_etag
 from django.utils.translation import gettext
 from ninja import Router
 from pydantic import Field
@@ -24,7 +24,6 @@ router = Router()
 
 _CHUNK_BYTES = 2**18
 _MAX_MARKED_PAGES = 4  # of one passage; each is a process that reads the file
-_KEPT_S = 3600
 _WIDTHS_PX = (200, 800, 1200, 1600, 2400)
 """A picture is one of these wide, so that the browser's own cache has it for a window a little wider."""
 
@@ -74,9 +73,15 @@ async def show_page(
     viewed = await in_db(document_view.view)(request.user, document_id, version)
     if viewed.kind == "text":
         raise ApiError(404, "not_found", gettext("Of such a file there is no picture."))
-    shown = await _of_file(picture, viewed.path, number, _wide_enough(width))
-    headers = {"Cache-Control": f"private, max-age={_KEPT_S}"} if not viewed.is_other else {}
-    response = HttpResponse(shown.webp, content_type="image/webp", headers=headers)
+    width_px = _wide_enough(width)
+    # A version never changes. Who may see it does: so the browser asks each time, and draws what it has.
+    tag = quote_etag(f"{viewed.version.pk}-{number}-{width_px}")
+    if tag in parse_etags(request.headers.get("If-None-Match", "")):
+        response = HttpResponse(status=304)
+    else:
+        shown = await _of_file(picture, viewed.path, number, width_px)
+        response = HttpResponse(shown.webp, content_type="image/webp")
+    response["ETag"], response["Cache-Control"] = tag, "private, no-cache"
     patch_vary_headers(response, ["Cookie", "Authorization"])  # of one person, not of a browser
     return response
 

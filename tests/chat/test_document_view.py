@@ -137,7 +137,7 @@ def test_the_end_of_sharing_holds_at_once(pdf: Document, bob: "User") -> None:
 def test_a_page_is_a_picture_that_one_persons_browser_keeps(pdf: Document, alice: "User") -> None:
     response = signed_in(alice).get(f"/api/documents/{pdf.pk}/pages/2?width=700")
     assert response["Content-Type"] == "image/webp"
-    assert response["Cache-Control"] == "private, max-age=3600"
+    assert response["Cache-Control"] == "private, no-cache"
     assert "Cookie" in response["Vary"]
     assert response["X-Content-Type-Options"] == "nosniff"
     assert Image.open(io.BytesIO(response.content)).width == 800
@@ -147,6 +147,24 @@ def test_a_page_is_a_picture_that_one_persons_browser_keeps(pdf: Document, alice
         assert refused.json()["error"]["message"] == f"The file has no page {path}."
     too_wide = signed_in(alice).get(f"/api/documents/{pdf.pk}/pages/1?width=99999")
     assert too_wide.status_code == 400
+
+
+def test_a_kept_picture_is_shown_while_it_is_the_newest_and_may_be_seen(
+    pdf: Document, keep: Keep, bob: "User"
+) -> None:
+    share(pdf, bob)
+    client, path = signed_in(bob), f"/api/documents/{pdf.pk}/pages/2"
+    kept = client.get(path)
+    again = {"If-None-Match": kept["ETag"]}
+    same = client.get(path, headers=again)
+    assert (same.status_code, same.content, same["ETag"]) == (304, b"", kept["ETag"])
+    assert client.get(f"{path}?width=300", headers=again).status_code == 200
+    assert client.get(f"/api/documents/{pdf.pk}/pages/1", headers=again).status_code == 200
+    keep("glass.pdf", make_pdf([PdfPage(LINES), PdfPage(LINES[:1])]), pdf)
+    assert client.get(path, headers=again).status_code == 200, "the file was replaced"
+    with as_system():
+        Access.objects.all().delete()
+    assert client.get(path, headers=again).status_code == 404
 
 
 def test_a_passage_has_boxes_on_its_page(pdf: Document, alice: "User") -> None:
