@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 MAX_TEXT_CHARS = 100_000
 _NUMBERS = re.compile(r"\d+")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _NOTS = re.compile(
     r"\b(?:not|no|nor|none|never|without|cannot|nicht|kein\w*|nie|niemals|ohne)\b|n['’]t\b"
     r"|\b(?:لا|ليس|بدون)|[不没沒无無未]|ない|ません",  # in the midst of a run of characters, too
@@ -55,7 +56,7 @@ class Asked:
 
     @property
     def key(self) -> str:
-        question = " ".join(self.question.split()).casefold()
+        question = " ".join(self.question.split())
         return sha256(f"{self.context}\n{question}".encode()).hexdigest()
 
 
@@ -134,10 +135,11 @@ def _near(asked: Asked) -> Hit | None:
     return None
 
 
-def _marks(question: str) -> tuple[list[str], int]:
-    """What changes a question and hardly its meaning's vector: its numbers in their order, and how often
-    it says no."""
-    return _NUMBERS.findall(question), len(_NOTS.findall(question)) % 2
+def _marks(question: str) -> tuple[list[str], int, set[str]]:
+    """What changes a question and hardly its meaning's vector, which knows no capitals: its numbers in
+    their order, how often it says no, and its abbreviations."""
+    abbreviations = {word for word in _WORDS.findall(question) if word.isupper()}
+    return _NUMBERS.findall(question), len(_NOTS.findall(question)) % 2, abbreviations
 
 
 def _counted(hit: Hit) -> Hit:

@@ -49,7 +49,7 @@ def test_readers_of_a_collection_share_answers_and_nobody_else(alice: Reader, bo
     sources = {"collections": [collection]}
     first = ask(alice, QUESTION, sources=sources)
     assert first["from_cache"] is None
-    again = ask(alice, f"  {QUESTION.upper()} ", sources=sources)
+    again = ask(alice, f"  {QUESTION.replace(' ', '  ')} ", sources=sources)
     assert again["from_cache"]["similarity"] == 1
     assert again["from_cache"]["question"] == QUESTION
     assert (again["text"], again["found"]) == (first["text"], first["found"])
@@ -90,6 +90,8 @@ def test_what_means_the_same_is_found_and_what_does_not_is_not(alice: Reader) ->
         ("图书馆什么时候开门?", "图书馆什么时候不开门?"),
         ("猫は何を食べる?", "猫は何を食べない?"),
         ("From 3 to 5, how many?", "From 5 to 3, how many?"),
+        ("What does IT cost us?", "What does it cost us?"),
+        ("What does it cost us?", "What does it cost US?"),
     ],
 )
 def test_a_question_that_says_the_contrary_is_another_one(asked: str, other: str) -> None:
@@ -98,6 +100,14 @@ def test_a_question_that_says_the_contrary_is_another_one(asked: str, other: str
 
 def test_words_that_begin_like_a_no_say_none() -> None:
     assert _marks("Where is the north notebook now?") == _marks("Where is the notebook?")
+
+
+def test_letters_of_another_case_are_another_question() -> None:
+    def key(question: str) -> str:
+        return Asked(CacheScope(1, None), question, "").key
+
+    assert key("What does IT cost?") != key("What does it cost?")
+    assert key("What  does it cost? ") == key("What does it cost?")
 
 
 def test_long_questions_are_not_found_by_their_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
