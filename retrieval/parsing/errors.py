@@ -24,3 +24,7 @@ class Unreadable(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def locked() -> Unreadable:
+    return Unreadable("encrypted", "The file is protected by a password. Save it without one.")

@@ -3,7 +3,7 @@
 import re
 import zipfile
 
-from retrieval.parsing.errors import Unreadable
+from retrieval.parsing.errors import Unreadable, locked
 from retrieval.parsing.source import Source
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -125,8 +125,13 @@ def kind_of(source: Source) -> str:
 
 
 def _kind_of_zip(source: Source) -> str:
+    from retrieval.parsing.packed import (
+        check_open,
+    )  # with a library that other kinds need not wait for
+
     try:
         with zipfile.ZipFile(source.file) as packed:
+            check_open(packed.infolist())
             names = set(packed.namelist())
             declared = packed.read("mimetype")[:100] if "mimetype" in names else b""
     except (
@@ -154,8 +159,7 @@ def _old_office(source: Source) -> Unreadable:
     """The container of Office before 2007, in which Office also wraps what has a password."""
     for name in ("EncryptedPackage", "EncryptionInfo"):
         if source.mapped.find(name.encode("utf-16-le")) >= 0:
-            message = "The file is protected by a password. Save it without one."
-            return Unreadable("encrypted", message)
+            return locked()
     message = "Office files from before 2007 cannot be read. Save it as docx, xlsx, pptx or PDF."
     return Unreadable("unsupported_type", message)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from lxml import etree
 
-from retrieval.parsing.errors import Unreadable
+from retrieval.parsing.errors import Unreadable, locked
 from retrieval.parsing.limits import MIB, Limits
 from retrieval.parsing.source import Source
 
@@ -58,6 +58,12 @@ def member(packed: zipfile.ZipFile, name: str) -> bytes:
         raise Unreadable("broken", "The file is damaged: a part of it is missing.") from error
 
 
+def check_open(members: list[zipfile.ZipInfo]) -> None:
+    """Raises Unreadable where a password is asked for."""
+    if any(member.flag_bits & _ENCRYPTED for member in members):
+        raise locked()
+
+
 def _check_sizes(members: list[zipfile.ZipInfo], limits: Limits) -> None:
     if len(members) > limits.max_members:
         most = limits.max_members
@@ -65,10 +71,8 @@ def _check_sizes(members: list[zipfile.ZipInfo], limits: Limits) -> None:
     if sum(member.file_size for member in members) > limits.max_unpacked_bytes:
         most = limits.max_unpacked_bytes // MIB
         raise Unreadable("too_large", f"The file unpacks to over {most:,} MiB.")
+    check_open(members)
     for member in members:
-        if member.flag_bits & _ENCRYPTED:
-            message = "The file is protected by a password. Save it without one."
-            raise Unreadable("encrypted", message)
         if member.compress_type not in _METHODS:
             raise Unreadable("broken", "The file is packed in a way that its kind does not know.")
         most = limits.max_ratio * max(member.compress_size, 1)

@@ -128,9 +128,7 @@ class Writer:
     def _append(self, text: str) -> None:
         self._length += len(text)
         if self._length > self._limits.max_chars:
-            most = self._limits.max_chars
-            message = f"The file holds over {most:,} characters of text. Split it."
-            raise Unreadable("too_large", message)
+            raise too_long(self._limits)
         self._pieces.append(text)
 
     def _end_page(self) -> None:
@@ -141,6 +139,11 @@ class Writer:
             size = (page.width_pt, page.height_pt)
             self._pages.append(Page(number, start, self._length, page.label, *size))
             self._page = None
+
+
+def too_long(limits: Limits) -> Unreadable:
+    message = f"The file holds over {limits.max_chars:,} characters of text. Split it."
+    return Unreadable("too_large", message)
 
 
 def too_many_pages(limits: Limits) -> Unreadable:

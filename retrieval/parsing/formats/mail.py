@@ -14,11 +14,21 @@ from retrieval.parsing.writer import Writer, one_line
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MAX_HEADER_CHARS = 2_000
+_MAX_SOURCE_CHARS = 10 * _MAX_HEADER_CHARS  # of a header as it was sent, with its encoding
 _MAX_PARTS = 10_000
 
 
+class _Bounded(policy.EmailPolicy):
+    """The library reads a hundred thousand addresses for minutes, of which two thousand characters are
+    shown."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_SOURCE_CHARS]
+
+
 def read(source: Source, writer: Writer) -> None:
-    message = BytesParser(policy=policy.default).parsebytes(source.data)
+    message = BytesParser(policy=_Bounded()).parsebytes(source.data)
     assert isinstance(message, EmailMessage)
     writer.title = _header(message, "Subject")
     for depth, inner in _messages(message):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from retrieval.parsing.errors import locked
 from retrieval.parsing.packed import member, opened_zip, parse_xml
 from retrieval.parsing.source import Source
 from retrieval.parsing.writer import Writer, one_line, table
@@ -13,10 +14,13 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _LEFT_OUT = {f"{_OFFICE}annotation", f"{_TEXT}tracked-changes", f"{_TEXT}sequence-decls"}
 _MAX_REPEATED = 100
+_MANIFEST = "META-INF/manifest.xml"
 
 
 def read(source: Source, writer: Writer) -> None:
     with opened_zip(source) as packed:
+        if _MANIFEST in packed.namelist() and b"encryption-data" in member(packed, _MANIFEST):
+            raise locked()  # the text is there, as bytes that only the password reads
         if "meta.xml" in packed.namelist():
             meta = parse_xml(member(packed, "meta.xml"))
             writer.title = meta.findtext(f".//{_DC}title") or ""

@@ -5,12 +5,12 @@ from typing import Any
 from retrieval.parsing.formats.markdown import add_markdown
 from retrieval.parsing.markup import add_html, language_of, parse_html, title_of
 from retrieval.parsing.source import Source
-from retrieval.parsing.writer import Writer
+from retrieval.parsing.writer import Writer, too_long
 
 # Below, trafilatura has taken a footer for the article, or there is none.
 _SMALLEST_SHARE = 0.2
 _SHORT_CHARS = 1_000  # too little to tell an article from a menu
-_LARGEST_CHARS = 10_000_000
+_LARGEST_CHARS = 2_000_000  # of an article, with its markup: a longer page would take minutes
 _HIDDEN = ["//*[@hidden]", "//*[contains(translate(@style, ' ', ''), 'display:none')]"]
 
 
@@ -20,6 +20,8 @@ def read(source: Source, writer: Writer) -> None:
         return
     writer.title, writer.language = title_of(root), language_of(root)
     num_chars = _visible_chars(root)
+    if num_chars > source.limits.max_chars:
+        raise too_long(source.limits)  # now, and not when all of it has been laid out
     has_article = num_chars > _SHORT_CHARS and len(source.text) < _LARGEST_CHARS
     article = _article(source.text) if has_article else ""
     if len(article) > _SMALLEST_SHARE * num_chars:
