@@ -8,7 +8,7 @@ from uuid import UUID
 
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from chat import actions, history, notices, retakes, runs, summaries, titles, warmth
+from chat import actions, history, notices, retakes, revoked, runs, summaries, titles, warmth
 from chat.actions import Draft, Sent
 from chat.admission import check_requests
 from chat.answer_rows import key_of
@@ -78,11 +78,13 @@ async def _admit(rights: Rights, *models: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an answer is asked for, and what it is to be written from. `confirmed` are earlier questions
-    that their author wanted to send all the same; `begun` as in AnswerRequest."""
+    """What an answer is asked for, and what it is to be written from. `reads` are versions of documents
+    that the plan shows; `confirmed` are earlier questions that their author wanted to send all the
+    same; `begun` as in AnswerRequest."""
 
     plan: PromptPlan
     sources: Sources | None = None
+    reads: frozenset[str] = frozenset()
     cache: CacheScope | None = None
     confirmed: frozenset[str] = frozenset()
     begun: tuple[ChatMessage, ...] = ()
@@ -98,7 +100,7 @@ def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
         asked = Asked(
             history.plan_along(sent.conversation, path),
             sources_along(path),
-            cache_scope(sent.message),
+            cache=cache_scope(sent.message),
         )
         return sent, [asked] * len(sent.generations)
     return sent, [_asked_of(sent.conversation, generation) for generation in sent.generations]
@@ -138,6 +140,7 @@ def _start(
         messages=asked.plan.messages(),
         plan=asked.plan,
         sources=asked.sources,
+        reads=asked.reads,
         cache=asked.cache,
         max_context_tokens=generation.params.get("context_tokens"),
         user=str(user_id),
@@ -178,7 +181,13 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     sources = None if is_wish else sources_along(path, without)
     answer = generation.message
     begun = assistant_messages(answer.parts) if answer.brought else ()
-    return Asked(plan, sources, confirmed=_confirmed_along(path), begun=tuple(begun))
+    return Asked(
+        plan,
+        sources,
+        revoked.versions_in(path),
+        confirmed=_confirmed_along(path),
+        begun=tuple(begun),
+    )
 
 
 def _confirmed_along(path: Sequence[Message]) -> frozenset[str]:

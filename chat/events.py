@@ -72,6 +72,11 @@ class Found:
     candidates: tuple[dict[str, Any], ...] = ()
     kind: Literal["found"] = "found"
 
+    @property
+    def versions(self) -> frozenset[str]:
+        """Of documents, whose text is in the prompt."""
+        return frozenset(one["version"] for one in self.excerpts)
+
 
 @dataclass(frozen=True, slots=True)
 class FromCache:

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from chat import answers, notices, run_log, runs
+from chat import answers, history, notices, revoked, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
-from chat.events import Failed, LogEvent, Resumed, Started, Stopped
+from chat.events import Failed, Found, LogEvent, Resumed, Started, Stopped
 from chat.models import ACTIVE_STATUSES, Generation
 from chat.parts import fold, text_of
 from chat.screen import BLACK
@@ -42,7 +42,8 @@ async def resume(run_id: UUID) -> bool:
         return False
     generation, logged, trace = claimed
     events = logged.events
-    end = _end_without_engine(generation, events)
+    is_revoked = await in_db(_is_revoked)(generation, events)
+    end = _end_without_engine(generation, events, is_revoked)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
         await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)
@@ -83,9 +84,19 @@ def _trace_so_far(generation: Generation, logged: run_log.Logged) -> Trace:
     return trace
 
 
-def _end_without_engine(generation: Generation, events: list[LogEvent]) -> LogEvent | None:
+def _is_revoked(generation: Generation, events: list[LogEvent]) -> bool:
+    """Whether its prompt, which it would go on behind, holds what its reader may not read any more."""
+    path = history.branch_to(generation.conversation, generation.message.parent_id)
+    found = [event for event in events if isinstance(event, Found)]
+    versions = revoked.versions_in(path).union(*(event.versions for event in found))
+    return bool(versions - revoked.readable(versions))
+
+
+def _end_without_engine(
+    generation: Generation, events: list[LogEvent], is_revoked: bool
+) -> LogEvent | None:
     """How a run ends that must not go on; None when it may."""
-    if generation.stop_requested:
+    if generation.stop_requested or is_revoked:
         return Stopped(chars=len(text_of(fold(events))))
     if generation.attempts > MAX_ATTEMPTS:
         message = "The server went down several times while it wrote this answer."

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext
 
-from chat import run_log
+from chat import revoked, run_log
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
 from chat.events import (
@@ -27,6 +27,7 @@ from chat.events import (
     Event,
     Failed,
     Finished,
+    Found,
     LogEvent,
     Phase,
     Refused,
@@ -77,6 +78,7 @@ class Run:
         self._stop_chars: int | None = None
         self._renewed_s = monotonic()
         self._told_phase_s = 0.0
+        self._reads: frozenset[str] = frozenset()  # versions of documents that are in the prompt
 
     # --- for followers --------------------------------------------------------------------------
 
@@ -108,6 +110,7 @@ class Run:
         """Run answer() to its end. Leaves the log in order whatever happens."""
         producer = asyncio.create_task(self._produce(request))
         try:
+            await self._note_reads(request)
             while not self.has_ended:
                 await self._wait_for_events()
                 await self._flush()
@@ -126,6 +129,14 @@ class Run:
             producer.cancel()
             await asyncio.gather(producer, return_exceptions=True)
             self._announce()
+
+    async def _note_reads(self, request: AnswerRequest) -> None:
+        """Of what was found before, what may be read now: of the rest the prompt tells nothing."""
+        found = [event for event in request.events if isinstance(event, Found)]
+        versions = request.reads.union(*(event.versions for event in found))
+        if versions:
+            readable = await self._patiently(in_db(revoked.readable), versions)
+            self._reads |= readable
 
     async def _produce(self, request: AnswerRequest) -> None:
         try:
@@ -148,6 +159,8 @@ class Run:
             assert self.task is not None
             self.task.cancel()
             return
+        if isinstance(event, Found):
+            self._reads |= event.versions
         if isinstance(event, Stopped) and self._stop_chars is not None:
             event = replace(event, chars=min(event.chars, self._stop_chars))
         last = self._pending[-1] if self._pending else None
@@ -182,11 +195,18 @@ class Run:
         self._renewed_s = monotonic()
         if await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID):
             self.control.stop()
+        await self._stop_if_revoked()
         if self.control.is_asking:
             for call_id, allowed in (
                 await self._patiently(in_db(run_log.decided), self.id)
             ).items():
                 self.control.decide(call_id, allowed)
+
+    async def _stop_if_revoked(self) -> None:
+        """The model has read what its reader may not read any more, and would go on to tell of it."""
+        reads = self._reads
+        if reads and await self._patiently(in_db(revoked.readable), reads) < reads:
+            self.control.stop()
 
     async def _pause(self) -> None:
         """Gather text until the next beat, which all runs share, so that their text is logged together.

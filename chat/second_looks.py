@@ -71,7 +71,9 @@ def written(user: Any, message_id: object) -> Written:
         raise CannotLook(gettext("A policy has ended this answer."))
     if generation.trace.get("is_redacted"):  # its tokens are those that were written
         raise CannotLook(gettext("A policy has taken something out of this answer."))
-    rows = [row for row in generation.turns.all() if row.output_ids and row.params]
+    rows = [
+        row for row in generation.turns.all() if row.output_ids and row.params and row.prompt_ids
+    ]
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))
     given = generation.params.get("given", {})

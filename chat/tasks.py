@@ -15,6 +15,7 @@ from chat import (
     idempotency,
     library,
     responses_store,
+    revoked,
     run_log,
     tree,
 )
@@ -79,6 +80,12 @@ def forget_api_rows() -> None:
 def forget_decisions() -> None:
     """Drop what moderation decided long ago."""
     decisions.forget_old()
+
+
+@shared_task(name="chat.tasks.forget_revoked")  # type: ignore[untyped-decorator]
+def forget_revoked() -> None:
+    """Drop prompts that hold what their readers may not read any more."""
+    revoked.forget_prompts()
 
 
 @shared_task(name="chat.tasks.sweep_files")  # type: ignore[untyped-decorator]

@@ -39,7 +39,11 @@ def trace_value(generation: Generation) -> Value:
         "cost": trace.get("cost"),
         "spans": spans,
         "turns": [
-            {"index": t["index"], "prompt_tokens": t["num_prompt"], "params": _shown(t["params"])}
+            {
+                "index": t["index"],
+                "prompt_tokens": t["num_prompt"] or None,  # forgotten: revoked.py
+                "params": _shown(t["params"]),
+            }
             for t in turns
         ],
     }

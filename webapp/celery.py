@@ -82,6 +82,10 @@ app.conf.update(
             "task": "chat.tasks.sweep_files",
             "schedule": crontab(minute=37),
         },
+        "forget prompts with what may not be read any more": {
+            "task": "chat.tasks.forget_revoked",
+            "schedule": crontab(minute="*/10"),
+        },
         "let go of deleted chats": {
             "task": "chat.tasks.purge_deleted",
             "schedule": crontab(minute="*/5"),

@@ -1,0 +1,121 @@
+"""What may not be read any more: answers end, and prompts that hold it are forgotten."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.contrib.auth.models import Group
+
+from chat import revoked
+from chat.models import Conversation, Generation, GenerationTurn, Message, Role
+from retrieval.models import Access, Collection, Document
+from tests.chat.reader import Reader
+from tests.chat.test_answers_from_documents import alice as alices_tab
+from tests.chat.test_answers_from_documents import bob as bobs_tab
+from tests.chat.test_answers_from_documents import bring
+from tests.chat.test_documents import a_collection
+from tests.retrieval.conftest import Add, add, notes
+from tests.sites import Site
+from webapp.tenancy import as_system, as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+__all__ = ["add", "alices_tab", "bobs_tab", "notes"]
+SECRET = "The secret word of the canary is xylophonist."
+
+
+@pytest.mark.parametrize("change", ["unshare", "delete"])
+def test_an_answer_ends_that_is_being_written_from_it(
+    alices_tab: Reader, bobs_tab: Reader, change: str
+) -> None:
+    collection = a_collection(alices_tab.client)
+    document = bring(alices_tab, collection, SECRET, "secret.txt")
+    accesses = f"/api/collections/{collection}/accesses"
+    access = alices_tab.client.post(accesses, json={"email": bobs_tab.email}).json()["id"]
+    question = "What is the secret word of the canary?"
+    run = bobs_tab.send(question, model="endless", sources={"collections": [collection]})["run"]
+    bobs_tab.hear_text(run, 5)
+    path = f"{accesses}/{access}" if change == "unshare" else f"/api/documents/{document}"
+    assert alices_tab.client.delete(path).status_code == 204
+    began_s = time.monotonic()
+    assert bobs_tab.hear_end(run)["kind"] == "stopped"
+    assert time.monotonic() - began_s < 5
+
+
+def test_an_answer_goes_on_whose_documents_stay(alices_tab: Reader, chat_site: Site) -> None:
+    collection = a_collection(alices_tab.client)
+    bring(alices_tab, collection, SECRET, "secret.txt")
+    other = bring(alices_tab, a_collection(alices_tab.client), SECRET, "other.txt")
+    question = "What is the secret word of the canary?"
+    run = alices_tab.send(question, model="endless", sources={"collections": [collection]})["run"]
+    alices_tab.hear_text(run, 5)
+    assert alices_tab.client.delete(f"/api/documents/{other}").status_code == 204
+    assert alices_tab.hear_end(run)["kind"] == "finished"
+
+
+# --- prompts that are kept ------------------------------------------------------------------------
+
+Asked = Callable[..., GenerationTurn]
+
+
+@pytest.fixture
+def asked(bob: "User") -> Asked:
+    """An answer of Bob's from a document, behind others of the same chat."""
+
+    def asked(document: Document | None, chat: Conversation) -> GenerationTurn:
+        last = chat.messages.order_by("-created_at").first()
+        question = Message.objects.create(conversation=chat, parent=last, role=Role.USER, text="?")
+        excerpt = {"version": str(document.live_version)} if document else {}
+        found = {"query": "?", "excerpts": [excerpt], "is_whole": False} if document else None
+        answer = Message.objects.create(
+            conversation=chat, parent=question, role=Role.ASSISTANT, text="!", found=found
+        )
+        generation = Generation.objects.create(conversation=chat, message=answer, model="m")
+        return GenerationTurn.objects.create(
+            generation=generation, index=0, prompt_ids=[1, 2, 3], output_ids=[4]
+        )
+
+    return asked
+
+
+def prompt_of(turn: GenerationTurn) -> Any:
+    turn.refresh_from_db()
+    return turn.prompt_ids
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["person", "group", "everybody", "deleted"])
+def test_prompts_are_forgotten_when_a_right_ends(
+    alice: "User", bob: "User", notes: Collection, add: Add, asked: Asked, way: str
+) -> None:
+    secret, kept = add(notes, SECRET), add(notes, "This one stays.")
+    with as_user(bob.pk):
+        own = Collection.objects.create(owner=bob, name="Own")
+    his = add(own, "His own notes.")
+    with as_system():
+        group = Group.objects.create(name="Keepers")
+        bob.groups.add(group)
+        whom = {"person": {"user": bob}, "group": {"group": group}}.get(way, {})
+        access = Access.objects.create(collection=notes, owner=alice, **whom)
+    with as_user(bob.pk):
+        chat, other = (Conversation.objects.create(owner=bob) for _ in range(2))
+        before = asked(None, chat)
+        turns = [asked(secret, chat), asked(None, chat)]
+        elsewhere = [asked(his, other), *([asked(kept, other)] if way == "deleted" else [])]
+    with as_system():
+        assert revoked.forget_prompts() == 0
+        if way == "group":
+            bob.groups.remove(group)
+        elif way == "deleted":
+            secret.delete()
+        else:
+            access.delete()
+        assert revoked.forget_prompts() == 2
+        assert [prompt_of(turn) for turn in turns] == [[], []]
+        assert [prompt_of(turn) for turn in (before, *elsewhere)] == [[1, 2, 3]] * (
+            1 + len(elsewhere)
+        )
+        assert [turn.output_ids for turn in turns] == [[4], [4]]
+        assert revoked.forget_prompts() == 0
