@@ -27,6 +27,7 @@ from inference.waiting import Estimates
 logger = logging.getLogger(__name__)
 # A newcomer waits for the end of a step; shorter ones cost throughput on small models.
 _STEP_S = 0.2
+_CHORE_STEP_S = 0.02  # of the class that nobody waits for: at least one input, and seldom more
 _LEAST_STEP_TOKENS = 256
 _MAX_STEP_TOKENS = 16_384
 
@@ -97,7 +98,7 @@ class EncoderLoop:
         """Compute some inputs; a frame even where no request has ended, as a sign of life."""
         started_s = monotonic()
         self._forward_ms = 0.0
-        due = self.queue.take(self._budget_tokens())
+        due = self.queue.take(self._budget_tokens(), self._tokens_in(_CHORE_STEP_S))
         packed = PACKED_TOKENS if self.model.can_pack else 0
         went_well = [self._run(batch) for batch in batches_by_length(due, packed)]
         took_s = monotonic() - started_s
@@ -109,8 +110,10 @@ class EncoderLoop:
         )
 
     def _budget_tokens(self) -> int:
-        wanted = int((self.estimates.tokens_per_s or 0) * _STEP_S)
-        return min(_MAX_STEP_TOKENS, max(_LEAST_STEP_TOKENS, wanted))
+        return min(_MAX_STEP_TOKENS, max(_LEAST_STEP_TOKENS, self._tokens_in(_STEP_S)))
+
+    def _tokens_in(self, seconds: float) -> int:
+        return int((self.estimates.tokens_per_s or 0) * seconds)
 
     def _run(self, batch: list[Due]) -> bool:
         """False: it had to be run one by one."""

@@ -85,8 +85,9 @@ class EncoderQueue:
     def has(self, task: EncoderTask) -> bool:
         return self._tasks.get(task.request.request_id) is task
 
-    def take(self, budget_tokens: int) -> list[Due]:
-        """The inputs of the next step: at least one, and as many as the budget allows.
+    def take(self, budget_tokens: int, chore_tokens: int | None = None) -> list[Due]:
+        """The inputs of the next step: at least one, and as many as the budget allows, which is another
+        one for chores (the background class): whoever comes waits for the end of a step.
 
         Those of the highest class only: nobody's query waits until a chore's part of its step is
         done. Within the class whoever has had the fewest tokens for their weight, and among equals
@@ -99,6 +100,8 @@ class EncoderQueue:
             own_rank = RANK[task.request.caller.priority]
             if due and (num_tokens > budget_tokens or own_rank != rank):
                 break
+            if not due and own_rank == RANK["background"] and chore_tokens is not None:
+                budget_tokens = chore_tokens
             rank = own_rank
             budget_tokens -= num_tokens
             caller = task.request.caller

@@ -53,6 +53,7 @@ def test_a_query_goes_before_all_chores_and_alone() -> None:
     assert queue.add(_request("query", 8, priority="interactive"))
     assert _names(queue.take(400)) == ["query"]
     assert _names(queue.take(400)) == ["index"] * 2
+    assert _names(queue.take(400, 200)) == ["index"], "who comes next waits for a short step"
 
 
 def test_within_a_class_nobody_waits_for_a_heavy_user() -> None:

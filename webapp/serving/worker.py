@@ -9,6 +9,7 @@ from typing import Any
 from webapp.servers.launcher import die_with_parent
 
 logger = logging.getLogger(__name__)
+NICENESS = 10
 
 
 def run_worker() -> None:
@@ -17,6 +18,8 @@ def run_worker() -> None:
 
     from webapp.celery import app
 
+    # Everything here is a chore beside somebody's answer, as are the processes that read files.
+    os.nice(NICENESS)
     # Its warning about root is about pickle, which we do not accept.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     _silence_stdout()
