@@ -20,7 +20,7 @@ from retrieval.db import in_db
 from retrieval.embedding import AT_ONCE, Embed, Embedded
 from retrieval.models import Chunk, Collection, Embedding, EmbeddingModel, Version, VersionState
 from retrieval.retiring import retire_some
-from retrieval.vectors import embedding_model
+from retrieval.vectors import embedding_model, models_in_use
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +115,33 @@ class Reembedding:
         if self._told == model.pk:
             self._told = None
             logger.info("all %d passages have vectors by %s", _num_passages(), model)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How many passages have a model's vectors, and what it is there for."""
+
+    num_done: int
+    num_passages: int
+    state: str
+
+    @property
+    def percent(self) -> int:
+        """Rounded down: nothing is all done that is not."""
+        return min(100, 100 * self.num_done // self.num_passages) if self.num_passages else 100
+
+
+def progress(model: EmbeddingModel) -> Progress:
+    """In the system's scope."""
+    num_done = Embedding.objects.filter(model=model).count()
+    num, newest = _num_passages(), models_in_use()[-1]
+    if model.pk != newest.pk:
+        state = "gives way"
+    elif num_done < num or _others(model):
+        state = "takes over"
+    else:
+        state = "is in use"
+    return Progress(num_done, num, state)
 
 
 def _may_go_on(model: EmbeddingModel, me: str) -> bool:

@@ -33,6 +33,7 @@ from webapp import (  # noqa: F401
     sign_in_admin,
     signup_admin,
     suspension_admin,
+    vectors_admin,
 )
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end

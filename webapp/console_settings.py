@@ -54,7 +54,10 @@ _NAVIGATION = [
     },
     {
         "title": "Documents",
-        "items": [_entry("What is found", "manage_search", "retrieval", "evaluation")],
+        "items": [
+            _entry("What is found", "manage_search", "retrieval", "evaluation"),
+            _entry("Vectors", "hub", "retrieval", "embeddingmodel"),
+        ],
     },
     {
         "title": "Moderation",

@@ -418,6 +418,7 @@ def test_the_administration(member: Look) -> None:
         "/admin/webapp/apikey/",
         "/admin/chat/usage/",
         "/admin/retrieval/evaluation/",
+        "/admin/retrieval/embeddingmodel/",
         "/admin/chat/modelprice/",
         "/admin/chat/modelprice/add/",
         "/admin/admin/logentry/",

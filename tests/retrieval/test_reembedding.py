@@ -1,6 +1,7 @@
 """Another embedding model takes over: nothing is ever found less, and each passage is read once."""
 
 import asyncio
+import re
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection, transaction
 from django.db.utils import ProgrammingError
+from django.test import Client
 from django.utils import timezone
 
 from chat.models import CachedAnswer
@@ -142,6 +144,33 @@ def test_the_old_vectors_serve_until_the_new_ones_are_there(
     assert by.read == Counter(TEXTS)
     assert_only(NEW)
     assert [found(alice, text)[0] for text in TEXTS] == TEXTS
+
+
+def test_the_admin_console_tells_how_far_it_is(
+    alice: "User", admin: "User", client: Client, birds: list[Document]
+) -> None:
+    shown: list[list[tuple[str, str]]] = []
+
+    def look_now() -> None:
+        client.force_login(admin)
+        page = client.get("/admin/retrieval/embeddingmodel/").content.decode()
+        words = " ".join(re.sub("<[^>]*>", " ", page).split())
+        shown.append(re.findall(r"(\d+ of \d+ \(\d+ %\)) (gives way|takes over|is in use)", words))
+
+    async def look(texts: Sequence[str]) -> None:
+        await in_db(look_now)()
+
+    run(Model(hook=look))
+    look_now()
+    num = len(TEXTS)
+    assert shown[0] == [
+        (f"0 of {num} (0 %)", "takes over"),
+        (f"{num} of {num} (100 %)", "gives way"),
+    ]
+    assert shown[1][0] == (f"2 of {num} ({200 // num} %)", "takes over")
+    assert shown[-1] == [(f"{num} of {num} (100 %)", "is in use")]
+    client.force_login(alice)
+    assert client.get("/admin/retrieval/embeddingmodel/").status_code in (302, 403)
 
 
 def test_another_revision_is_another_model(birds: list[Document]) -> None:
