@@ -8,6 +8,7 @@ from typing import Any
 from chat import access
 from chat.document_prompt import documents_text
 from chat.models import Generation, Message
+from chat.temporary_sources import excerpts_in
 from chat.values import Value
 from retrieval.excerpts import Excerpt, texts_of, told
 from retrieval.models import Chunk
@@ -17,6 +18,12 @@ def excerpts_for(user: Any, message_id: object) -> Value:
     """Raises NotFound."""
     excerpts, texts = _read(access.message_for(user, message_id))
     return {"excerpts": _told(excerpts, texts)}
+
+
+def texts_at(values: list[Any]) -> Value:
+    """What excerpts of a temporary chat say, which its page has kept. Raises BadFrame."""
+    excerpts = [Excerpt.from_json(value) for value in excerpts_in(values)]
+    return {"excerpts": _told(excerpts, texts_of(excerpts))}
 
 
 def retrieval_of(user: Any, message_id: object) -> Value:

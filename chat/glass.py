@@ -12,7 +12,7 @@ from ninja import Router, Schema
 from chat import traces
 from chat.admission import check_requests
 from chat.db import in_db
-from chat.document_glass import excerpts_for, retrieval_of
+from chat.document_glass import excerpts_for, retrieval_of, texts_at
 from chat.errors import BadFrame
 from chat.frames import MAX_CLIENT_ID_CHARS
 from chat.likelihoods import likelihoods
@@ -61,6 +61,18 @@ async def show_warmth(request: HttpRequest) -> dict[str, Any]:
 async def show_excerpts(request: HttpRequest, message_id: str) -> dict[str, Any]:
     """What an answer was written from, as far as you may still read it."""
     return await in_db(excerpts_for)(request.user, message_id)
+
+
+class ExcerptsIn(Schema):
+    """Places of passages, as the events of an answer have told them."""
+
+    excerpts: list[Any]
+
+
+@router.post("/excerpts")
+async def read_excerpts(request: HttpRequest, data: ExcerptsIn) -> dict[str, Any]:
+    """What an answer of a temporary chat was written from, as far as you may still read it."""
+    return await in_db(texts_at)(data.excerpts)
 
 
 @router.get("/messages/{message_id}/retrieval")

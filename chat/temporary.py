@@ -16,15 +16,16 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat import answers, budgets, concurrency, history, holds, personal, runs
+from chat import answers, budgets, concurrency, history, holds, personal, revoked, runs
 from chat.actions import checked_text, first_title
 from chat.admission import check_requests
 from chat.answer_rows import message_once, rights_now, user_now
 from chat.asking import AnswerRequest
 from chat.db import in_db
 from chat.errors import BadFrame, ChatError, Conflict, ShuttingDown
-from chat.events import TERMINAL, LogEvent
+from chat.events import TERMINAL, Found, LogEvent
 from chat.ids import uuid7
+from chat.looking_up import text_of as documents_text_of
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.parts import Parts, text_of, unfold
 from chat.pricing import price_of
@@ -32,9 +33,12 @@ from chat.prompt import assistant_messages
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.retakes import Wish, given_again, given_unjudged
 from chat.rights import Rights
+from chat.sources import NOTHING, Picked, Sources, named, sources_along
 from chat.spans import Clock, Trace, new_trace_id
 from chat.storable import is_storable
+from chat.temporary_sources import found_in, picked_in
 from chat.tools import tools_named
+from retrieval.errors import RetrievalError
 
 MAX_MESSAGES = 2_000
 ORPHAN_S = 30.0  # how long an answer goes on that nobody follows
@@ -59,7 +63,8 @@ _FINAL = [status for status in MessageStatus if status != MessageStatus.RUNNING]
 class Said:
     """A message of a temporary chat, as its page holds it.
 
-    `id` and `parent` are the page's own; the first message has no parent.
+    `id` and `parent` are the page's own; the first message has no parent. `picked` are what a question
+    is to be answered from, `found` is what an answer was written from.
     """
 
     id: str
@@ -70,6 +75,8 @@ class Said:
     model: str
     finish_reason: str
     edited: bool
+    picked: Picked = NOTHING
+    found: dict[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -119,6 +126,7 @@ class TemporaryRun(runs.Run):
         )
 
     async def _renew(self) -> None:
+        await self._stop_if_revoked()
         if monotonic() - self._renewed_s > concurrency.RENEW_S:
             self._renewed_s = monotonic()
             await self._patiently(in_db(concurrency.renew), self.id)
@@ -143,8 +151,8 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         await in_db(holds.let_go)(run_id)
         return begun
     try:
-        plan, before = _plan_of(ask, history.system_text(setup))
-    except ChatError:
+        asked = await in_db(_asked)(ask, history.system_text(setup))
+    except (ChatError, RetrievalError):
         await in_db(holds.let_go)(run_id)
         raise
     run = TemporaryRun(
@@ -155,18 +163,20 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         trace=Trace(Clock(), new_trace_id()),
     )
     run.client_id, run.model = ask.client_id, ask.model
-    run.events = before
+    run.events = list(asked.before)
     request = AnswerRequest(
         run_id=str(run_id),
         model=ask.model,
-        messages=plan.messages(),
-        plan=plan,
+        messages=asked.plan.messages(),
+        plan=asked.plan,
+        sources=asked.sources,
+        reads=asked.reads,
         max_context_tokens=rights.user.tier.context_tokens,
         user=str(user.pk),
         weight=rights.user.tier.weight,
         sampling=answers.sampling_from(setup.parameters),
         tools=tools_named(rights.tools),
-        events=tuple(before),
+        events=tuple(asked.before),
         source="temporary",
         begun=tuple(assistant_messages(ask.messages[-1].parts)) if ask.goes_on else (),
     )
@@ -218,6 +228,8 @@ def keep(user: Any, client_id: str, model: str, messages: list[Said], setup: Set
                 status=said.status,
                 text=said.text,
                 parts=said.parts,
+                sources=_named(said.picked),
+                found=said.found,
                 model=said.model,
                 finish_reason=said.finish_reason,
                 edited=said.edited,
@@ -237,8 +249,12 @@ def said_of(values: Any) -> list[Said]:
 
 
 def exchanges_of(branch: Iterable[Said]) -> tuple[Exchange, ...]:
-    """What a prompt shows of a branch."""
-    return history.exchanges_of([_row(said) for said in branch])
+    """What a prompt shows of a branch, in the scope of the user."""
+    return _exchanges_of([_row(said) for said in branch])
+
+
+def _exchanges_of(rows: list[Message]) -> tuple[Exchange, ...]:
+    return history.exchanges_of(rows, history.documents_along(rows))
 
 
 def _said(value: Any) -> Said:
@@ -252,7 +268,13 @@ def _said(value: Any) -> Said:
         if not isinstance(text, str) or len(text) > limit or not is_storable(text):
             raise BadFrame(f"'{name}' of a message has at most {limit} characters.")
         texts[name] = text
-    said = Said(**texts, parts=value["parts"], edited=value.get("edited") is True)
+    said = Said(
+        **texts,
+        parts=value["parts"],
+        edited=value.get("edited") is True,
+        picked=picked_in(value.get("sources")),
+        found=found_in(value.get("found")),
+    )
     if said.role not in Role.values or said.status not in _FINAL:
         raise BadFrame("A message has a role or a status that there is not.")
     if said.role == Role.USER:
@@ -296,21 +318,55 @@ def _runs_of(user: Any) -> list[TemporaryRun]:
     return [run for run in known if run.user_id == user.pk]
 
 
-def _plan_of(ask: Ask, system: str) -> tuple[PromptPlan, list[LogEvent]]:
-    """The prompt, and what the answer begins with."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The prompt, what it is to be answered from, and what the answer begins with."""
+
+    plan: PromptPlan
+    sources: Sources | None = None
+    reads: frozenset[str] = frozenset()
+    before: tuple[LogEvent, ...] = ()
+
+
+def _asked(ask: Ask, system: str) -> _Asked:
+    """In the scope of the user, who may read what was picked. Raises BadFrame, Conflict and NotFound."""
     *earlier, last = ask.messages if ask.messages else (None,)
     needs_answer = bool(ask.wish or ask.goes_on)
     if last is None or (last.role == Role.ASSISTANT) != needs_answer:
         raise BadFrame("The last message has to be a question, or the answer to write anew.")
-    branch = earlier if needs_answer else ask.messages
-    plan = PromptPlan(exchanges=exchanges_of(branch), system=system)
+    rows = [_row(said) for said in (earlier if needs_answer else ask.messages) if said]
+    plan = PromptPlan(exchanges=_exchanges_of(rows), system=system)
     if not plan.exchanges:
         raise BadFrame("An answer needs a question.")
+    reads = revoked.versions_in(rows)
+    if not needs_answer:
+        rows[-1].sources = named(last.picked)
+        return _Asked(plan, sources_along(rows), reads)
+    found = _found_for(last)
     if ask.wish:
-        return given_unjudged(given_again(plan, last.text, str(uuid7()), ask.wish)), []
-    if ask.goes_on and not last.text:
+        if found:
+            plan = plan.with_documents(documents_text_of(found[0].excerpts))
+        again = given_unjudged(given_again(plan, last.text, str(uuid7()), ask.wish))
+        return _Asked(again, None, reads, found)
+    if not last.text:
         raise Conflict(gettext("There is nothing to go on with."))
-    return plan, unfold(last.parts, ask.model) if ask.goes_on else []
+    return _Asked(plan, None, reads, (*found, *unfold(last.parts, ask.model)))
+
+
+def _found_for(answer: Said) -> tuple[Found, ...]:
+    """What an answer was written from, for another one that is written from the same."""
+    if answer.found is None:
+        return ()
+    found = answer.found
+    return (Found(found["query"], tuple(found["excerpts"]), found["is_whole"]),)
+
+
+def _named(picked: Picked) -> dict[str, Any] | None:
+    """As it is kept; what is gone since is no longer told."""
+    try:
+        return named(picked)
+    except RetrievalError:
+        return None
 
 
 def _row(said: Said) -> Message:
@@ -320,6 +376,7 @@ def _row(said: Said) -> Message:
         status=said.status,
         text=said.text,
         parts=said.parts,
+        found=said.found,
         edited=said.role == Role.ASSISTANT,  # the page's word is a person's
     )
 

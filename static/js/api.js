@@ -39,6 +39,14 @@ export class Api {
     return (await this.#call("GET", `/api/messages/${message}/excerpts`)).excerpts;
   }
 
+  /**
+   * The same of a temporary chat, of which the server knows nothing.
+   * @param {import("./sources.js").Excerpt[]} excerpts
+   */
+  async excerptsAt(excerpts) {
+    return (await this.#call("POST", "/api/excerpts", { excerpts })).excerpts;
+  }
+
   /** All that was found for an answer. @param {string} message */
   retrieval(message) {
     return this.#call("GET", `/api/messages/${message}/retrieval`);

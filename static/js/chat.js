@@ -83,7 +83,7 @@ new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentMod
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
-listenForSources({ page, list, composer, api, tell: (words, more) => toasts.show(words, more) });
+listenForSources({ page, list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more) });
 const queue = queueOf(document);
 let wasBusy = false;
 
@@ -183,7 +183,9 @@ function chooseModel(name) {
  */
 async function chooseAssistant(id) {
   if (session.store.path().length && !(await startNew())) return;
+  const before = setup.assistant?.collections ?? [];
   setup.assistant = picker.assistants.find((assistant) => assistant.id === id) ?? null;
+  composer.picked.swap(before, setup.assistant?.collections ?? []);
   const model = setup.assistant?.model;
   if (model && choice.models.some(({ name }) => name === model)) choice.chooseHere(model);
   showModels();
@@ -328,6 +330,12 @@ function opened(wanted) {
   }
   if (found) focusOn(found);
   else if (matchMedia("(any-pointer: fine)").matches) composer.focusInput();
+}
+
+/** What an answer was written from. @param {string} answer */
+function excerptsOf(answer) {
+  const { store } = session;
+  return store.isTemporary ? api.excerptsAt(store.shown(answer)?.found?.excerpts ?? []) : api.excerpts(answer);
 }
 
 /** Collections that the last question was answered from. */

@@ -22,8 +22,8 @@ import { Emitter } from "./emitter.js";
 export const MAX_PICKED = 20;
 
 export class PickedSources extends Emitter {
-  /** Whether the chat takes any. */
-  isOff = false;
+  /** Whether the chat takes any: a file that is brought stays, and a temporary chat leaves nothing. */
+  takesNoFiles = false;
   /** @type {Map<string | null, Picked>} chat → what is picked in it */
   #chats = new Map();
   /** @type {string | null} */
@@ -53,7 +53,6 @@ export class PickedSources extends Emitter {
 
   /** Why nothing can be sent now. @returns {"waiting" | "failed" | null} */
   get holds() {
-    if (this.isOff) return null;
     const states = this.attachments.map(({ state }) => state);
     if (states.includes("failed")) return "failed";
     return states.some((state) => state !== "ready") ? "waiting" : null;
@@ -65,8 +64,8 @@ export class PickedSources extends Emitter {
    * @param {Sources} sources what was picked for it before this page was loaded, or the collections of its
    *   last question
    */
-  open(chat, { collections, documents }, isOff = false) {
-    this.isOff = isOff;
+  open(chat, { collections, documents }, takesNoFiles = false) {
+    this.takesNoFiles = takesNoFiles;
     this.#chat = chat;
     if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents, attachments: [] });
     this.emit("changed");
@@ -89,6 +88,17 @@ export class PickedSources extends Emitter {
     if (this.size >= MAX_PICKED) return false;
     this.#put({ [kind]: [...this.#picked[kind], { id, name }] });
     return true;
+  }
+
+  /**
+   * Collections that came with something make room for those of another.
+   * @param {Named[]} before
+   * @param {Named[]} now
+   */
+  swap(before, now) {
+    const gone = new Set(before.map(({ id }) => id));
+    for (const one of this.collections.filter(({ id }) => gone.has(id))) this.remove(one);
+    for (const one of now) this.add("collections", one);
   }
 
   /**
@@ -132,13 +142,13 @@ export class PickedSources extends Emitter {
   /** The last one goes. @returns {boolean} whether there was one */
   removeLast() {
     const last = [...this.collections, ...this.documents, ...this.attachments].at(-1);
-    if (last && !this.isOff) this.remove(last);
+    if (last) this.remove(last);
     return last !== undefined;
   }
 
   /** What goes with the message that is sent now. @returns {Sources | null} */
   take() {
-    if (this.isOff || !this.size) return null;
+    if (!this.size) return null;
     const sources = this.ready;
     this.#put({ documents: [], attachments: [] });
     return sources;

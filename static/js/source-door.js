@@ -19,6 +19,7 @@ const LONG_CHARS = 4_000;
  * @property {HTMLElement} list of the messages
  * @property {import("./composer.js").ChatComposer} composer
  * @property {import("./api.js").Api} api
+ * @property {(answer: string) => Promise<import("./source-card.js").Told[]>} excerptsOf
  * @property {(words: string, more?: {action: string, run: () => void}) => void} tell
  *
  * @param {Page} page
@@ -29,11 +30,11 @@ export function listenForSources(page) {
 }
 
 /** @param {Page} page */
-function listenForCitations({ list, api }) {
+function listenForCitations({ list, excerptsOf }) {
   /** @type {Promise<import("./source-card.js").SourceCard> | null} */
   let card = null;
   const load = () => {
-    card ??= import("./source-card.js").then(({ SourceCard }) => new SourceCard(list, (answer) => api.excerpts(answer)));
+    card ??= import("./source-card.js").then(({ SourceCard }) => new SourceCard(list, excerptsOf));
     card.catch(() => (card = null)); // the link leads there without it, too
     return card;
   };
@@ -94,7 +95,7 @@ function listenForFiles(page, composer, attach, tell) {
   input.addEventListener("paste", (event) => {
     const { files } = /** @type {DataTransfer} */ (event.clipboardData);
     // What is copied from a text processor is text, and a picture of it.
-    if (picked.isOff || !files.length || event.clipboardData?.getData("text/plain")) return;
+    if (picked.takesNoFiles || !files.length || event.clipboardData?.getData("text/plain")) return;
     event.preventDefault();
     attach(files);
   });
@@ -134,7 +135,7 @@ function listenForLongTexts({ input, picked }, attach, tell) {
  * @param {(files: FileList) => void} attach
  */
 function listenForDrops(page, composer, attach) {
-  const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files") && !composer.picked.isOff;
+  const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files") && !composer.picked.takesNoFiles;
   const mark = (/** @type {boolean} */ isOver) => composer.form.toggleAttribute("data-drop", isOver);
   page.addEventListener("dragover", (event) => {
     if (!hasFiles(event)) return;

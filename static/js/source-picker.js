@@ -43,7 +43,7 @@ export class SourcePicker {
     this.menu = new CaretMenu(this.input, {
       id: "source-menu",
       label: gettext("Collections and documents"),
-      callAt: (text, caret) => (this.picked.isOff ? null : hashAt(text, caret)),
+      callAt: (text, caret) => hashAt(text, caret),
       find: (query) => this.#find(query),
       row,
       nothing: (query) => (query ? null : emptyRow()),
@@ -120,7 +120,7 @@ export class SourcePicker {
   }
 
   #render() {
-    const { collections, documents, attachments, isOff } = this.picked;
+    const { collections, documents, attachments } = this.picked;
     const chips = [
       ...collections.map((one) => this.#chip(one, "library")),
       ...documents.map((one) => this.#chip(one, "file-text")),
@@ -129,7 +129,7 @@ export class SourcePicker {
     const present = [...this.list.children];
     const lost = present.findIndex((chip) => chip.contains(document.activeElement) && !chips.includes(/** @type {HTMLElement} */ (chip)));
     if (present.length !== chips.length || chips.some((chip, index) => chip !== present[index])) this.list.replaceChildren(...chips);
-    this.list.hidden = isOff || !chips.length;
+    this.list.hidden = !chips.length;
     if (lost >= 0) (chips[Math.min(lost, chips.length - 1)]?.querySelector("button") ?? this.input).focus();
   }
 

@@ -125,10 +125,10 @@ export function branch(store, id) {
 }
 
 /** @param {Message} message */
-function said({ id, parent, role, status, parts, model, finish_reason = "", edited = false }) {
+function said({ id, parent, role, status, parts, model, finish_reason = "", edited = false, sources = null, found = null }) {
   const isFinal = status !== "sending" && status !== "running";
   return {
     id, parent: parent ?? "", role, status: isFinal ? status : "complete", parts, model,
-    finish_reason, edited,
+    finish_reason, edited, sources, found,
   };
 }

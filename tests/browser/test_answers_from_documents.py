@@ -176,7 +176,7 @@ def test_a_file_that_cannot_be_read_holds_the_message_until_it_is_removed(
     expect(own.locator(INPUT)).to_be_focused()
 
 
-def test_what_is_picked_goes_by_the_keyboard_and_is_not_in_temporary_chats(own: Page) -> None:
+def test_what_is_picked_goes_by_the_keyboard(own: Page) -> None:
     pick(own, "Company")
     pick(own, "port")
     expect(chips(own)).to_have_count(2)
@@ -184,12 +184,29 @@ def test_what_is_picked_goes_by_the_keyboard_and_is_not_in_temporary_chats(own: 
     expect(chips(own)).to_have_text(["Company notes"])
     own.locator(INPUT).press_sequentially("#zzz")
     expect(own.get_by_role("option")).to_have_count(0)
-    own.locator(INPUT).fill("")
+
+
+def test_a_temporary_chat_is_answered_from_documents_and_kept_with_its_sources(own: Page) -> None:
     own.click("[data-temporary]")
-    expect(own.locator(".composer__attach")).to_be_hidden()
-    expect(chips(own)).to_have_count(0)
-    own.locator(INPUT).press_sequentially("#Comp")
-    expect(own.get_by_role("option")).to_have_count(0)
+    expect(own.locator(".composer__attach")).to_be_hidden()  # what is brought would stay
+    pick(own, "Company")
+    ask(own, QUESTION)
+    answer = answered(own)
+    expect(own.locator(".message--user .source")).to_have_text("Company notes")
+    answer.locator("a.citation").hover()
+    expect(own.locator(".source-card")).to_contain_text("opens at 8 in the morning")
+    own.mouse.move(0, 0)
+    ask(own, "Where is lunch served?")
+    expect(last_answer(own)).to_have_attribute("data-status", "complete", timeout=ANSWER_TIMEOUT_MS)
+    expect(last_answer(own).locator("a.citation").first).to_be_visible()
+    expect(last_answer(own).locator(".message__took")).to_be_disabled()
+    own.click("[data-keep]")
+    own.wait_for_url("**/c/**")
+    own.reload()
+    expect(own.locator(".message--user .source")).to_have_text(["Company notes"] * 2)
+    first = own.locator(".message--assistant").first
+    first.locator("a.citation").hover()
+    expect(own.locator(".source-card")).to_contain_text("opens at 8 in the morning")
 
 
 def test_a_question_that_is_edited_keeps_its_sources(own: Page) -> None:

@@ -74,14 +74,19 @@ test("a message that comes back brings its sources, each once", () => {
   sources.takeBack(undefined);
 });
 
-test("no more are picked than a message takes, and none in a temporary chat", () => {
+test("no more are picked than a message takes", () => {
   const sources = picked();
   for (let n = 0; n < MAX_PICKED; n += 1) assert.equal(sources.add("documents", { id: `${n}`, name: "" }), true);
   assert.equal(sources.add("documents", { id: "more", name: "" }), false);
   assert.equal(sources.attach("more"), null);
+});
+
+test("a temporary chat takes what is there already, and no files", () => {
+  const sources = picked();
   sources.open("temporary", NONE, true);
+  assert.equal(sources.takesNoFiles, true);
   sources.add("documents", FILE);
-  assert.equal(sources.take(), null);
+  assert.deepEqual(sources.take(), { collections: [], documents: [FILE] });
 });
 
 test("whoever shows it hears of each change", () => {
@@ -111,4 +116,17 @@ test("what somebody picks is told, to be kept; what a chat brings along is not",
   sources.open("c2", NONE);
   sources.change(file, { state: "ready" });
   assert.equal(told.length, 3, "in the chat that is shown");
+});
+
+test("collections of an assistant make room for those of another, and others stay", () => {
+  const sources = picked();
+  const mine = { id: "m", name: "Mine" };
+  const log = { id: "l", name: "Log" };
+  sources.add("collections", mine);
+  sources.swap([], [NOTES, log]);
+  assert.deepEqual(sources.collections, [mine, NOTES, log]);
+  sources.swap([NOTES, log], [log]);
+  assert.deepEqual(sources.collections, [mine, log]);
+  sources.swap([log], []);
+  assert.deepEqual(sources.collections, [mine]);
 });

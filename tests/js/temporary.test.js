@@ -29,6 +29,22 @@ test("each question brings the branch along", () => {
   assert.equal(sent.conversation, undefined);
 });
 
+test("what a question is answered from, and what was found for it, come along", () => {
+  const store = new ConversationStore(null);
+  store.isTemporary = true;
+  const sources = { collections: [{ id: "c", name: "Notes" }], documents: [] };
+  store.addSent({ clientId: "x", text: "hi", model: "tiny", sources });
+  store.accept(acceptedHere(store, { client_id: "x", run: "r1" }));
+  const found = { query: "hi", excerpts: [{ number: 1 }], is_whole: false };
+  store.apply("r1", 1, { kind: "found", ...found });
+  store.apply("r1", 2, delta("Hello [1]", 0));
+  store.apply("r1", 3, { kind: "finished", reason: "stop" });
+  const { messages } = temporaryFrame(store, store.addSent({ clientId: "y", text: "more", model: "tiny" }));
+  assert.deepEqual(messages.map((message) => message.sources), [sources, null, null]);
+  assert.deepEqual(messages.map((message) => message.found), [null, found, null]);
+  assert.deepEqual(everything(store).map((message) => message.found)[1], found);
+});
+
 test("another answer is asked for by the question, one like the last by both", () => {
   const { store } = answered();
   const again = store.addRetake({ clientId: "y", answer: "r1" });
