@@ -1,5 +1,5 @@
-"""`python -m benchmarks.retrieval quality|scale|indexing|recall`: which passages are found, how long
-that takes, and how fast they are made; and the same of one's own chats, by their meaning."""
+"""`python -m benchmarks.retrieval quality|turns|scale|indexing|recall`: which passages are found, how
+long that takes, and how fast they are made; and the same of one's own chats, by their meaning."""
 
 import argparse
 
@@ -12,6 +12,7 @@ def main() -> None:
     parts = parser.add_subparsers(dest="part", required=True)
     quality = parts.add_parser("quality", help="recall on XQuAD's questions, beside BM25")
     quality.add_argument("--languages", nargs="+", default=["en", "de", "zh"])
+    parts.add_parser("turns", help="recall of questions that mean what was spoken of before")
     scale = parts.add_parser("scale", help="the time of a search among many passages")
     scale.add_argument("--chunks", type=int, nargs="+", default=[100_000])
     scale.add_argument("--searches", type=int, default=100)
@@ -39,6 +40,11 @@ def main() -> None:
             save("retrieval-recall-quality", {"machine": machine(), "rows": found})
             rows = chats.speed(options.vectors, options.searches)
             title = "One's own messages, compared one by one"
+        elif options.part == "turns":
+            from benchmarks.retrieval import turns as part
+
+            rows = part.measure()
+            title = "XQuAD's English questions as the second of a chat"
         elif options.part == "quality":
             from benchmarks.retrieval import quality as part
 

@@ -22,7 +22,7 @@ from retrieval.terms import words_of
 from webapp.models import User
 from webapp.tenancy import as_system, as_user
 
-_DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "xquad"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "xquad"
 _NAMES = {"words": "words", "meaning": "vectors", "rrf": "both, by ranks", "hybrid": "both"}
 
 
@@ -32,7 +32,7 @@ def measure(languages: Sequence[str]) -> list[Row]:
 
 
 def _measure(language: str) -> list[Row]:
-    given = load(_DATA / f"xquad.{language}.json")
+    given = load(DATA / f"xquad.{language}.json")
     texts = [document.text for document in given.documents]
     questions = [question.text for question in given.questions]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
@@ -45,7 +45,7 @@ def _measure(language: str) -> list[Row]:
     with as_system():
         model = vectors.embedding_model(BUILTIN_EMBEDDING, len(passage_vectors[0]))
         chunks = [
-            _add(collection, text, vector, model)
+            add_passage(collection, text, vector, model)
             for text, vector in zip(texts, passage_vectors, strict=True)
         ]
     ways = finders(model, SearchScope())
@@ -57,7 +57,9 @@ def _measure(language: str) -> list[Row]:
         ]
 
 
-def _add(collection: Collection, text: str, vector: Sequence[float], model: EmbeddingModel) -> int:
+def add_passage(
+    collection: Collection, text: str, vector: Sequence[float], model: EmbeddingModel
+) -> int:
     """The id of its one passage."""
     document = Document.objects.create(collection=collection, name=text[:60])
     version = Version.objects.create(document=document, collection=collection)
