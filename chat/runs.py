@@ -44,6 +44,7 @@ logger = logging.getLogger(__name__)
 
 PROCESS_ID = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 RENEW_S = 2.0  # a third of the lease
+REVOKED_S = 0.5  # between two looks whether what the model has read may still be read
 FLUSH_S = 0.08  # a dozen flushes a second read as fluent text
 FLUSH_S_PER_RUN = 0.002  # a hundred of them: five a second
 PHASE_S = 0.25  # between two numbers of the same phase
@@ -79,6 +80,7 @@ class Run:
         self._renewed_s = monotonic()
         self._told_phase_s = 0.0
         self._reads: frozenset[str] = frozenset()  # versions of documents that are in the prompt
+        self._looked_s = monotonic()
 
     # --- for followers --------------------------------------------------------------------------
 
@@ -188,6 +190,7 @@ class Run:
                 async with asyncio.timeout(RENEW_S):
                     await self._wake.wait()
             except TimeoutError:
+                await self._stop_if_revoked()
                 await self._renew()
 
     async def _renew(self) -> None:
@@ -195,7 +198,6 @@ class Run:
         self._renewed_s = monotonic()
         if await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID):
             self.control.stop()
-        await self._stop_if_revoked()
         if self.control.is_asking:
             for call_id, allowed in (
                 await self._patiently(in_db(run_log.decided), self.id)
@@ -205,7 +207,10 @@ class Run:
     async def _stop_if_revoked(self) -> None:
         """The model has read what its reader may not read any more, and would go on to tell of it."""
         reads = self._reads
-        if reads and await self._patiently(in_db(revoked.readable), reads) < reads:
+        if not reads or monotonic() - self._looked_s < REVOKED_S:
+            return
+        self._looked_s = monotonic()
+        if await self._patiently(in_db(revoked.readable), reads) < reads:
             self.control.stop()
 
     async def _pause(self) -> None:
@@ -230,6 +235,8 @@ class Run:
         if isinstance(events[-1], Refused) and events[-1].removes:
             self.events = list(map(_taken_back, self.events))
         self._announce()
+        if not self.has_ended:
+            await self._stop_if_revoked()
         if not self.has_ended and monotonic() - self._renewed_s > RENEW_S:
             await self._renew()
 

@@ -126,7 +126,6 @@ class TemporaryRun(runs.Run):
         )
 
     async def _renew(self) -> None:
-        await self._stop_if_revoked()
         if monotonic() - self._renewed_s > concurrency.RENEW_S:
             self._renewed_s = monotonic()
             await self._patiently(in_db(concurrency.renew), self.id)

@@ -13,6 +13,7 @@ from tests.sites import Site
 
 __all__ = ["alice", "bob"]
 SECRET = "the heron 91c4 whispers"
+EGRET = "the egret 5f0a sings"
 QUESTION = "When does the office open?"
 
 
@@ -199,7 +200,7 @@ def answer_of(tab: Reader, run: str) -> Frame:
 def test_it_is_answered_from_documents_and_leaves_nothing(alice: Reader, chat_site: Site) -> None:
     collection = a_collection(alice.client)
     bring(alice, collection, HANDBOOK, "handbook.md")
-    first = said("user", f"{QUESTION} {SECRET}", sources=picked(collection))
+    first = said("user", f"{QUESTION} {EGRET}", sources=picked(collection))
     answer = answer_of(alice, ask(alice, first, model="vitrine-small")["run"])
     assert "opens at 8 in the morning [1]" in answer["parts"][0]["text"]
     (excerpt, *_) = answer["found"]["excerpts"]
@@ -211,7 +212,7 @@ def test_it_is_answered_from_documents_and_leaves_nothing(alice: Reader, chat_si
     assert numbers[0] == len(answer["found"]["excerpts"]) + 1
     again = ask(alice, first, answer, wish="shorter", model="vitrine-small")
     assert answer_of(alice, again["run"])["found"] == answer["found"]
-    assert rows_with(chat_site, SECRET) == 0
+    assert rows_with(chat_site, EGRET) == 0
     messages = [
         {**one, "id": f"m{n}", "parent": f"m{n - 1}" if n else ""}
         for n, one in enumerate([first, answer, second, more])
@@ -244,9 +245,8 @@ def test_nobody_reads_what_is_not_theirs_by_a_temporary_chat(alice: Reader, bob:
     made = bob.change(
         "POST", "/api/temporary/keep", client_id=uuid4().hex, model="short", messages=kept
     ).json()["messages"]
-    for path in ("excerpts",):
-        shown = bob.client.get(f"/api/messages/{made[1]['id']}/{path}").text
-        assert "xylophonist" not in shown
+    shown = bob.client.get(f"/api/messages/{made[1]['id']}/excerpts").text
+    assert "xylophonist" not in shown
 
 
 @pytest.mark.parametrize("change", ["unshare", "delete"])
@@ -254,7 +254,7 @@ def test_an_answer_ends_that_is_written_from_what_is_no_longer_shared(
     alice: Reader, bob: Reader, change: str
 ) -> None:
     collection = a_collection(alice.client)
-    document = bring(alice, collection, HANDBOOK, "handbook.md")
+    document = bring(alice, collection, "The office opens at 8.", "hours.txt")
     accesses = f"/api/collections/{collection}/accesses"
     access = alice.client.post(accesses, json={"email": bob.email}).json()["id"]
     question = said("user", QUESTION, sources=picked(collection))
