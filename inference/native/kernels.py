@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from inference.native.build import built_library
 
@@ -109,11 +108,3 @@ def _openmp() -> str:
         if "libgomp" in path:
             return path
     return "libgomp.so.1"
-
-
-def aligned_zeros(num_bytes: int) -> Tensor:
-    """int8 (num_bytes,), at the beginning of a cache line."""
-    line = 64
-    memory = torch.zeros(num_bytes + line, dtype=torch.int8)
-    begin = -memory.data_ptr() % line
-    return memory[begin : begin + num_bytes]

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from inference.int8_linear import Int8Linear, joined_bias, joined_weight, joined_whole
-from inference.native.kernels import TYPES, Weight, aligned_zeros, kernels
+from inference.native.kernels import TYPES, Weight, kernels
+from inference.native.pages import aligned_zeros
 
 _OUTPUTS, _INPUTS = 16, 64  # of a tile
 _ZERO = 128
