@@ -22,6 +22,8 @@ from inference.paged_kv import PagedKV
 from inference.spans import Span
 
 if TYPE_CHECKING:
+    from array import array
+
     from inference.gpu.attention import PagedStep
     from inference.gpu.checking import CheckedKernels
 
@@ -38,6 +40,7 @@ class StepContext:
     layers_seen: set[int] = field(default_factory=set)
     layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
     paged: "PagedStep | None" = None
+    parts: "array[int] | None" = None  # what the first fused layer has told the others
 
 
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process
@@ -46,6 +49,10 @@ _current: StepContext | None = None  # one step at a time, on one thread, in a w
 def set_context(context: StepContext | None) -> None:
     global _current
     _current = context
+
+
+def get_context() -> StepContext | None:
+    return _current
 
 
 _kernels: "ModuleType | CheckedKernels | None" = None  # inference.gpu.attention, where it is used

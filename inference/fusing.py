@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
+from inference.fused_layer import fuse_layers
 from inference.int8 import Follower, Lead
 from inference.int8_linear import Int8Linear
 from inference.native import rows
@@ -44,7 +45,7 @@ def fuse(model: nn.Module) -> int:
     for name in {type(module).__module__ for module in model.modules()}:
         if name.startswith("transformers.models."):
             count += _fuse_rope(sys.modules[name])
-    return count
+    return count + fuse_layers(model)
 
 
 def _fuse_norm(module: nn.Module) -> bool:

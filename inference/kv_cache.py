@@ -8,6 +8,7 @@ one that begins alike takes it over, or a copy of its beginning.
 Every token is free, used by a running sequence, or cached: `check()` proves it.
 """
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from inference.prefix_index import PrefixIndex
+from inference.spans import Span
 
 GRANULE_TOKENS = 64  # the smallest slab; slabs double from here, so growing copies O(1) per token
 
@@ -31,6 +33,7 @@ class Slab:
     num_tokens: int = 0
     token_ids: Sequence[int] = ()
     layers: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+    places: "array[int] | None" = None  # as `SlabKV.places` says, since the last tensor is new
 
 
 class SlabKV:
@@ -186,7 +189,22 @@ class SlabKV:
             assert start + keys.shape[1] <= slab.num_tokens, "nothing was reserved for these tokens"
             pair = self._grown(pair, slab.num_tokens, start, keys, values)
             slab.layers[layer] = pair
+            slab.places = None
         return pair
+
+    def places(self, layers: Sequence[int], span: Span, new: tuple[Tensor, Tensor]) -> int:
+        """The address of where keys and values of these layers, always the same ones, lie: of each
+        the address of its keys, that of its values, and for how many tokens there is room.
+
+        `new` has the shapes of what will be written for the span, as in `with_room`.
+        """
+        slab = self._running[span.sequence_id]
+        if slab.places is None or span.start + span.num_tokens > min(slab.places[2::3]):
+            pairs = [self.with_room(layer, span.sequence_id, span.start, *new) for layer in layers]
+            slab.places = array("q")
+            for keys, values in pairs:
+                slab.places.extend((keys.data_ptr(), values.data_ptr(), keys.shape[1]))
+        return slab.places.buffer_info()[0]
 
     def bytes_per_token(self, sequence_id: str) -> int:
         """What each token of a sequence takes, over all layers that have written so far."""

@@ -4,29 +4,11 @@
    normalizer calculation for softmax"; Dao et al. 2022, FlashAttention), in float32. The query heads that
    share a key head go through it four at a time, so that a key is read once for four of them. */
 #include "amx.h"
+#include "attention.h"
 #include "simd.h"
 #include <string.h>
 
 enum { BLOCK = 128, HEADS = 4, MOST_DIM = 512 };
-
-typedef struct {
-    void *keys, *values; /* kv_heads, room, dim; `room` may differ between sequences */
-    int64_t room;
-    int64_t start;   /* tokens that are there already */
-    int64_t num_new; /* tokens of this step */
-    int64_t packed;  /* where these begin among all tokens of the step */
-    int64_t is_draft; /* whether each is to be rounded as if it came by itself */
-} Span;
-
-typedef struct { /* strides are in values */
-    const void *query, *key, *value; /* heads or kv_heads, tokens, dim or value_dim */
-    void *out;                       /* tokens, heads, value_dim */
-    int64_t query_head, query_token, key_head, key_token, value_head, value_token;
-    int64_t num_heads, num_kv_heads, dim, value_dim;
-    int64_t window; /* how many tokens are seen, the newest included; 0 for all */
-    float scale;
-    int type;
-} Attention;
 
 static inline const void *at(const void *base, int64_t offset, int type) {
     return (const char *)base + offset * bytes_of(type);

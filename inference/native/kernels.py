@@ -39,6 +39,22 @@ class Attention(Structure):
     ]
 
 
+class Layer(Structure):
+    """`Layer` of layer.c."""
+
+    _fields_ = [
+        *((name, c_void_p) for name in ("projections", "output", "gates", "down")),
+        *((name, c_void_p) for name in ("norm", "second_norm", "query_norm", "key_norm")),
+        *(
+            (name, c_int64)
+            for name in ("number", "width", "num_heads", "num_kv_heads", "dim", "inner")
+        ),
+        *((f"{name}epsilon", c_float) for name in ("", "second_", "query_", "key_")),
+        ("scale", c_float),
+        ("type", c_int),
+    ]
+
+
 class Up(Structure):
     """`Up` of low_rank.c."""
 
@@ -77,6 +93,10 @@ _SIGNATURES = {
         *(c_void_p, c_int64, c_int, c_int),
     ),
     "linear": (*(c_void_p, c_void_p, c_int64, c_int64, c_int), *(c_void_p, c_int, c_int)),
+    "decode_layer": (
+        *(c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
+        *(c_void_p, c_int64, c_int),
+    ),
 }
 
 

@@ -7,6 +7,7 @@
    Weights of 4 bits are 8-bit ones behind a multiplication: a whole factor for every 32 inputs of an
    output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read. */
 #include "amx.h"
+#include "linear.h"
 #include "scratch.h"
 #include "simd.h"
 #include <string.h>
@@ -18,16 +19,6 @@
 #endif
 
 enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 8, MOST_AHEAD = 384 << 10, HALF = 8 };
-
-typedef struct {
-    const int8_t *tiles;   /* outputs / 16, inputs / 64, 16 groups of inputs, 16 outputs, 4 inputs; in 4
-                              bits 8 groups: below the first 32 inputs + HALF, above the other 32 */
-    const uint8_t *factors; /* in 4 bits: outputs / 16, inputs / 32, 16 outputs; else NULL */
-    const float *scales;   /* one per output, padded to 16, as what follows */
-    const int32_t *shifts; /* ZERO times the sum of an output's weights */
-    const float *bias;     /* may be NULL */
-    int64_t num_outputs, num_inputs, padded_inputs;
-} Weight;
 
 typedef struct {
     const Weight *weight;
@@ -339,7 +330,6 @@ static void multiply(const Product *p, int8_t *panels, int num_threads) {
     }
 }
 
-/* rows: (num_rows, inputs), each row_bytes behind the last -> out: (num_rows, outputs). */
 void linear(const Weight *w, const void *rows, int64_t num_rows, int64_t row_bytes, int type,
             void *out, int out_type, int num_threads) {
     int64_t panels = w->factors ? num_threads * 32 * w->padded_inputs : 0;

@@ -46,7 +46,7 @@ class NativeLinear(Int8Linear):
             *(self.out_features, self.in_features, self.num_inputs),
         )
         getattr(library, self._packer)(whole.data_ptr(), byref(self._weight))
-        self._address = addressof(self._weight)
+        self.address = addressof(self._weight)
 
     _packer = "pack"
 
@@ -74,7 +74,7 @@ class NativeLinear(Int8Linear):
         num_rows = rows.shape[0]
         out = torch.empty(num_rows, self.out_features, dtype=out_dtype)
         self._linear(
-            *(self._address, rows.data_ptr(), num_rows, rows.stride(0) * rows.itemsize),
+            *(self.address, rows.data_ptr(), num_rows, rows.stride(0) * rows.itemsize),
             *(TYPES[x.dtype], out.data_ptr(), TYPES[out_dtype], torch.get_num_threads()),
         )
         return out.view(*x.shape[:-1], self.out_features)

@@ -1,4 +1,5 @@
 /* Small operations that torch makes of many passes: here each reads a row once or twice. */
+#include "rows.h"
 #include "simd.h"
 #include <math.h>
 
