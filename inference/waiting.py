@@ -32,6 +32,7 @@ class Estimates:
     output_tokens: float = _FIRST_GUESS_TOKENS
     calm_step_s: float | None = None
     reading_s: float | None = None
+    _reading_weight: float = 0.0
 
     def learn_step(
         self, num_tokens: int, took_s: float, num_read: int = 0, guessing_s: float = 0.0
@@ -44,12 +45,20 @@ class Estimates:
         if not num_read:
             self.calm_step_s = _mixed(self.calm_step_s, took_s, 0.3)
             return
-        share = 0.2 * min(1.0, num_read / 64)  # a few tokens tell of the step more than of tokens
         if num_read == num_tokens:
-            self.reading_s = _mixed(self.reading_s, took_s / num_read, share)
+            self._learn_reading(took_s / num_read, num_read)
         elif self.calm_step_s is not None:
-            added_s = max(0.0, took_s - self.calm_step_s)
-            self.reading_s = _mixed(self.reading_s, added_s / num_read, share)
+            self._learn_reading(max(0.0, took_s - self.calm_step_s) / num_read, num_read)
+
+    def _learn_reading(self, token_s: float, num_read: int) -> None:
+        """A few tokens tell of the step more than of tokens, the first ones as well: a worker begins
+        with three, and beside writers would go on with crumbs, which hardly tell better.
+
+        So the first samples have their share of what there is (Kingma and Ba 2015, section 3).
+        """
+        share = 0.2 * min(1.0, num_read / 64)
+        self._reading_weight = _mixed(self._reading_weight, 1.0, share)
+        self.reading_s = _mixed(self.reading_s, token_s, share / self._reading_weight)
 
     def chunk_tokens(
         self, least: int = LEAST_CHUNK_TOKENS, *, is_urgent: bool = False

@@ -353,6 +353,15 @@ def test_a_chunk_beside_writers_does_not_double_their_step(calm_s: float, token_
     )
 
 
+def test_the_three_tokens_that_a_worker_begins_with_do_not_tell_what_reading_costs() -> None:
+    """They took a whole step, as hundreds would nearly have."""
+    estimates = Estimates()
+    estimates.learn_step(3, 0.02, num_read=3)
+    estimates.learn_step(1, 0.02)
+    estimates.learn_step(512, 0.512, num_read=512)
+    assert estimates.reading_s == pytest.approx(0.001, rel=0.3)
+
+
 def test_steps_that_nobody_notices_may_be_longer() -> None:
     estimates = Estimates()
     estimates.learn_step(1, 0.002)
