@@ -30,6 +30,9 @@ _PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
 _PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 _HEAD_NORMS = {"q_norm", "k_norm"}
 _FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
+_MOST_TOKENS = (
+    256  # of a step: with more, calling takes no time that counts, and scratch memory grows
+)
 _SIZES = (1e-3, 1.0, 1e3)  # of what is tried
 _TRIED = ([5, 1, 9], [1, 1, 1], [2, 1, 1])  # new tokens of three sequences, step by step
 
@@ -138,7 +141,10 @@ class FusedLayer:
         context.parts = array("q")
         if not isinstance(kv, SlabKV):
             return context.parts
-        if any(s.adapter or s.num_tokens > self.most_tokens for s in context.spans):
+        most_tokens = min(self.most_tokens, _MOST_TOKENS)
+        if any(s.adapter or s.num_tokens > most_tokens for s in context.spans):
+            return context.parts
+        if sum(s.num_tokens for s in context.spans) > _MOST_TOKENS:
             return context.parts
         for span in context.spans:
             new = torch.empty(self.num_kv_heads, span.num_tokens, self.dim, dtype=self.dtype)

@@ -342,8 +342,8 @@ static inline __attribute__((always_inline)) void attend_rows(Rows *rows, const 
     end_rows(rows);
 }
 
-/* The queries of one key head of one sequence, whose keys and values are written. */
-static void attend_chunk(const Attention *a, const Span *span, int64_t kv_head) {
+/* One pass over the queries of one key head of one sequence, whose keys and values are written. */
+static void attend_chunk(const Attention *a, const Span *span, int64_t kv_head, int64_t pass) {
     Rows rows __attribute__((aligned(64)));
     rows.by_amx = 0;
 #ifdef __AMX_BF16__
@@ -356,17 +356,14 @@ static void attend_chunk(const Attention *a, const Span *span, int64_t kv_head) 
         configure(sixteen);
     }
 #endif
-    int64_t num_rows = span->num_new * (a->num_heads / a->num_kv_heads);
-    for (int64_t row = 0; row < num_rows; row += TILES * LANES) {
-        int64_t left = num_rows - row;
-        rows.attention = a, rows.span = span, rows.kv_head = kv_head, rows.first_row = row;
-        rows.num_rows = left < TILES * LANES ? left : TILES * LANES;
-        switch ((rows.num_rows + LANES - 1) / LANES) {
-            case 1: attend_rows(&rows, 1); break;
-            case 2: attend_rows(&rows, 2); break;
-            case 3: attend_rows(&rows, 3); break;
-            default: attend_rows(&rows, TILES);
-        }
+    int64_t row = pass * TILES * LANES, left = span->num_new * (a->num_heads / a->num_kv_heads) - row;
+    rows.attention = a, rows.span = span, rows.kv_head = kv_head, rows.first_row = row;
+    rows.num_rows = left < TILES * LANES ? left : TILES * LANES;
+    switch ((rows.num_rows + LANES - 1) / LANES) {
+        case 1: attend_rows(&rows, 1); break;
+        case 2: attend_rows(&rows, 2); break;
+        case 3: attend_rows(&rows, 3); break;
+        default: attend_rows(&rows, TILES);
     }
 #ifdef __AMX_BF16__
     if (rows.by_amx) restore(&before);
@@ -374,10 +371,11 @@ static void attend_chunk(const Attention *a, const Span *span, int64_t kv_head) 
 }
 #endif
 
-/* How many tokens of a sequence are best read here, and not by large matrix products. */
+/* How many tokens of a sequence are best read here, and not by large matrix products: with AMX those gain
+   more by their size. */
 int most_tokens(int type, int64_t dim, int64_t value_dim) {
 #ifdef __AVX512BF16__
-    if (type == BFLOAT16 && dim <= CHUNK_DIM && value_dim <= CHUNK_DIM) return 64;
+    if (type == BFLOAT16 && dim <= CHUNK_DIM && value_dim <= CHUNK_DIM) return has_amx ? 64 : 1 << 30;
 #endif
     (void)type, (void)dim, (void)value_dim;
     return 8;
@@ -388,8 +386,8 @@ static void copy_rows(void *to, const void *from, int64_t stride, int64_t dim, i
         memcpy((char *)to + row * dim * bytes_of(type), at(from, row * stride, type), dim * bytes_of(type));
 }
 
-/* The share of one key head of one sequence: its new keys and values are written, then all its queries. */
-static void attend_head(const Attention *a, const Span *span, int64_t kv_head) {
+/* The new keys and values of one key head of one sequence. */
+static void write_head(const Attention *a, const Span *span, int64_t kv_head) {
     int64_t token = span->packed;
     int64_t row = kv_head * span->room + span->start;
     copy_rows((void *)at(span->keys, row * a->dim, a->type),
@@ -398,24 +396,49 @@ static void attend_head(const Attention *a, const Span *span, int64_t kv_head) {
     copy_rows((void *)at(span->values, row * a->value_dim, a->type),
               at(a->value, kv_head * a->value_head + token * a->value_token, a->type), a->value_token,
               a->value_dim, span->num_new, a->type);
-    int64_t group = a->num_heads / a->num_kv_heads;
+}
+
+/* Into how many passes the queries of one key head fall; 0: each token comes by itself. */
+static int64_t passes_of(const Attention *a, const Span *span) {
 #ifdef __AVX512BF16__
-    int is_chunk = span->num_new > 1 && !span->is_draft && span->num_new * group >= LANES / 2;
-    if (is_chunk && most_tokens(a->type, a->dim, a->value_dim) > 8) {
-        attend_chunk(a, span, kv_head);
-        return;
-    }
+    int64_t num_rows = span->num_new * (a->num_heads / a->num_kv_heads);
+    int is_chunk = span->num_new > 1 && !span->is_draft && num_rows >= LANES / 2;
+    if (is_chunk && most_tokens(a->type, a->dim, a->value_dim) > 8)
+        return (num_rows + TILES * LANES - 1) / (TILES * LANES);
 #endif
+    (void)a, (void)span;
+    return 0;
+}
+
+static void attend_tokens(const Attention *a, const Span *span, int64_t kv_head) {
+    int64_t group = a->num_heads / a->num_kv_heads;
     for (int64_t offset = 0; offset < span->num_new; offset++)
         for (int64_t member = 0; member < group; member += HEADS) {
             int count = group - member < HEADS ? group - member : HEADS;
-            attend_token(a, span, token + offset, offset, kv_head, kv_head * group + member, count);
+            attend_token(a, span, span->packed + offset, offset, kv_head, kv_head * group + member, count);
         }
 }
 
 void attend(const Attention *a, const Span *spans, int64_t num_spans, int num_threads) {
-#pragma omp parallel for collapse(2) schedule(dynamic) num_threads(num_threads) if (num_threads > 1)
-    for (int64_t number = 0; number < num_spans; number++)
-        for (int64_t kv_head = 0; kv_head < a->num_kv_heads; kv_head++)
-            attend_head(a, spans + number, kv_head);
+#pragma omp parallel num_threads(num_threads) if (num_threads > 1)
+    {
+#pragma omp for collapse(2) schedule(dynamic)
+        for (int64_t number = 0; number < num_spans; number++)
+            for (int64_t kv_head = 0; kv_head < a->num_kv_heads; kv_head++)
+                write_head(a, spans + number, kv_head);
+        for (int64_t number = 0; number < num_spans; number++) {
+            const Span *span = spans + number;
+            int64_t passes = passes_of(a, span), parts = passes ? passes : 1;
+#pragma omp for schedule(dynamic) nowait
+            for (int64_t part = 0; part < a->num_kv_heads * parts; part++) {
+#ifdef __AVX512BF16__
+                if (passes) {
+                    attend_chunk(a, span, part / passes, part % passes);
+                    continue;
+                }
+#endif
+                attend_tokens(a, span, part);
+            }
+        }
+    }
 }

@@ -205,12 +205,13 @@ def attended(query: Tensor, keys: Tensor, values: Tensor, window: int | None) ->
 @needs_kernels
 @pytest.mark.parametrize("uses_amx", [0, 1], ids=["without AMX", "with AMX if there is one"])
 @given(
-    spans=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 40)), min_size=1, max_size=4),
+    spans=st.lists(st.tuples(st.integers(0, 300), st.integers(1, 150)), min_size=1, max_size=4),
     kv_heads=st.integers(1, 3),
     group=st.integers(1, 9),
     dims=st.tuples(st.sampled_from([16, 48, 64, 128]), st.sampled_from([16, 64, 80, 256])),
     window=st.none() | st.integers(1, 200),
     dtype=DTYPES,
+    threads=st.sampled_from([1, 3]),
 )
 @settings(deadline=None, max_examples=60)
 def test_attention_is_that_of_torch_for_all_spans_at_once(
@@ -220,6 +221,7 @@ def test_attention_is_that_of_torch_for_all_spans_at_once(
     dims: tuple[int, int],
     window: int | None,
     dtype: torch.dtype,
+    threads: int,
     uses_amx: int,
 ) -> None:
     library = kernels()
@@ -241,8 +243,11 @@ def test_attention_is_that_of_torch_for_all_spans_at_once(
         begin += new
     assert attention.most_tokens(query, key, value) >= 8
     out = query.new_empty(num_new, kv_heads * group, dims[1])
+    threads_before = torch.get_num_threads()
     library.begin(uses_amx)
+    torch.set_num_threads(threads)
     attention.attend(query, key, value, table, out, scaling=None, sliding_window=window)
+    torch.set_num_threads(threads_before)
     library.begin(1)
     assert error(out, torch.cat(expected)) < close(dtype)
     for keys, values, start, new, packed_at, _ in table:
