@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from torch.nn.functional import silu
 from inference.fused_layer import fuse_layers
 from inference.int8 import Follower, Lead
 from inference.int8_linear import Int8Linear
-from inference.native import rows
+from inference.native import plain, rows
 from inference.native.kernels import TYPES, kernels
 
 _MAX_ERROR = 1e-5  # relative, in float32
@@ -42,6 +43,8 @@ def fuse(model: nn.Module) -> int:
             count += _fuse_norm(module)
         elif isinstance(getattr(module, "gate_proj", None), Lead):
             count += _fuse_gated(module)
+        elif type(module) is nn.Linear:
+            count += _fuse_linear(module)
     for name in {type(module).__module__ for module in model.modules()}:
         if name.startswith("transformers.models."):
             count += _fuse_rope(sys.modules[name])
@@ -68,6 +71,29 @@ def _fuse_norm(module: nn.Module) -> bool:
     if weight.dtype not in TYPES or not _is_same(original, exactly, x):
         return False
     module.forward = norm
+    return True
+
+
+def _fuse_linear(module: Any) -> bool:
+    """In bfloat16, and only its products of some numbers of rows: see plain.c."""
+    weight, bias = module.weight, module.bias
+    tensors = [weight] if bias is None else [weight, bias]
+    is_fit = all(
+        type(t) is nn.Parameter and t.dtype == torch.bfloat16 and t.is_contiguous() for t in tensors
+    )
+    if not is_fit or module.in_features % 2 or not plain.is_quicker():
+        return False
+    original: _Rows = module.forward
+
+    def linear(x: Tensor) -> Tensor:
+        num_rows = x.numel() // x.shape[-1]
+        if x.dtype != torch.bfloat16 or not plain.is_for(num_rows):
+            return original(x)
+        if x.shape[-1] != module.in_features:  # the original says what is wrong
+            return original(x)
+        return plain.linear(x, module.weight, module.bias)
+
+    module.forward = linear
     return True
 
 

@@ -93,6 +93,11 @@ _SIGNATURES = {
         *(c_void_p, c_int64, c_int, c_int),
     ),
     "linear": (*(c_void_p, c_void_p, c_int64, c_int64, c_int), *(c_void_p, c_int, c_int)),
+    "has_plain_linear": (),
+    "plain_linear": (
+        *(c_void_p, c_void_p, c_void_p, c_int64, c_void_p),
+        *(c_int64, c_int64, c_int64, c_int),
+    ),
     "decode_layer": (
         *(c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p),
         *(c_void_p, c_int64, c_int),
