@@ -25,6 +25,9 @@ Plan = list[tuple[Sequence, int]]
 _CALM_EVERY = 32
 _LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
+_ALONE_STEPS = (
+    3  # of such as others wait for: so long a beginning of a user's only prompt is read alone
+)
 _EXPECTED_AT_FIRST = 0.7  # of the tokens that an answer may have, as in SGLang
 _EXPECTED_AT_LEAST = 0.1
 _EXPECTED_STEPS = 600  # from the one to the other, while nobody has to be preempted
@@ -55,7 +58,7 @@ class Scheduler:
         self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever
         self._expected_share = _EXPECTED_AT_FIRST
         self._num_steps = 0
-        self._was_read_alone = False
+        self._read_alone = ""  # whose beginning was, in the last step with such a one
 
     # --- coming and going ---------------------------------------------------------------------
 
@@ -183,18 +186,19 @@ class Scheduler:
         return None
 
     def _read_modest(self, plan: Plan, sequence: Sequence, budget: int) -> int:
-        """Its first chunk is read alone, unless one was in the last step; later ones have half of the
-        budget, as the others together. Returns what is left for them."""
+        """Its beginning is read alone, unless another's was in the last step; what comes later has half
+        of the budget, as the others together. Returns what is left for them."""
         if sequence.id not in self.running:
             is_full = len(self.running) >= self.max_num_sequences
             if is_full or self._has_sibling_in_prefill(sequence) or not self._take_in(sequence):
                 return budget
-        is_first = sequence.num_computed == sequence.num_cached
-        self._was_read_alone = is_first and not self._was_read_alone
-        most = budget if self._was_read_alone else -(-budget // 2)
-        num_tokens = min(most, sequence.num_pending)
+        beginning = _ALONE_STEPS * (self.estimates.shared_tokens() or 0) or self.step_budget_tokens
+        is_beginning = sequence.num_computed - sequence.num_cached < beginning
+        is_alone = is_beginning and self._read_alone in ("", sequence.id)
+        self._read_alone = sequence.id if is_alone else ""
+        num_tokens = min(budget if is_alone else -(-budget // 2), sequence.num_pending)
         plan.append((sequence, num_tokens))
-        return 0 if self._was_read_alone else budget - num_tokens
+        return 0 if is_alone else budget - num_tokens
 
     def _read_on(self, plan: Plan, budget: int) -> None:
         """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the

@@ -11,7 +11,7 @@ _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
 UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
 LEAST_CHUNK_TOKENS = 4
 _SPARE = 0.6  # of a calm step, for reading beside those who write
-_SHARED_STEP_S = 0.1  # of reading, where others wait to be read
+_SHARED_STEP_S = 0.05  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
 

@@ -450,6 +450,21 @@ def test_a_users_only_prompt_is_not_read_in_the_crumbs_of_anothers() -> None:
     assert modest.num_output == 1
 
 
+def test_a_users_only_short_prompt_beside_writers_is_read_in_steps_of_its_own() -> None:
+    """Else it would have half of steps that are short already, for those who write."""
+    scheduler = _crowd(4)
+    scheduler.estimates.learn_step(1, 0.02)
+    scheduler.estimates.learn_step(100, 0.1, num_read=100)
+    while not any(s.is_decoding for s in scheduler.running.values()):
+        _run_step(scheduler)
+    scheduler.add(_sequence("modest", 128, user="modest"))
+    read = []
+    while len(read) < 4:
+        read.append({s.id: n for s, n in _run_step(scheduler) if not s.num_output})
+    assert [plan.get("modest") for plan in read[:3]] == [40, 40, 40]
+    assert all(set(plan) == {"modest"} for plan in read[:3])
+
+
 def test_one_newcomer_after_the_other_does_not_stop_the_crowd() -> None:
     scheduler = _crowd(4)
     read = Counter[str]()
@@ -477,7 +492,7 @@ def test_steps_are_short_while_others_wait_to_be_read() -> None:
         step_budget_tokens=256,
         max_waiting_tokens=100_000,
     )
-    scheduler.estimates.learn_step(1000, 1.0, num_read=1000)
+    scheduler.estimates.learn_step(1000, 0.5, num_read=1000)
     scheduler.add(_sequence("first", 1000))
     assert [n for _, n in scheduler.plan()] == [256]
     scheduler.add(_sequence("second", 1000))
