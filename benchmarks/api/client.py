@@ -1,20 +1,24 @@
 """A program that streams completions over plain sockets, so that its own work delays little."""
 
 import asyncio
+import itertools
 import json
 import time
 
 from tests.sites import Site
+
+_numbers = itertools.count(1)  # nobody asks the same twice: a text that was judged is remembered
 
 
 class Caller:
     """One request on a connection of its own."""
 
     def __init__(self, site: Site, key: str, model: str, max_tokens: int) -> None:
+        question = f"Tell me of {next(_numbers)} words."
         body = json.dumps(
             {
                 "model": model,
-                "messages": [{"role": "user", "content": "Tell me of words."}],
+                "messages": [{"role": "user", "content": question}],
                 "max_tokens": max_tokens,
                 "stream": True,
             }

@@ -7,6 +7,7 @@ is there at its next step, so the time to it is what Vitrine adds.
 """
 
 import asyncio
+import itertools
 import json
 import statistics
 import tempfile
@@ -26,6 +27,7 @@ from tests.sites import Site
 _SCRIPTED = Path(__file__).parent / "scripted"
 _ROOT = Path(__file__).resolve().parents[2]
 _ACK_EVERY = 50
+_numbers = itertools.count(1)  # nobody asks the same twice: a text that was judged is remembered
 
 
 def measure(streams: list[int], rounds: int) -> list[Row]:
@@ -133,7 +135,8 @@ class _Client:
 
     async def ask(self) -> None:
         started_s = time.monotonic()
-        await self._say(type="message.send", client_id=f"c{started_s}", text="Tell me of words.")
+        text = f"Tell me of {next(_numbers)} words."
+        await self._say(type="message.send", client_id=f"c{started_s}", text=text)
         frames: list[str] = []
         run, is_over = "", False
         while not is_over:

@@ -6,4 +6,4 @@ if "inference.zygote" in sys.orig_argv:
     import inference.assembly
     from benchmarks.chat.scripted import loop
 
-    inference.assembly.assemble = loop.assemble  # type: ignore[assignment]
+    inference.assembly.assemble = loop.scripted(inference.assembly.assemble)
