@@ -117,36 +117,48 @@ def _save(rights: Rights, draft: Draft, text: str, lease_owner: str) -> Sent:
     if draft.conversation_id is None:
         if draft.parent_id is not None:
             raise NotFound("message")
-        conversation = Conversation.objects.create(
-            owner=user,
-            title=first_title(text),
-            model=draft.model,
-            **personal.setup_of(user, draft.assistant_id, draft.system_prompt),
-        )
+        setup = personal.setup_of(user, draft.assistant_id, draft.system_prompt)
+        conversation = new_chat(user, draft, text, setup)
+        conversation.save(force_insert=True)
     else:
         conversation = conversation_for(user, draft.conversation_id, lock=True)
         _check_parent(conversation, draft.parent_id)
         touch(conversation, model=draft.model)
         choose_path(conversation, draft.parent_id, version=conversation.version)
-    message = Message(
+    message = question_in(conversation, draft, text)
+    message.sources = named(draft.picked)
+    params = params_for(rights, draft, conversation)
+    generations = begin_answers(rights, message, models, params, lease_owner)
+    is_first = draft.conversation_id is None
+    return Sent(conversation, message, generations, is_new=True, is_first=is_first)
+
+
+def new_chat(user: Any, draft: Draft, text: str, setup: dict[str, Any]) -> Conversation:
+    """Not saved yet."""
+    return Conversation(owner=user, title=first_title(text), model=draft.model, **setup)
+
+
+def question_in(conversation: Conversation, draft: Draft, text: str) -> Message:
+    """Not saved yet, and without what was picked for it."""
+    return Message(
         conversation=conversation,
         parent_id=draft.parent_id,
         role=Role.USER,
         text=text,
         parts=[{"type": "text", "text": text}],
         client_id=draft.client_id,
-        sources=named(draft.picked),
         chosen=conversation.version,
     )
-    params = {
+
+
+def params_for(rights: Rights, draft: Draft, conversation: Conversation) -> dict[str, Any]:
+    """Of the runs that answer it."""
+    return {
         "tools": list(draft.tools),
         "sent": draft.client_id,
         "sampling": conversation.parameters,
         **params_of(rights),
     }
-    generations = begin_answers(rights, message, models, params, lease_owner)
-    is_first = draft.conversation_id is None
-    return Sent(conversation, message, generations, is_new=True, is_first=is_first)
 
 
 def _check_parent(conversation: Conversation, parent_id: UUID | None) -> None:

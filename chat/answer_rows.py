@@ -88,6 +88,23 @@ def begin_answers(
     """
     rights.check_models(models)
     check_concurrent_runs(rights.user, len(models))
+    generations = answers_to(question, models, params, lease_owner, client_id=client_id)
+    answers = [generation.message for generation in generations]
+    Message.objects.bulk_create([question, *answers] if question._state.adding else answers)
+    Generation.objects.bulk_create(generations)
+    reserve(rights, [generation.pk for generation in generations], models)
+    return generations
+
+
+def answers_to(
+    question: Message,
+    models: Sequence[str],
+    params: dict[str, Any],
+    lease_owner: str,
+    *,
+    client_id: str | None = None,
+) -> list[Generation]:
+    """The runs with their answers, not saved yet."""
     conversation = question.conversation
     answers = [
         Message(
@@ -101,8 +118,7 @@ def begin_answers(
         )
         for model in models
     ]
-    Message.objects.bulk_create([question, *answers] if question._state.adding else answers)
-    generations = Generation.objects.bulk_create(
+    return [
         Generation(
             conversation=conversation,
             message=answer,
@@ -112,6 +128,4 @@ def begin_answers(
             lease_until=timezone.now() + timedelta(seconds=LEASE_S),
         )
         for answer in answers
-    )
-    reserve(rights, [generation.pk for generation in generations], models)
-    return generations
+    ]

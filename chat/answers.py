@@ -8,7 +8,18 @@ from uuid import UUID
 
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from chat import actions, history, notices, retakes, revoked, runs, summaries, titles, warmth
+from chat import (
+    actions,
+    first_sends,
+    history,
+    notices,
+    retakes,
+    revoked,
+    runs,
+    summaries,
+    titles,
+    warmth,
+)
 from chat.actions import Draft, Sent
 from chat.admission import check_requests
 from chat.answer_rows import key_of
@@ -47,6 +58,10 @@ async def send(rights: Rights, draft: Draft) -> Sent:
     """
     models = (draft.model, *draft.beside)
     await _admit(rights, *models)
+    if first_sends.is_plain(draft):
+        first = await first_sends.save(rights, draft, runs.PROCESS_ID)
+        if first is not None:
+            return await _begin(rights, first.sent, [Asked(first.plan, cache=first.cache)])
     send = partial(actions.send_message, rights, draft, lease_owner=runs.PROCESS_ID)
     return await _begin(rights, *await in_db(_with_plans)(send))
 

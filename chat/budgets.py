@@ -29,22 +29,9 @@ WAIT_S = 5.0  # until something under way may have ended
 USUAL_CONTEXT_TOKENS = 32_768  # of a model that has not told how much it takes
 
 _SPENT = """
-WITH spent AS (
-    SELECT prompt_tokens + completion_tokens AS tokens, cost, day, api_key_id FROM chat_usage
-    WHERE owner_id = %(owner)s AND day >= %(month)s
-), held AS (
-    SELECT tokens, cost, api_key_id FROM chat_reservation
-    WHERE owner_id = %(owner)s AND expires_at > %(now)s
-        AND (alive_until IS NULL OR alive_until > %(now)s)
-)
 SELECT
-    (SELECT coalesce(sum(tokens) FILTER (WHERE day = %(today)s), 0) FROM spent),
-    (SELECT coalesce(sum(tokens), 0) FROM spent),
-    (SELECT coalesce(sum(cost), 0) FROM spent),
-    (SELECT coalesce(sum(tokens) FILTER (WHERE day = %(today)s AND api_key_id = %(key)s), 0) FROM spent),
-    (SELECT coalesce(sum(tokens), 0) FROM held),
-    (SELECT coalesce(sum(cost), 0) FROM held),
-    (SELECT coalesce(sum(tokens) FILTER (WHERE api_key_id = %(key)s), 0) FROM held)
+    day_tokens, month_tokens, month_cost, key_day_tokens, held_tokens, held_cost, key_held_tokens
+FROM chat_spent(%s, %s, %s, %s)
 """
 _SETTLE = """
 WITH freed AS (DELETE FROM chat_reservation WHERE id = %(id)s)
@@ -102,18 +89,10 @@ class Charge:
 
 def spent_by(rights: Rights) -> Spent:
     """One query."""
-    now = timezone.now()
-    values = {
-        "owner": rights.user.pk,
-        "key": rights.api_key_id,
-        "now": now,
-        "today": today(),
-        "month": today().replace(day=1),
-    }
+    values = [rights.user.pk, rights.api_key_id, timezone.now(), today()]
     with connection.cursor() as cursor:
         cursor.execute(_SPENT, values)
-        day, month, cost, key_day, held, held_cost, key_held = cursor.fetchone()
-    return Spent(int(day), int(month), cost, int(key_day), int(held), held_cost, int(key_held))
+        return Spent(*cursor.fetchone())
 
 
 def check(

@@ -30,5 +30,12 @@ def cache_scope(question: Message) -> CacheScope | None:
     versions = tuple((str(row.pk), row.version) for row in rows)
     if len(rows) == 1 and rows[0].caches_answers:
         return CacheScope(owner_id, rows[0].pk, versions)
-    own = Personalisation.objects.filter(pk=owner_id, caches_answers=True)
-    return CacheScope(owner_id, None, versions) if own.exists() else None
+    own = Personalisation.objects.filter(pk=owner_id).first()
+    return own_scope(own, versions) if own else None
+
+
+def own_scope(
+    own: Personalisation, versions: tuple[tuple[str, int], ...] = ()
+) -> CacheScope | None:
+    """The user's own cache, where it is switched on."""
+    return CacheScope(own.owner_id, None, versions) if own.caches_answers else None

@@ -20,22 +20,14 @@ from django.utils import timezone
 
 from chat.db import in_db
 from chat.errors import TooManyRuns
-from chat.models import ACTIVE_STATUSES, Reservation
+from chat.models import Reservation
 
 logger = logging.getLogger(__name__)
 
 LEASE_S = 30.0  # how long an answer of a process that died keeps its place
 RENEW_S = 10.0  # most answers take less, and are never renewed
 
-_NUM_RUNNING = """
-SELECT (
-    SELECT count(*) FROM chat_generation AS run
-    JOIN chat_conversation AS conversation ON conversation.id = run.conversation_id
-    WHERE conversation.owner_id = %s AND run.status = ANY(%s)
-) + (
-    SELECT count(*) FROM chat_reservation WHERE owner_id = %s AND alive_until > %s
-)
-"""
+_NUM_RUNNING = "SELECT chat_num_running(%s, %s)"
 
 
 def check_concurrent_runs(user: Any, num_more: int = 1) -> None:
@@ -53,7 +45,7 @@ def num_free(user: Any) -> int:
     One query, and none of Django's making: each answer begins with it.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_NUM_RUNNING, [user.pk, list(ACTIVE_STATUSES), user.pk, timezone.now()])
+        cursor.execute(_NUM_RUNNING, [user.pk, timezone.now()])
         (num_running,) = cursor.fetchone()
     return int(user.tier.concurrent_runs - num_running)
 

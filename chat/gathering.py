@@ -18,13 +18,18 @@ class Gathering(Generic[Q, A]):
     """`answer_all` gives for each question its answer, or the exception that it ends with.
 
     It runs in the context of one of those who ask: whose rows are seen, and what else goes by context,
-    has to be the same for all questions of a group. For one event loop at a time.
+    has to be the same for all questions of a group. For one event loop at a time. With `at_most` a
+    call answers so many, in the order in which they came: what the first ones wait for begins before
+    the last ones are answered.
     """
 
     def __init__(
-        self, answer_all: Callable[[Sequence[Q]], Awaitable[Sequence[A | Exception]]]
+        self,
+        answer_all: Callable[[Sequence[Q]], Awaitable[Sequence[A | Exception]]],
+        at_most: int | None = None,
     ) -> None:
         self._answer_all = answer_all
+        self._at_most = at_most
         # A group is here while somebody works for it; its questions are those of the next call.
         self._groups: dict[Hashable, list[tuple[Q, asyncio.Future[A]]]] = {}
         self._working: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
@@ -47,7 +52,9 @@ class Gathering(Generic[Q, A]):
         try:
             while asked:
                 await self._answer(asked)
-                asked, self._groups[key] = self._groups[key], []
+                waiting = self._groups[key]
+                asked = waiting[: self._at_most]
+                self._groups[key] = waiting[len(asked) :]
         finally:
             for _, answer in [*asked, *self._groups.pop(key)]:
                 answer.cancel()  # of a loop that ends

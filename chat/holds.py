@@ -4,7 +4,7 @@ Synchronous; the caller's transaction holds the user's row, so that of many at o
 others hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -56,10 +56,10 @@ def reserve(
         Hold(run_id, model, most_tokens(rights, model), alive_until=alive_until)
         for run_id, model in zip(run_ids, models, strict=True)
     ]
-    prices = prices_of(models)
     if budget.is_endless:
         return _insert(rights, [(hold, Decimal(0)) for hold in holds])
     spent, mosts = spent_by(rights), [hold.tokens for hold in holds]
+    prices = prices_of(models)
     check(budget, spent, prices, models, sum(mosts) - max(mosts))
     held = []
     for hold in holds:
@@ -67,6 +67,18 @@ def reserve(
         held.append((hold, cost))
         spent = spent.with_held(hold.tokens, cost)
     _insert(rights, held)
+
+
+def rows_for_one(
+    rights: Rights, spent: Spent, prices: Mapping[str, Price], run_id: UUID, model: str
+) -> list[Reservation]:
+    """What `reserve` would insert for one run, by what is at hand; not saved. Raises BudgetSpent."""
+    budget = rights.budget()
+    if budget.is_endless:
+        return []
+    check(budget, spent, prices, [model])
+    hold = Hold(run_id, model, most_tokens(rights, model))
+    return list(_rows(rights, [(hold, _most_cost(rights, spent, prices, hold))]))
 
 
 def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
@@ -123,9 +135,13 @@ def _engine_s_per_token(user: Any, model: str) -> Decimal | None:
 
 
 def _insert(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> None:
+    Reservation.objects.bulk_create(_rows(rights, held))
+
+
+def _rows(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> Iterator[Reservation]:
     expires_at = timezone.now() + timedelta(seconds=HOLD_S)
-    Reservation.objects.bulk_create(
-        Reservation(
+    for hold, cost in held:
+        yield Reservation(
             id=hold.run_id,
             owner=rights.user,
             api_key_id=rights.api_key_id,
@@ -134,8 +150,6 @@ def _insert(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> None:
             expires_at=expires_at,
             alive_until=hold.alive_until,
         )
-        for hold, cost in held
-    )
 
 
 def let_go(run_id: UUID) -> None:

@@ -147,11 +147,7 @@ def delete_prompt(user: Any, prompt_id: object) -> None:
 def setup_of(user: Any, assistant_id: object = None, system_prompt: str = "") -> dict[str, Any]:
     """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound."""
     own = personalisation_of(user)
-    fields: dict[str, Any] = {
-        "instructions": instructions_text(own),
-        "system_prompt": system_prompt,
-        "history_strategy": own.history_strategy,
-    }
+    fields = setup_by(own, system_prompt)
     if assistant_id is None:
         return fields
     row = assistant_for(user, assistant_id)
@@ -160,6 +156,15 @@ def setup_of(user: Any, assistant_id: object = None, system_prompt: str = "") ->
         "history_strategy": row.history_strategy or own.history_strategy,
         "parameters": row.parameters,
         "assistant": {"id": str(row.pk), "name": row.name, "version": row.version},
+    }
+
+
+def setup_by(own: Personalisation, system_prompt: str) -> dict[str, Any]:
+    """The same without an assistant, by a row that is at hand."""
+    return {
+        "instructions": instructions_text(own),
+        "system_prompt": system_prompt,
+        "history_strategy": own.history_strategy,
     }
 
 
