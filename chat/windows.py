@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
@@ -19,6 +20,8 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
+
+from chat.gathering import Gathering
 
 logger = logging.getLogger(__name__)
 
@@ -139,6 +142,7 @@ def _count(window: Window, log: deque[float], now_s: float, cost: int, has_passe
     return Count(window, max(0, window.limit - len(log)), wait_s, reset_s)
 
 
+_Asked = tuple[Sequence[Window], int]
 _local = LocalWindows()
 _away_until_s = 0.0
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, Redis]" = WeakKeyDictionary()
@@ -146,29 +150,53 @@ _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, Redis]" = WeakKeyDiction
 
 async def admit(windows: Sequence[Window], cost: int = 1) -> Admission:
     """Whether it may happen now; then it counts `cost` times. Never raises, never waits long."""
-    global _away_until_s
     if not windows:
         return Admission(True)
     if monotonic() < _away_until_s:
         return _local.admit(windows, cost)
     try:
-        admission = await _admit_in_redis(windows, cost)
-    except (RedisError, OSError, TimeoutError) as error:
-        logger.warning("Redis is away, this process counts for itself: %r", error)
-        _away_until_s = monotonic() + AWAY_S
+        admission = await _asking.ask((windows, cost))
+    except (RedisError, OSError, TimeoutError):
         return _local.admit(windows, cost)
     if admission.is_admitted:
         _local.note(windows, cost)
     return admission
 
 
-async def _admit_in_redis(windows: Sequence[Window], cost: int) -> Admission:
-    name = secrets.token_hex(8)
-    limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
+async def _admit_in_redis(asked: Sequence[_Asked]) -> Sequence[Admission]:
+    """In one go, in the order in which they came. Who waited while it did not answer waits no second
+    time."""
+    global _away_until_s
+    if monotonic() < _away_until_s:
+        raise ConnectionError("Redis is away")
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            told = await _told_by_redis(asked)
+    except (RedisError, OSError, TimeoutError) as error:
+        logger.warning("Redis is away, this process counts for itself: %r", error)
+        _away_until_s = monotonic() + AWAY_S
+        raise
+    return [_admission(windows, *one) for (windows, _), one in zip(asked, told, strict=True)]
+
+
+async def _told_by_redis(asked: Sequence[_Asked]) -> Sequence[Any]:
+    script = _client().register_script(_ADMIT)
+    if len(asked) == 1:
+        return [await _run(script, *asked[0])]
+    async with _client().pipeline(transaction=False) as pipeline:
+        for one in asked:
+            await _run(script, *one, client=pipeline)
+        told: Sequence[Any] = await pipeline.execute()
+        return told
+
+
+async def _run(script: Any, windows: Sequence[Window], cost: int, client: Any = None) -> Any:
     keys = [_PREFIX + window.key for window in windows]
-    async with asyncio.timeout(PATIENCE_S):
-        script = _client().register_script(_ADMIT)
-        may_pass, counts = await script(keys=keys, args=[name, cost, *limits])
+    limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
+    return await script(keys=keys, args=[secrets.token_hex(8), cost, *limits], client=client)
+
+
+def _admission(windows: Sequence[Window], may_pass: int, counts: Sequence[Any]) -> Admission:
     return Admission(
         bool(may_pass),
         tuple(
@@ -176,6 +204,9 @@ async def _admit_in_redis(windows: Sequence[Window], cost: int) -> Admission:
             for window, (left, wait, reset) in zip(windows, counts, strict=True)
         ),
     )
+
+
+_asking: Gathering[_Asked, Admission] = Gathering(_admit_in_redis)
 
 
 def _client() -> Redis:

@@ -1,4 +1,5 @@
-"""Who is asking: the one function that decides it, for HTTP and for sockets.
+"""Who is asking: the one function that decides it, for HTTP. Sockets ask for many cookies together
+(socket_users.py), and are told the same.
 
 No other code reads the session cookie, or the Authorization or X-Api-Key header.
 """
@@ -56,13 +57,9 @@ async def principal_for(
     has_session_cookie: bool,
     authorization: str = "",
     x_api_key: str = "",
-    is_thread_sensitive: bool = True,
 ) -> Principal:
     """Decide by `session` (a session store), by a key (a bearer's in the Authorization header, or in
     X-Api-Key, where Anthropic's clients send it) or by an access token, a bearer's.
-
-    Within a request the thread is the request's own. Outside of one all sensitive work of the
-    process shares a single thread: a socket asks for any thread, or all would wait in line.
 
     Raises Refused: 400 for two at once, 401 for an unknown key or a token that is not valid (any more),
     403 for a key of a suspended user.
@@ -82,10 +79,10 @@ async def principal_for(
         return await _keys.ask(secrets[0])
     if secrets:
         by_token = _and_release(_by_token)
-        return await sync_to_async(by_token, thread_sensitive=is_thread_sensitive)(secrets[0])
+        return await sync_to_async(by_token)(secrets[0])
     if has_session_cookie:
         by_session = _and_release(_by_session)
-        return await sync_to_async(by_session, thread_sensitive=is_thread_sensitive)(session)
+        return await sync_to_async(by_session)(session)
     return NOBODY
 
 

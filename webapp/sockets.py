@@ -1,13 +1,11 @@
 """What stands before the chat's WebSocket, and before the same over HTTP: its origin and its user."""
 
 import json
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser
 from django.http.cookie import parse_cookie
 from django.http.request import split_domain_port, validate_host
 from django.utils import translation
@@ -16,7 +14,7 @@ from chat.api_errors import error_body
 from webapp.asgi_types import Application, Receive, Scope, Send
 from webapp.languages import language_of
 from webapp.models import User
-from webapp.principal import principal_for
+from webapp.socket_users import user_of_session_key
 from webapp.tenancy import as_nobody, as_user
 
 _PAGE_SCHEMES = {"ws": "http", "wss": "https"}
@@ -61,28 +59,19 @@ class SocketUser:
 
     def __init__(self, application: Application) -> None:
         self.application = application
-        self.session_store = import_module(settings.SESSION_ENGINE).SessionStore
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         cookies = parse_cookie("; ".join(headers(scope, b"cookie")))
         key = cookies.get(settings.SESSION_COOKIE_NAME)
-        user = await self._user_of(key)
+        user = await user_of_session_key(key)
 
         async def is_signed_in() -> bool:
-            return (await self._user_of(key)).pk == user.pk
+            return (await user_of_session_key(key)).pk == user.pk
 
         in_scope = as_user(user.pk) if isinstance(user, User) else as_nobody()
         with in_scope, translation.override(_language_of(scope, user, cookies)):
             told = {**scope, "user": user, "is_signed_in": is_signed_in}
             await self.application(told, receive, send)
-
-    async def _user_of(self, session_key: str | None) -> User | AnonymousUser:
-        store = self.session_store(session_key)
-        has_cookie = session_key is not None
-        principal = await principal_for(
-            store, has_session_cookie=has_cookie, is_thread_sensitive=False
-        )
-        return principal.user
 
 
 def is_same_origin(scope: Any) -> bool:
