@@ -6,13 +6,12 @@ way, what comes next gathers for the one behind it.
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
 from chat import run_log
-from chat.db import in_db
+from chat.db import database_threads, in_db
 from chat.events import LogEvent
 from chat.run_log import LeaseLost, ToAppend
 from chat.spans import Trace
@@ -28,7 +27,7 @@ class LogWriter:
         self._waiting: list[_Waiting] = []
         self._writing: asyncio.Task[None] | None = None
         # Of its own: what is written down must not stand in line behind what asks to begin.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="log writer")
+        self._thread = database_threads(1, "log writer")
 
     async def append(
         self,

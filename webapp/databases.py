@@ -1,6 +1,5 @@
 """Django's database settings from DATABASE_URL, or for the embedded Postgres."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +7,12 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import Error
 from psycopg.conninfo import conninfo_to_dict
 
+from retrieval.db import NUM_THREADS
 from webapp.servers.postgres import DATABASE, ROLE
 from webapp.servers.sockets import postgres_socket_directory
 
-# More than asyncio's threads, so that none of them and nobody else waits for a connection.
-_POOL = {"min_size": 1, "max_size": max(10, min(32, (os.cpu_count() or 1) + 4) + 4), "timeout": 10}
+# Beside one for each thread that keeps its own, so that nobody waits for a connection.
+_POOL = {"min_size": 1, "max_size": NUM_THREADS + 10, "timeout": 10}
 _NAMES = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
 
 

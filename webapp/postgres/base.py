@@ -6,6 +6,7 @@ savepoint which is rolled back, so a rollback makes us forget what was set.
 """
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any
 
 from django.db.backends.base.base import NO_DB_ALIAS
@@ -13,9 +14,12 @@ from django.db.backends.postgresql import base as stock
 from django.db.backends.utils import CursorDebugWrapper, CursorWrapper
 from psycopg_pool import ConnectionPool
 
-from webapp.postgres.liveness import check
+from retrieval.db import keeps_connection
+from webapp.postgres.liveness import check, is_alive
 from webapp.tenancy import current_scope
 
+KEPT_S = 60.0
+"""How long a thread keeps a connection, at most."""
 _SET_SCOPE = "SELECT set_config('vitrine.scope', %s, false)"
 
 
@@ -53,6 +57,20 @@ class DatabaseWrapper(stock.DatabaseWrapper):
             with self.wrap_database_errors:
                 self.connection.execute(_SET_SCOPE, [scope])
             self._told_scope = scope
+
+    def connect(self) -> None:
+        super().connect()
+        if keeps_connection():
+            self.close_at = monotonic() + KEPT_S
+
+    def close_if_unusable_or_obsolete(self) -> None:
+        """Before and after each piece of work: a thread that keeps its connection gives it back where it
+        has died, had an error or was kept for long."""
+        if self.connection is None or not keeps_connection() or self.in_atomic_block:
+            return super().close_if_unusable_or_obsolete()
+        is_old = self.close_at is not None and monotonic() >= self.close_at
+        if is_old or self.errors_occurred or not self.autocommit or not is_alive(self.connection):
+            self.close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         self._told_scope = None

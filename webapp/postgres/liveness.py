@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from psycopg import Connection
+from psycopg import Connection, OperationalError
 from psycopg_pool import ConnectionPool
 
 SILENT_S = 10.0
@@ -23,6 +23,15 @@ def check(connection: Connection[Any]) -> None:
     if now_s - _heard_s.get(connection, 0.0) > SILENT_S or _has_news(connection):
         ConnectionPool.check_connection(connection)
     _heard_s[connection] = now_s
+
+
+def is_alive(connection: Connection[Any]) -> bool:
+    """The same, for who has it already."""
+    try:
+        check(connection)
+    except OperationalError:
+        return False
+    return True
 
 
 def _has_news(connection: Connection[Any]) -> bool:
