@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from chat import cooling
 from chat.db import in_db
 from chat.gathering import Gathering
+from chat.table_rows import as_rows, dumped
 from moderation.models import Decision, Review, Strike
 
 logger = logging.getLogger(__name__)
+
+SOON_S = 0.5
 
 _unwritten: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
@@ -24,7 +28,8 @@ async def keep(decision: Decision, points: float = 0.0) -> None:
 
 
 def keep_soon(decision: Decision) -> None:
-    """The same for a decision that changed nothing: nobody waits, and the log tells where it fails."""
+    """The same for a decision that changed nothing: nobody waits, and the log tells where it fails.
+    It is written a moment later, with those of other people: the answer that it is about begins."""
     task = asyncio.create_task(_keep_or_tell(decision))
     _unwritten.add(task)
     task.add_done_callback(_unwritten.discard)
@@ -32,7 +37,8 @@ def keep_soon(decision: Decision) -> None:
 
 async def _keep_or_tell(decision: Decision) -> None:
     try:
-        await keep(decision)
+        await asyncio.sleep(SOON_S)
+        await _soon.ask(decision)
     except Exception:
         logger.exception("a decision of moderation could not be written")
 
@@ -70,3 +76,17 @@ def _insert(asked: Sequence[tuple[Decision, float]]) -> None:
 
 
 _keeper: Gathering[tuple[Decision, float], None] = Gathering(_keep_all)
+
+
+async def _keep_all_soon(decisions: Sequence[Decision]) -> list[None]:
+    await in_db(_insert_of_many)(decisions)
+    return [None] * len(decisions)
+
+
+def _insert_of_many(decisions: Sequence[Decision]) -> None:
+    with connection.cursor() as cursor:
+        given = dumped(as_rows(decisions))
+        cursor.execute("SELECT moderation_keep_decisions(%s)", [given])
+
+
+_soon: Gathering[Decision, None] = Gathering(_keep_all_soon)
