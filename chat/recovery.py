@@ -4,13 +4,14 @@ import logging
 import re
 from uuid import UUID
 
+from django.db import connection
 from django.utils import timezone
 
 from chat import answers, history, notices, revoked, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
 from chat.events import Failed, Found, LogEvent, Resumed, Started, Stopped
-from chat.models import ACTIVE_STATUSES, Generation
+from chat.models import Generation
 from chat.parts import fold, text_of
 from chat.screen import BLACK
 from chat.spans import Clock, Span, Trace
@@ -19,13 +20,21 @@ logger = logging.getLogger(__name__)
 _TAKEN_OUT = re.compile(rf"{re.escape(BLACK)}█*\]\s*$")
 """Where a key of many lines may go on, of which nobody knows any more how it began: the log has the sign
 in its place."""
+# Asked every few seconds though nothing is lost; Django would take longer to make it than Postgres to
+# answer.
+_LOST = """
+SELECT run.id, conversation.owner_id FROM chat_generation AS run
+JOIN chat_conversation AS conversation ON conversation.id = run.conversation_id
+WHERE run.status IN ('queued', 'prefill', 'decode') AND run.lease_until < %s
+"""
 MAX_ATTEMPTS = 4  # an answer that took three processes down is not tried again
 
 
 def find_lost() -> list[tuple[UUID, int]]:
     """(run id, owner id) of active runs that nobody holds. Needs the system scope."""
-    rows = Generation.objects.filter(status__in=ACTIVE_STATUSES, lease_until__lt=timezone.now())
-    return list(rows.values_list("pk", "conversation__owner_id"))
+    with connection.cursor() as cursor:
+        cursor.execute(_LOST, [timezone.now()])
+        return [(run_id, owner_id) for run_id, owner_id in cursor.fetchall()]
 
 
 async def resume(run_id: UUID) -> bool:
