@@ -8,6 +8,7 @@ from typing import Literal
 from chat.asking import AnswerRequest
 from chat.events import Finished, Found, LeftOut, PartKind, RunTimings, RunUsage, Stopped
 from chat.json_texts import message_with_texts, texts_in, texts_of, with_texts
+from chat.prompt import DEFAULT_SYSTEM_PROMPT
 from chat.screen import Screen
 from chat.spans import Clock, Stopwatch
 from inference import ChatMessage
@@ -49,7 +50,8 @@ class AnswerState:
         plan = self.plan
         if plan is None:
             return [*texts_of(self.request.messages), *self._texts_of_format()]
-        texts = [plan.system, plan.memory]
+        system = "" if plan.system == DEFAULT_SYSTEM_PROMPT else plan.system  # that nobody wrote
+        texts = [system, plan.memory]
         for one in plan.exchanges:
             texts += [one.question, *texts_of(one.unjudged)]
         return [*texts, *texts_of(self.request.begun)]

@@ -9,7 +9,7 @@ from chat.answer_state import AnswerState
 from chat.asking import Control, TurnSoFar
 from chat.engine import engine
 from chat.events import Delta, Event, Failed, LogEvent, Phase, Started
-from chat.off_loop import off_loop
+from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import fit
 from chat.sampling_params import sampling_params
 from chat.turn import Turn
@@ -155,14 +155,22 @@ class EngineTurn(Turn):
         plan = self.state.plan
         limits = self.limits(engine().context_tokens(self.state.request.model))
         if plan is None:
-            ids = await off_loop(self._encode, self.state.messages, begun)
+            messages = self.state.messages
+            ids = await off_loop_if_long(self._num_chars(), self._encode, messages, begun)
             limit = limits.context_tokens
             if len(ids) >= limit:
                 raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=limit)
             return ids
         encode = partial(self._encode_with_said, begun=begun)
-        self.state.plan, ids = await off_loop(fit, plan, encode, limits)
+        self.state.plan, ids = await off_loop_if_long(self._num_chars(), fit, plan, encode, limits)
         return ids
+
+    def _num_chars(self) -> int:
+        """Of what is to be rendered, about; our own tools are always the same few."""
+        messages, schemas = self.state.messages, self.state.request.tool_schemas
+        said = sum(len(one["content"]) for one in messages)
+        calls = [one.get("tool_calls", ()) for one in messages]
+        return said + sum(len(str(one)) for one in (*calls, *schemas))
 
     def _encode_with_said(self, messages: list[ChatMessage], begun: str) -> tuple[int, ...]:
         return self._encode([*messages, *self.state.said], begun)

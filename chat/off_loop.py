@@ -17,6 +17,8 @@ _FILES = ThreadPoolExecutor(1, thread_name_prefix="files")
 # Each call is a process that draws a page; many pages that scroll by must not take all cores.
 _PICTURES = ThreadPoolExecutor(2, thread_name_prefix="pictures")
 
+SHORT_CHARS = 2_000
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -24,6 +26,16 @@ T = TypeVar("T")
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `work` in a thread, in the caller's context."""
     return await _run_in(_POOL, partial(work, *args, **kwargs))
+
+
+async def off_loop_if_long(
+    num_chars: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The same; but few characters take less than the way to a thread and back, above all where many
+    come at once and threads wait for each other."""
+    if num_chars <= SHORT_CHARS:
+        return work(*args, **kwargs)
+    return await off_loop(work, *args, **kwargs)
 
 
 async def off_loop_for_files(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -58,8 +58,10 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
         return _of_upstream(rights, data, run_id)
     _refuse_what_models_here_cannot(data)
     tokenizer = await engine().tokenizer(data.model)
-    # In a thread: schemas of the caller's are compiled.
-    grammar = await off_loop(grammar_of, data, tokenizer)
+    grammar = ""
+    if data.response_format or data.offered_tools:
+        # In a thread: schemas of the caller's are compiled.
+        grammar = await off_loop(grammar_of, data, tokenizer)
     return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from inference import BUILTIN_EMBEDDING, Caller, Engine
 from moderation.categories import Scores
-from moderation.classifiers.reading import in_thread
+from moderation.classifiers.reading import for_texts, in_thread
 from moderation.normalising import normalised
 from moderation.windows import Read, read
 
@@ -28,7 +28,7 @@ class HeadClassifier:
         self._engine.require(BUILTIN_EMBEDDING, "embedding")
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
-        texts_read = await in_thread(_read, texts)
+        texts_read = await for_texts(texts, _read, texts)
         parts = list(dict.fromkeys(part for text in texts_read for part in text if part.strip()))
         vectors: dict[str, Sequence[float]] = {}
         for at in range(0, len(parts), AT_ONCE):
@@ -37,7 +37,9 @@ class HeadClassifier:
                 BUILTIN_EMBEDDING, some, truncate=True, caller=caller
             )
             vectors |= zip(some, embedded.vectors, strict=True)
-        return await in_thread(_scores, texts_read, vectors)
+        if _heads.cache_info().currsize:
+            return await for_texts(texts, _scores, texts_read, vectors)
+        return await in_thread(_scores, texts_read, vectors)  # the heads have to be read first
 
 
 def _read(texts: Sequence[str]) -> list[Read]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from inference import Caller
 from moderation.builtin_rules import BUILT_IN
 from moderation.categories import RULE_CATEGORIES, Scores
-from moderation.classifiers.reading import in_thread
+from moderation.classifiers.reading import for_texts
 from moderation.rules import Rule, Rules
 
 
@@ -26,4 +26,4 @@ class RuleClassifier:
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
         nothing = self._nothing
-        return [nothing | found for found in await in_thread(self.rules.scores, texts)]
+        return [nothing | found for found in await for_texts(texts, self.rules.scores, texts)]
