@@ -5,6 +5,8 @@ from typing import IO, Any
 
 import django
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.signals import request_started
+from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -25,6 +27,10 @@ class Handler(ASGIHandler):
 def django_handler() -> Handler:
     """As django.core.asgi's get_asgi_application() does."""
     django.setup(set_prefix=False)
+    # Each request has a thread of its own, made when it is first needed, in which nothing is open and
+    # no query is counted yet. Without these it may never be needed.
+    request_started.disconnect(close_old_connections)
+    request_started.disconnect(reset_queries)
     return Handler()
 
 
