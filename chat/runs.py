@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext
 
 from chat import revoked, run_log
+from chat.active import num_active
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
 from chat.events import (
@@ -46,7 +47,7 @@ PROCESS_ID = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 RENEW_S = 2.0  # a third of the lease
 REVOKED_S = 0.5  # between two looks whether what the model has read may still be read
 FLUSH_S = 0.08  # a dozen flushes a second read as fluent text
-FLUSH_S_PER_RUN = 0.002  # a hundred of them: five a second
+FLUSH_S_PER_ANSWER = 0.002  # a hundred of them: five a second
 PHASE_S = 0.25  # between two numbers of the same phase
 STORAGE_PATIENCE_S = 30.0
 REMEMBER_S = 60.0  # how long an ended run can be followed from memory
@@ -222,7 +223,7 @@ class Run:
             return
         self._urgent.clear()
         if not any(not isinstance(event, Delta) for event in self._pending):
-            beat_s = max(FLUSH_S, FLUSH_S_PER_RUN * len(active()))
+            beat_s = max(FLUSH_S, FLUSH_S_PER_ANSWER * num_active())
             with suppress(TimeoutError):
                 async with asyncio.timeout(beat_s - monotonic() % beat_s):
                     await self._urgent.wait()
