@@ -1,6 +1,7 @@
 """Who has to wait, for what policies have stopped of theirs."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from time import monotonic
 
@@ -10,7 +11,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from chat.db import in_db
-from moderation.standings import strikes_of
+from chat.gathering import Gathering
+from moderation.standings import strikes_of, with_strikes
 from moderation.strikes import standing
 
 logger = logging.getLogger(__name__)
@@ -26,13 +28,21 @@ async def waits_until(user: str) -> datetime | None:
     now_s = monotonic()
     if now_s - _clean.get(user, -FORGET_S) < FORGET_S:
         return None
-    strikes = await in_db(strikes_of)(int(user))
-    if not strikes:
+    if not await _asking.ask(int(user)):
         if len(_clean) >= _MAX_KNOWN:
             _clean.clear()
         _clean[user] = now_s
         return None
+    strikes = await in_db(strikes_of)(int(user))
     return standing(strikes, timezone.now(), settings.STRIKES).waits_until
+
+
+async def _have_strikes(user_ids: Sequence[int]) -> Sequence[bool]:
+    found = await in_db(with_strikes)(user_ids)
+    return [user_id in found for user_id in user_ids]
+
+
+_asking: Gathering[int, bool] = Gathering(_have_strikes)
 
 
 def struck(user: str) -> None:

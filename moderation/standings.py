@@ -1,8 +1,10 @@
 """How somebody stands by the strikes that there are. In a scope that sees them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -13,9 +15,20 @@ from moderation.strikes import Standing, standing
 def strikes_of(user_id: int) -> list[tuple[float, datetime]]:
     """Those that count, as (points, when); what is older than ten half-lives is a thousandth of
     itself."""
-    since = timezone.now() - 10 * settings.STRIKES.half_life
-    rows = Strike.objects.filter(owner=user_id, lifted_at=None, created_at__gt=since)
+    rows = Strike.objects.filter(owner=user_id, lifted_at=None, created_at__gt=_since())
     return list(rows.values_list("points", "created_at"))
+
+
+def with_strikes(user_ids: Sequence[int]) -> set[int]:
+    """Those of many users who have any that count, each asked about in that user's own scope."""
+    with connection.cursor() as cursor:
+        asked = "SELECT * FROM moderation_with_strikes(%s::bigint[], %s)"
+        cursor.execute(asked, [list(user_ids), _since()])
+        return {row[0] for row in cursor.fetchall()}
+
+
+def _since() -> datetime:
+    return timezone.now() - 10 * settings.STRIKES.half_life
 
 
 def standing_of(user_id: int) -> Standing:
