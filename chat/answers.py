@@ -51,8 +51,8 @@ def is_draining() -> bool:
     return _is_draining
 
 
-async def send(rights: Rights, draft: Draft) -> Sent:
-    """Save a message and start its answer.
+async def send(rights: Rights, draft: Draft, *, channel: str = "") -> Sent:
+    """Save a message and start its answer. `channel` is that of the tab that asks, if it is one.
 
     Raises ChatError, UnknownModel or WrongKind; then nothing was saved.
     """
@@ -61,16 +61,16 @@ async def send(rights: Rights, draft: Draft) -> Sent:
     if first_sends.is_plain(draft):
         first = await first_sends.save(rights, draft, runs.PROCESS_ID)
         if first is not None:
-            return await _begin(rights, first.sent, [Asked(first.plan, cache=first.cache)])
+            return _begin(rights, first.sent, [Asked(first.plan, cache=first.cache)], channel)
     send = partial(actions.send_message, rights, draft, lease_owner=runs.PROCESS_ID)
-    return await _begin(rights, *await in_db(_with_plans)(send))
+    return _begin(rights, *await in_db(_with_plans)(send), channel)
 
 
 async def regenerate(rights: Rights, retake: Retake) -> Sent:
     """Start another answer to the same question. Raises as `send` does."""
     await _admit(rights, retake.model)
     regenerate = partial(retakes.regenerate, rights, retake, lease_owner=runs.PROCESS_ID)
-    return await _begin(rights, *await in_db(_with_plans)(regenerate))
+    return _begin(rights, *await in_db(_with_plans)(regenerate))
 
 
 async def go_on(rights: Rights, answer_id: UUID, client_id: str, *, tools: tuple[str, ...]) -> Sent:
@@ -78,7 +78,7 @@ async def go_on(rights: Rights, answer_id: UUID, client_id: str, *, tools: tuple
     await _admit(rights, None)
     owner = runs.PROCESS_ID
     go_on = partial(retakes.go_on, rights, answer_id, client_id, tools=tools, lease_owner=owner)
-    return await _begin(rights, *await in_db(_with_plans)(go_on))
+    return _begin(rights, *await in_db(_with_plans)(go_on))
 
 
 async def _admit(rights: Rights, *models: str | None) -> None:
@@ -121,11 +121,13 @@ def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
     return sent, [_asked_of(sent.conversation, generation) for generation in sent.generations]
 
 
-async def _begin(rights: Rights, sent: Sent, asked: list[Asked]) -> Sent:
+def _begin(rights: Rights, sent: Sent, asked: list[Asked], channel: str = "") -> Sent:
+    """A tab that has begun a chat is told all of it; of another chat, what others have begun there."""
     if sent.is_new:
         for generation, each in zip(sent.generations, asked, strict=True):
             _start(generation, sent.conversation, rights.user.pk, each, sent.said)
-        await notices.conversation_changed(rights.user.pk, sent.conversation.pk)
+        knows = channel if sent.is_first else ""
+        notices.conversation_changed_soon(rights.user.pk, sent.conversation.pk, except_for=knows)
     return sent
 
 

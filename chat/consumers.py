@@ -192,7 +192,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             beside=frame.beside,
             picked=frame.picked,
         )
-        sent = await answers.send(self.rights, draft)
+        sent = await answers.send(self.rights, draft, channel=self.channel_name)
         told = await accepted(sent)
         await self._accept({"type": "message.accepted", **told}, frame.client_id, sent)
 
@@ -362,7 +362,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     # --- notices from the channel layer ---------------------------------------------------------
 
     async def conversation_changed(self, notice: dict[str, Any]) -> None:
-        self.changes.add(notice["id"])
+        if notice.get("except_for") != self.channel_name:
+            self.changes.add(notice["id"])
 
     async def conversation_deleted(self, notice: dict[str, Any]) -> None:
         self.changes.discard(notice["id"])

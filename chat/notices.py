@@ -4,6 +4,7 @@ The layer drops silently when it is full, so every reader can do without a notic
 run log are the truth.
 """
 
+import asyncio
 import logging
 from typing import Any
 from uuid import UUID
@@ -13,14 +14,28 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
+_telling: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
+
 
 def user_group(user_id: Any) -> str:
     return f"user-{user_id}"
 
 
-async def conversation_changed(user_id: Any, conversation_id: UUID) -> None:
-    """Tell every tab of a user that a conversation, or an answer in it, has changed."""
-    await _send(user_group(user_id), {"type": "conversation.changed", "id": str(conversation_id)})
+async def conversation_changed(
+    user_id: Any, conversation_id: UUID, *, except_for: str = ""
+) -> None:
+    """Tell every tab of a user that a conversation, or an answer in it, has changed; but for the one
+    whose channel is named, which knows already."""
+    notice = {"type": "conversation.changed", "id": str(conversation_id), "except_for": except_for}
+    await _send(user_group(user_id), notice)
+
+
+def conversation_changed_soon(user_id: Any, conversation_id: UUID, *, except_for: str = "") -> None:
+    """The same, while the caller goes on."""
+    telling = conversation_changed(user_id, conversation_id, except_for=except_for)
+    task = asyncio.create_task(telling)
+    _telling.add(task)
+    task.add_done_callback(_telling.discard)
 
 
 async def conversation_deleted(user_id: Any, conversation_id: UUID) -> None:
