@@ -181,7 +181,7 @@ CACHES = {
 }
 CHANNEL_LAYERS = {
     "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "BACKEND": "webapp.channel_layer.ChannelLayer",
         "CONFIG": {"hosts": [REDIS_URL], "prefix": "vitrine"},
     }
 }
