@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 
 FIND_LOST_EVERY_S = 3.0
 FIND_BATCHES_EVERY_S = 1.0
-FIND_DOCUMENTS_EVERY_S = 0.5
+FIND_DOCUMENTS_EVERY_S = 2.0
+FIND_SMALL_EVERY_S = 0.5  # attached to a message, perhaps, that waits for them
 FIND_LACKING_EVERY_S = 5.0
 FIND_MESSAGES_EVERY_S = 2.0  # nobody waits for these
 
@@ -45,7 +46,7 @@ async def startup() -> None:
             (recover_lost, FIND_LOST_EVERY_S),
             (take_up_batches, FIND_BATCHES_EVERY_S),
             (embed_documents, FIND_DOCUMENTS_EVERY_S),
-            (embed_small_documents, FIND_DOCUMENTS_EVERY_S),
+            (embed_small_documents, FIND_SMALL_EVERY_S),
             (reembed_documents, FIND_LACKING_EVERY_S),
             (embed_messages, FIND_MESSAGES_EVERY_S),
         )
