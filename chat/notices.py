@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
+SOON_S = 0.4
 _telling: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
 
@@ -31,11 +32,17 @@ async def conversation_changed(
 
 
 def conversation_changed_soon(user_id: Any, conversation_id: UUID, *, except_for: str = "") -> None:
-    """The same, while the caller goes on."""
-    telling = conversation_changed(user_id, conversation_id, except_for=except_for)
+    """The same in a moment, while the caller goes on: it goes through Redis and back, and where many
+    answers begin at once, each notice would be in the way of a first word."""
+    telling = _tell_soon(user_id, conversation_id, except_for)
     task = asyncio.create_task(telling)
     _telling.add(task)
     task.add_done_callback(_telling.discard)
+
+
+async def _tell_soon(user_id: Any, conversation_id: UUID, except_for: str) -> None:
+    await asyncio.sleep(SOON_S)
+    await conversation_changed(user_id, conversation_id, except_for=except_for)
 
 
 async def conversation_deleted(user_id: Any, conversation_id: UUID) -> None:
