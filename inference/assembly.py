@@ -58,7 +58,8 @@ def assemble(
     disable_progress_bar()  # type: ignore[no-untyped-call]
     if read_kind(path) == "chat":
         return _assemble_chat(name, path, config, progress)
-    dtype, bits = dtype_of(config), bits_of(config.dtype)
+    dtype = dtype_of(replace(config, device="cpu"))  # where encoders compute
+    bits = bits_of(config.dtype)
     if name == BUILTIN_EMBEDDING and config.dtype == "auto" and int8.sound_kind() is NativeLinear:
         # All questions and documents go through it: half the time, and English is found as well
         # (docs/retrieval.md). Around the products float32 is quicker than bfloat16 for few tokens.
@@ -68,8 +69,10 @@ def assemble(
 
 
 def dtype_of(config: EngineConfig) -> torch.dtype:
-    """Of what is computed in floating point."""
+    """Of what a chat model computes in floating point."""
     is_named = config.dtype in ("float32", "bfloat16")
+    if not is_named and device_of(config).type == "cuda" and torch.cuda.is_bf16_supported():
+        return torch.bfloat16
     dtype: torch.dtype = getattr(torch, config.dtype) if is_named else best_dtype()
     return dtype
 
@@ -168,7 +171,9 @@ def _make_caches(
 
 def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
     if loaded.info.device != "cpu":  # what is configured or reckoned is of the host's memory
-        return free_kv_bytes(torch.device(loaded.info.device))
+        free_bytes = free_kv_bytes(torch.device(loaded.info.device))
+        own_bytes = config.kv_bytes if config.has_own_gpus else None
+        return min(own_bytes or free_bytes, free_bytes)
     return _host_kv_bytes(config)
 
 

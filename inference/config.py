@@ -69,7 +69,8 @@ class EngineConfig:
     keep states have slabs in any case: their snapshots belong to one.
 
     `device` is one of DEVICES, where chat models compute; "auto" is CUDA where torch finds it. Keys and
-    values are in pages there.
+    values are in pages there. `has_own_gpus` is said to a worker that sees no GPUs but those that it was
+    given; `kv_bytes` are of their memory then, and of the host's else.
 
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
@@ -100,6 +101,7 @@ class EngineConfig:
     dtype: str = "auto"
     kv_layout: str = "auto"
     device: str = "auto"
+    has_own_gpus: bool = False
     gather_s: float = 0.03
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0

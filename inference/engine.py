@@ -5,7 +5,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from inference.adapted_model import AdaptedModel
 from inference.catalog import ModelSpec, ModelState, discover, problem_of
@@ -19,10 +18,8 @@ from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
 from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
-from inference.ledger import Ledger
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
-from inference.needs import measure_budget
-from inference.residency import Residency
+from inference.placement import Placement
 from inference.tokenizer import ChatTokenizer
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec
@@ -43,7 +40,7 @@ class Engine:
         self._left_out: dict[str, str] = {}  # adapters, with the reasons
         self._upstream_specs = {upstream.name: upstream for upstream in config.upstreams}
         self._own_config = replace(config, upstreams=())  # for workers, who are told no keys
-        self._residency = Residency(Ledger(partial(measure_budget, config)))
+        self._placement = Placement(config)
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
@@ -68,7 +65,7 @@ class Engine:
             return AdaptedModel(spec, self._host(spec.base), path)
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
-        return ModelHost(spec, spec.path, self._own_config, self._residency, self._announce)
+        return ModelHost(spec, spec.path, self._own_config, self._placement, self._announce)
 
     def _tell_left_out(self, found: dict[str, ModelSpec]) -> None:
         """Log why an adapter is no model, once: its base may be pulled yet."""

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -33,7 +34,7 @@ from inference.messages import (
     kv_salt,
 )
 from inference.needs import estimate_needs
-from inference.residency import Residency
+from inference.placement import Placement
 from inference.restarts import REST_S
 from inference.supervisor import WAITING_FOR_MEMORY, Supervisor
 
@@ -46,18 +47,18 @@ class ModelHost:
         spec: ModelSpec,
         path: Path,
         config: EngineConfig,
-        residency: Residency,
+        placement: Placement,
         changed: Callable[[], None],
     ) -> None:
-        num_workers = config.num_workers(spec.name)
+        num_workers = placement.num_workers(spec)
         self.spec = spec
         self.path = path
         self.config = replace(config, num_threads=max(1, config.num_threads // num_workers))
         self.workers = [
-            Supervisor(spec.name, number, path, self.config, residency, self)
+            Supervisor(spec, number, path, self.config, placement, self)
             for number in range(num_workers)
         ]
-        self._residency = residency
+        self._placement = placement
         self._boarding = Boarding(self.workers)
         self._changed = changed
         self._failure = ""
@@ -122,9 +123,10 @@ class ModelHost:
         """Whether there is a worker, or memory for one that nobody uses or waits for."""
         if any(worker.is_awake for worker in self.workers):
             return True
-        facts = (self.spec.name, self.path, self.config, self._residency.budget_bytes())
-        needs = await asyncio.to_thread(estimate_needs, *facts)
-        return self._residency.has_spare(needs.size_bytes)
+        place = self._placement.choose(self.spec.name, is_chat=self.spec.kind == "chat")
+        facts = (self.spec.name, self.path, self.config, place.residency.budget_bytes())
+        needs = await asyncio.to_thread(partial(estimate_needs, *facts, on_gpu=bool(place.gpus)))
+        return place.residency.has_spare(needs.size_bytes)
 
     async def close(self) -> None:
         """End the workers; requests on board are failed."""
@@ -146,6 +148,14 @@ class ModelHost:
             flight.hear(failed)
 
     # --- what the workers tell ----------------------------------------------------------------
+
+    def has_another(self, worker: Supervisor) -> bool:
+        number = self.workers.index(worker)
+        return any(
+            other.is_ready or (other.is_awake and place < number)
+            for place, other in enumerate(self.workers)
+            if other is not worker
+        )
 
     def changed(self) -> None:
         self._boarding.board()

@@ -26,12 +26,13 @@ class Account:
     """One worker of a model. `held_bytes` is None while it waits for `needed_bytes`.
 
     `last_used` counts uses over all models. `is_leaving`: it gives back what it holds and needs
-    nothing more to do so.
+    nothing more to do so. `is_further`: the model had another worker, in another ledger, when it asked.
     """
 
     name: str
     model: str
     needed_bytes: int
+    is_further: bool = False
     held_bytes: int | None = None
     is_busy: bool = True
     is_leaving: bool = False
@@ -68,11 +69,13 @@ class Ledger:
     def held_bytes(self) -> int:
         return sum(account.held_bytes or 0 for account in self._accounts.values())
 
-    def ask(self, name: str, needed_bytes: int, model: str = "") -> None:
+    def ask(
+        self, name: str, needed_bytes: int, model: str = "", *, is_further: bool = False
+    ) -> None:
         """Wait for so much, as one who is busy. Raises ModelTooLarge where that can never be.
 
         A further worker of a model does not wait, and nobody makes room for it: it raises NoSpareMemory
-        where no memory is free that nobody waits for.
+        where no memory is free that nobody waits for. `is_further`: the other one is in another ledger.
         """
         assert name not in self._accounts
         budget_bytes = self.budget_bytes()
@@ -80,10 +83,11 @@ class Ledger:
             raise ModelTooLarge(
                 name, needed_bytes=needed_bytes, available_bytes=budget_bytes, for_models=True
             )
-        if self._has_another(model or name) and not self.has_spare(needed_bytes):
+        has_another = is_further or self._has_another(model or name)
+        if has_another and not self.has_spare(needed_bytes):
             raise NoSpareMemory
         self._accounts[name] = Account(
-            name, model or name, needed_bytes, last_used=next(self._uses)
+            name, model or name, needed_bytes, is_further, last_used=next(self._uses)
         )
 
     def has_spare(self, needed_bytes: int) -> bool:
@@ -120,9 +124,11 @@ class Ledger:
         leaving = [a for a in holders if a.is_leaving]
         staying = [a for a in holders if not a.is_leaving]
         staying.sort(key=lambda a: (a.is_busy, a.last_used))
-        last_of = {a.model: a for a in staying}
+        last_of = {a.model: a for a in staying if not a.is_further}
         # The first to go is the last.
-        staying.sort(key=lambda a: (a.is_busy, last_of[a.model] is a, a.last_used), reverse=True)
+        staying.sort(
+            key=lambda a: (a.is_busy, last_of.get(a.model) is a, a.last_used), reverse=True
+        )
         free_bytes = self._budget_bytes - self.held_bytes
         # What will be free once all who have to go have gone, less what has been promised.
         spare_bytes = free_bytes + sum(a.held_bytes or 0 for a in leaving)

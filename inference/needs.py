@@ -2,6 +2,7 @@
 found afterwards. Reads file headers only; loads no torch."""
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,8 @@ _WEIGHTS_OVERHEAD = 1.15  # as in loader.py: buffers, activations, the tokenizer
 _MAX_KV_BYTES = 4 * 2**30
 _KV_SHARE = 4  # a fourth of what the weights leave, so that others have a chance to stay loaded
 _MAX_RESERVE_BYTES = 2**30
+# Of a GPU: a model may take a little more than its files tell, and would crowd out its neighbour.
+_GPU_SLACK_SHARE = 32
 _RESERVE_SHARE = 20
 
 
@@ -44,20 +47,26 @@ class Needs:
         return int(self.weights_bytes * _WEIGHTS_OVERHEAD) + self.kv_bytes + WORKER_BYTES
 
 
-def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: int) -> Needs:
+def estimate_needs(
+    name: str, path: Path, config: EngineConfig, budget_bytes: int, *, on_gpu: bool = False
+) -> Needs:
     """By the files of a model, as it is while it loads, before anything of it becomes int8.
 
     Its adapters and its draft model's weights lie beside its own, where the budget has room for them.
     Its cache gets what is configured, else its share of what the weights leave; a draft model's is a
-    part of that. Of a model with several workers, each gets its part of that share. Raises ModelRefused.
+    part of that. Of a model with several workers, each gets its part of that share. On a GPU, whose
+    memory is `budget_bytes`, the cache has all that `gpu_share` says. Raises ModelRefused.
     """
     kind = read_kind(path)
-    weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype)
+    weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
     if kind != "chat":
         return Needs(weights_bytes, 0)
     kv_bytes = config.kv_bytes or 1
     problems = {"adapters": "", "draft model": ""}
-    beside = {"adapters": _adapter_bytes(name, config), "draft model": _draft_bytes(name, config)}
+    beside = {
+        "adapters": _adapter_bytes(name, config, on_gpu),
+        "draft model": _draft_bytes(name, config, on_gpu),
+    }
     for what, num_bytes in beside.items():
         if Needs(weights_bytes + num_bytes, kv_bytes).size_bytes <= budget_bytes:
             weights_bytes += num_bytes
@@ -65,6 +74,15 @@ def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: in
             problems[what] = f"{name} runs without its {what}: there is no memory for both."
             logger.warning("%s", problems[what])
     without_bytes = Needs(weights_bytes, 0).size_bytes
+    if on_gpu:
+        others = _other_chat_bytes(name, config)
+        kv_bytes = gpu_share(without_bytes, others, budget_bytes) - without_bytes
+        return Needs(
+            weights_bytes,
+            config.kv_bytes or max(1, kv_bytes),
+            problems["draft model"],
+            problems["adapters"],
+        )
     num_workers = max(1, min(config.num_workers(name), budget_bytes // without_bytes))
     left_bytes = (budget_bytes - num_workers * without_bytes) // num_workers
     return Needs(
@@ -75,21 +93,46 @@ def estimate_needs(name: str, path: Path, config: EngineConfig, budget_bytes: in
     )
 
 
+def gpu_share(own_bytes: int, others_bytes: Sequence[int], budget_bytes: int) -> int:
+    """What a model may take of a GPU, with its cache, where weights take so much.
+
+    In proportion to its weights, if all of them leave a fourth of the memory to their caches; else
+    everything, and they take turns. A little is left.
+    """
+    all_bytes = own_bytes + sum(others_bytes)
+    budget_bytes -= budget_bytes // _GPU_SLACK_SHARE
+    if all_bytes > budget_bytes - budget_bytes // _KV_SHARE:
+        return budget_bytes
+    return budget_bytes * own_bytes // all_bytes
+
+
+def _other_chat_bytes(name: str, config: EngineConfig) -> list[int]:
+    """Of the weights of each other chat model on this machine, without its adapters and draft model."""
+    found = []
+    for spec in discover(config).values():
+        if spec.name == name or spec.path is None or spec.base or spec.kind != "chat":
+            continue
+        with suppress(ModelRefused):  # one that cannot be loaded needs nothing
+            num_parameters = read_weights(spec.path).num_parameters
+            found.append(Needs(num_parameters * _itemsize(config.dtype, on_gpu=True), 0).size_bytes)
+    return found
+
+
 def kv_share(left_bytes: int) -> int:
     """For a cache that nobody configured, of what the weights leave."""
     return min(max(left_bytes // _KV_SHARE, 1), _MAX_KV_BYTES)
 
 
-def _adapter_bytes(name: str, config: EngineConfig) -> int:
+def _adapter_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
     """Of those of a model's adapters that can be loaded; the worker says what is wrong with others."""
     num_parameters = 0
     for adapter in config.adapters_of(name):
         with suppress(ModelRefused):
             num_parameters += read_adapter(adapter.path).num_parameters
-    return num_parameters * _itemsize(config.dtype)
+    return num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
 
 
-def _draft_bytes(name: str, config: EngineConfig) -> int:
+def _draft_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
     """Of the weights of a model's draft model; 0 if it has none, or none that can be loaded."""
     draft_name = dict(config.draft_models).get(name)
     if draft_name is None or not config.max_num_drafting:
@@ -98,7 +141,7 @@ def _draft_bytes(name: str, config: EngineConfig) -> int:
     if spec is None or spec.path is None or spec.base:
         return 0
     try:
-        return read_weights(spec.path).num_parameters * _itemsize(config.dtype)
+        return read_weights(spec.path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
     except ModelRefused:
         return 0  # the worker says why, and serves the model without it
 
@@ -111,9 +154,9 @@ def measure_budget(config: EngineConfig) -> int:
     return free_bytes - min(free_bytes // _RESERVE_SHARE, _MAX_RESERVE_BYTES)
 
 
-def _itemsize(dtype: str) -> int:
-    """Bytes of a weight; what loader.best_dtype() asks torch for "auto", "int8" and "int4"."""
-    if dtype == "float32" or (dtype != "bfloat16" and not _multiplies_bfloat16()):
+def _itemsize(dtype: str, *, on_gpu: bool = False) -> int:
+    """Bytes of a weight; what assembly.dtype_of() asks torch for "auto", "int8" and "int4"."""
+    if dtype == "float32" or (dtype != "bfloat16" and not (on_gpu or _multiplies_bfloat16())):
         return 4
     return 2
 

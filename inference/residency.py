@@ -30,12 +30,20 @@ class Residency:
         return self._ledger.has_spare(needed_bytes)
 
     @contextmanager
-    def room(self, name: str, needed_bytes: int, retire: Retire, model: str = "") -> Iterator[None]:
+    def room(
+        self,
+        name: str,
+        needed_bytes: int,
+        retire: Retire,
+        model: str = "",
+        *,
+        is_further: bool = False,
+    ) -> Iterator[None]:
         """Within, a worker of a model waits for so much memory and then has it.
 
         Raises ModelTooLarge, or NoSpareMemory where the model has another worker.
         """
-        self._ledger.ask(name, needed_bytes, model)
+        self._ledger.ask(name, needed_bytes, model, is_further=is_further)
         self._granted[name] = asyncio.Event()
         self._retire[name] = retire
         try:

@@ -39,14 +39,17 @@ class Stay:
         self._alarm: asyncio.TimerHandle | None = None
 
     @contextmanager
-    def room(self, needed_bytes: int) -> Iterator[None]:
+    def room(self, residency: Residency, needed_bytes: int, *, is_further: bool) -> Iterator[None]:
         """Within, the worker waits for memory and then has it.
 
         Raises ModelTooLarge, or NoSpareMemory where the model has another worker.
         """
+        self.residency = residency
         self._is_used = True
         self._retires_since_s = None
-        with self.residency.room(self.name, needed_bytes, self._retire, self.model):
+        with residency.room(
+            self.name, needed_bytes, self._retire, self.model, is_further=is_further
+        ):
             try:
                 yield
             finally:

@@ -9,12 +9,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from inference.catalog import State
+from inference.catalog import ModelSpec, State
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
 from inference.errors import ModelError
@@ -36,8 +37,8 @@ from inference.messages import (
 )
 from inference.needs import Needs, estimate_needs
 from inference.pace import Pace
+from inference.placement import Misplaced, Placement
 from inference.probes import Probes
-from inference.residency import Residency
 from inference.restarts import Restarts
 from inference.routing import PrefixMemory
 from inference.stay import Stay
@@ -62,6 +63,9 @@ class Crew(Protocol):
     def landed(self, worker: "Supervisor", flight: Flight) -> None:
         """A request has ended on board."""
 
+    def has_another(self, worker: "Supervisor") -> bool:
+        """Whether the model has one besides, or one before it in number is on its way."""
+
     def gave_up(self, worker: "Supervisor", failed: Failed) -> None:
         """It ends for good, until it is started again."""
 
@@ -71,14 +75,15 @@ class Supervisor:
 
     def __init__(
         self,
-        model: str,
+        spec: ModelSpec,
         number: int,
         path: Path,
         config: EngineConfig,
-        residency: Residency,
+        placement: Placement,
         crew: Crew,
     ) -> None:
-        self.model = model
+        self.model = model = spec.name
+        self.spec = spec
         self.name = model if number == 0 else f"{model} ({number + 1})"
         self.path = path
         self.config = config
@@ -94,6 +99,8 @@ class Supervisor:
         self.prefixes = PrefixMemory()
         self.on_board: dict[str, Flight] = {}
         self._crew = crew
+        self._placement = placement
+        self.place = placement.host
         self._probes = Probes()
         self._channel: AsyncChannel | None = None
         self._process: WorkerProcess | None = None
@@ -103,7 +110,7 @@ class Supervisor:
         self._falls_asleep = False
         self._stay = Stay(
             self.name,
-            residency,
+            placement.host.residency,
             model=model,
             sleep_after_s=config.sleep_after_s,
             sleep=self._fall_asleep,
@@ -197,6 +204,9 @@ class Supervisor:
             except ModelError as error:
                 self._give_up(error.code, str(error))
                 return
+            except Misplaced:
+                logger.info("%s computes on the processor, and is started anew there", self.name)
+                continue
             except OSError as error:
                 reason = f"it could not be started: {error}"
             except Exception:  # our own fault: nobody would notice a supervisor that is no more
@@ -219,32 +229,36 @@ class Supervisor:
     async def _live(self) -> str | None:
         """Wait for memory, and run a worker in it: as `_run_worker`.
 
-        Raises ModelError, NoSpareMemory.
+        Raises ModelError, NoSpareMemory, Misplaced.
         """
         self._falls_asleep = self._is_innocent = False
-        needs = await asyncio.to_thread(
-            estimate_needs,
-            *(self.model, self.path, self.config, self._stay.residency.budget_bytes()),
-        )
-        with self._stay.room(needs.size_bytes):
-            if self._stay.is_waiting:
-                self._set_state("loading", WAITING_FOR_MEMORY)
-                await self._stay.granted()
-            return await self._run_worker(needs)
+        place = self.place = self._placement.choose(self.model, is_chat=self.spec.kind == "chat")
+        with self._placement.at(place, self.model):
+            facts = (self.model, self.path, self.config, place.residency.budget_bytes())
+            estimate = partial(estimate_needs, *facts, on_gpu=bool(place.gpus))
+            needs = await asyncio.to_thread(estimate)
+            is_further = bool(place.gpus) and self._crew.has_another(self)
+            with self._stay.room(place.residency, needs.size_bytes, is_further=is_further):
+                if self._stay.is_waiting:
+                    self._set_state("loading", WAITING_FOR_MEMORY)
+                    await self._stay.granted()
+                return await self._run_worker(needs)
 
     async def _run_worker(self, needs: Needs) -> str | None:
         """One process from its start to its end: why it died, or None if another would do no good.
 
         That is where the model does not load, and where it sleeps.
         """
-        self._process, ours = await spawn(self.config)
+        self._process, ours = await spawn(self.config, self.place.gpus)
         self.pid = self._process.pid
         self.stats = EngineStats()
         self.pace.forget_worker()
         watchdog = Watchdog(self._process, self.config, self._waiting_since_s)
         watching = asyncio.create_task(watchdog.watch())
         reader = asyncio.create_task(log_words_of(self._process.stderr, self.name))
-        config = replace(self.config, kv_bytes=needs.kv_bytes or None)
+        config = replace(
+            self.config, kv_bytes=needs.kv_bytes or None, has_own_gpus=bool(self.place.gpus)
+        )
         if needs.draft_problem:
             config = replace(config, draft_models=())
         if needs.adapter_problem:
@@ -279,6 +293,7 @@ class Supervisor:
                 case Loading(phase, fraction):
                     self._set_state("loading", phase, fraction)
                 case Ready(info, load_s):
+                    self._check_place(info)
                     logger.info("%s is ready after %.1f s", self.name, load_s)
                     if needs.draft_problem:
                         info = replace(info, draft_problem=needs.draft_problem)
@@ -287,6 +302,12 @@ class Supervisor:
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None
+
+    def _check_place(self, info: ModelInfo) -> None:
+        """Raises Misplaced where a GPU's memory is held that the model has no use for."""
+        if self.place.gpus and info.device == "cpu":
+            self._placement.keep_on_host(self.model)
+            raise Misplaced
 
     def _hear(self, frame: StepFrame) -> None:
         self.stats = frame.stats

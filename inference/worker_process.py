@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,14 +158,20 @@ _zygote = _Zygote()
 atexit.register(_zygote.close)
 
 
-async def spawn(config: EngineConfig) -> tuple[WorkerProcess, socket.socket]:
-    """A new worker and our end of its socket; neither is left behind if its host is cancelled."""
+async def spawn(
+    config: EngineConfig, gpus: Sequence[str] = ()
+) -> tuple[WorkerProcess, socket.socket]:
+    """A new worker and our end of its socket; neither is left behind if its host is cancelled.
+
+    With `gpus`, by their UUIDs, it sees no others.
+    """
     ours, theirs = socket.socketpair()
     words, words_end = os.pipe()
 
     def fork() -> WorkerProcess:
         try:
-            environment, timeout_s = _worker_environment(config), config.loading_watchdog_s
+            environment = worker_environment(config, gpus)
+            timeout_s = config.loading_watchdog_s
             process = _zygote.fork(environment, theirs.fileno(), words_end, timeout_s)
             process.stderr = words
             return process
@@ -230,7 +237,7 @@ async def bury(process: WorkerProcess) -> None:
         process.close()
 
 
-def _worker_environment(config: EngineConfig) -> dict[str, str]:
+def worker_environment(config: EngineConfig, gpus: Sequence[str]) -> dict[str, str]:
     """What a worker needs of ours; it needs no secrets."""
     return {name: value for name, value in os.environ.items() if not _SECRET.search(name)} | {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
@@ -239,6 +246,9 @@ def _worker_environment(config: EngineConfig) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "TRANSFORMERS_VERBOSITY": "error",
         "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+        # Whoever asks for CUDA in the zygote must not begin it there: no fork survives that.
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        **({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {}),
     }
 
 

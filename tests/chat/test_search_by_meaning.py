@@ -207,7 +207,7 @@ def test_no_other_model_leaves_memory_for_messages(
     loop: Loop, alice: "User", cooking: Conversation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop.run(engine().unload(BUILTIN_EMBEDDING))
-    monkeypatch.setattr(engine()._residency._ledger, "_measure", lambda: 2**20)
+    monkeypatch.setattr(engine()._placement.host.residency._ledger, "_measure", lambda: 2**20)
     some(alice, 1)
     assert found(loop, alice, COOKING) == []
     loop.embed()
