@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from inference import Engine, UnknownModel
+from inference import Engine, UnknownModel, WorkerState
 
 _engine: Engine | None = None
 
@@ -23,6 +23,11 @@ def known_context_tokens(model: str) -> int | None:
         return _engine.state(model).max_context_tokens
     except UnknownModel:
         return None
+
+
+def workers_now() -> list[WorkerState]:
+    """Of all models, from any thread; none before anybody has asked for the engine."""
+    return [] if _engine is None else _engine.workers()
 
 
 async def close_engine() -> None:

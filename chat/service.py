@@ -19,11 +19,18 @@ from chat import (
 from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
-from chat.engine import close_engine, engine
+from chat.engine import close_engine, engine, workers_now
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
-from inference import BUILTIN_EMBEDDING, EngineStats, ModelState
+from inference import (
+    BUILTIN_EMBEDDING,
+    EngineStats,
+    GpuReading,
+    ModelState,
+    WorkerState,
+    read_gpus,
+)
 from moderation.classifiers.spec import BuiltIn
 
 _POLL_S = 0.05
@@ -108,6 +115,16 @@ async def reembed_documents() -> None:
 async def embed_messages() -> None:
     """Give vectors to messages that wait for theirs, behind all documents. In the system's scope."""
     await message_embedder.embed_messages()
+
+
+def worker_states() -> list[WorkerState]:
+    """Of every model that has been used in this process; from any thread."""
+    return workers_now()
+
+
+def gpu_readings() -> tuple[GpuReading, ...]:
+    """What the driver tells of the machine's GPUs; asks it, which takes milliseconds."""
+    return read_gpus()
 
 
 def model_states() -> list[ModelState]:

@@ -6,7 +6,7 @@ worker processes that `Engine` starts.
 """
 
 from inference.call_forms import THINK_CLOSE, Call
-from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState
+from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState, WorkerState
 from inference.config import EngineConfig
 from inference.defaults import DEFAULT_MAX_TOKENS
 from inference.encode_messages import Caller
@@ -48,6 +48,7 @@ from inference.messages import (
     Update,
     Usage,
 )
+from inference.nvml import GpuReading, read_gpus
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
 from inference.token_counter import TokenCounter
@@ -82,6 +83,7 @@ __all__ = [
     "Finished",
     "GenerateRequest",
     "GenerationFailed",
+    "GpuReading",
     "InvalidParameter",
     "JsonServer",
     "LabelScore",
@@ -115,6 +117,7 @@ __all__ = [
     "UpstreamSpec",
     "UpstreamUpdate",
     "Usage",
+    "WorkerState",
     "WrongKind",
     "behind_thinking",
     "error_of",
@@ -127,6 +130,7 @@ __all__ = [
     "opens_thinking",
     "parse_upstream",
     "prompt_room",
+    "read_gpus",
     "regex_grammar",
     "tool_grammar",
 ]

@@ -9,6 +9,7 @@ from typing import Literal
 from inference.builtin import MODEL_DIR
 from inference.config import Adapter, EngineConfig
 from inference.kinds import KIND_NAMES, ModelKind, kind_at
+from inference.messages import EngineStats
 
 BUILTIN = "vitrine-small"
 BUILTIN_EMBEDDING = "all-minilm-l6-v2"
@@ -55,6 +56,19 @@ class ModelState:
     is_straggling: bool = False
     num_workers: int = 1
     num_ready: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """One worker of a model and how it stands; `gpus` are the UUIDs of its own ones."""
+
+    model: str
+    number: int
+    state: State
+    gpus: tuple[str, ...]
+    is_straggling: bool
+    num_restarts: int
+    stats: EngineStats
 
 
 def discover(config: EngineConfig) -> dict[str, ModelSpec]:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 
 from inference.adapted_model import AdaptedModel
-from inference.catalog import ModelSpec, ModelState, discover, problem_of
+from inference.catalog import ModelSpec, ModelState, WorkerState, discover, problem_of
 from inference.config import EngineConfig
 from inference.defaults import SamplingDefaults, read_context_tokens, read_sampling_defaults
 from inference.encode_messages import Caller
@@ -125,6 +125,13 @@ class Engine:
     def worker_pids(self, model: str) -> list[int]:
         """Of all its workers that there are now."""
         return [worker.pid for worker in self._host(model).workers if worker.pid is not None]
+
+    def workers(self) -> list[WorkerState]:
+        """Every worker that there is or was, of all models. Looks for no new models."""
+        hosts = [served for served in self._served.values() if isinstance(served, ModelHost)]
+        return [
+            worker.as_state() for host in hosts for worker in host.workers if worker.was_started
+        ]
 
     async def changes(self) -> AsyncIterator[None]:
         """Yields whenever some model's state has changed. A slow reader misses none but merges."""

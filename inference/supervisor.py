@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from inference.catalog import ModelSpec, State
+from inference.catalog import ModelSpec, State, WorkerState
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
 from inference.errors import ModelError
@@ -84,6 +84,7 @@ class Supervisor:
     ) -> None:
         self.model = model = spec.name
         self.spec = spec
+        self.number = number + 1
         self.name = model if number == 0 else f"{model} ({number + 1})"
         self.path = path
         self.config = config
@@ -128,6 +129,21 @@ class Supervisor:
     @property
     def is_straggling(self) -> bool:
         return self.state == "ready" and self.pace.is_slow
+
+    @property
+    def was_started(self) -> bool:
+        return self.state != "cold" or self.info is not None
+
+    def as_state(self) -> WorkerState:
+        return WorkerState(
+            self.model,
+            self.number,
+            self.state,
+            self.place.gpus if self.is_awake else (),
+            self.is_straggling,
+            self.num_restarts,
+            self.stats,
+        )
 
     def is_too_late(self, flight: Flight) -> bool:
         """Whether a request came behind those for whom this worker has to make room."""

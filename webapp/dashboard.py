@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.utils import timezone
 
-from chat import usage
+from chat import service, usage
 from chat.budgets import today
 from chat.models import Usage
 from chat.pricing import has_prices
@@ -38,10 +38,27 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "top_models": usage.summed(rows, ["model"])[:NUM_LISTED],
             "unusual": unusual()[:NUM_LISTED],
             "num_days": NUM_DAYS,
+            "workers": service.worker_states(),
+            "gpus": gpus(),
             "currency": settings.CURRENCY,
             "has_prices": costs_money,
         }
     return context
+
+
+def gpus() -> list[dict[str, Any]]:
+    """A row for each GPU that the driver tells of; what it does not tell is None."""
+    return [
+        {
+            "reading": reading,
+            "used_percent": 100 * reading.used_bytes / reading.total_bytes,
+            "busy_percent": None if reading.utilisation is None else 100 * reading.utilisation,
+            "models": sorted(
+                {one.model for one in service.worker_states() if reading.uuid in one.gpus}
+            ),
+        }
+        for reading in service.gpu_readings()
+    ]
 
 
 def style_sheet(request: HttpRequest) -> str:

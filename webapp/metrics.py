@@ -4,7 +4,8 @@ For a staff member's session, or a key with the scope `admin:read`, which Promet
 token. Each web process tells of itself; the queue of documents is the whole site's.
 """
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from chat import service
 from chat.db import in_db
+from inference import GpuReading
 from retrieval.versions import num_unfinished
 from webapp.tenancy import as_system
 
@@ -27,6 +29,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     now = CollectorRegistry()
     now.register(_Now(await in_db(_num_unfinished)()))
+    now.register(_Gpus(await asyncio.to_thread(service.gpu_readings)))
     text = generate_latest(REGISTRY) + generate_latest(now)
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 
@@ -61,7 +64,48 @@ class _Now(Collector):
                 kv.add_metric([name, "used"], stats.kv_tokens_used)
                 kv.add_metric([name, "cached"], stats.kv_tokens_cached)
                 kv.add_metric([name, "total"], stats.kv_tokens_total)
-        return active, documents, states, sequences, kv
+        return active, documents, states, sequences, kv, *_of_workers()
+
+
+def _of_workers() -> Iterable[GaugeMetricFamily]:
+    labels = ("model", "worker")
+    ready = _gauge("vitrine_worker_ready", "1 where it takes requests.", *labels)
+    slow = _gauge("vitrine_worker_straggling", "1 where it has long been slow.", *labels)
+    restarts = _gauge("vitrine_worker_restarts", "How often another took its place.", *labels)
+    for worker in service.worker_states():
+        names = [worker.model, str(worker.number)]
+        ready.add_metric(names, worker.state == "ready")
+        slow.add_metric(names, worker.is_straggling)
+        restarts.add_metric(names, worker.num_restarts)
+    return ready, slow, restarts
+
+
+class _Gpus(Collector):
+    """What the driver has told; nothing at all where there is none."""
+
+    def __init__(self, readings: Sequence[GpuReading]) -> None:
+        self._readings = readings
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        if not self._readings:
+            return ()
+        memory = _gauge("vitrine_gpu_memory_bytes", "Memory of a GPU.", "gpu", "state")
+        others = (
+            (
+                _gauge("vitrine_gpu_utilisation_ratio", "Share of time with a kernel.", "gpu"),
+                "utilisation",
+            ),
+            (_gauge("vitrine_gpu_temperature_celsius", "Of a GPU.", "gpu"), "temperature_celsius"),
+            (_gauge("vitrine_gpu_power_watts", "What a GPU draws.", "gpu"), "power_watts"),
+        )
+        for reading in self._readings:
+            gpu = str(reading.index)
+            memory.add_metric([gpu, "used"], reading.used_bytes)
+            memory.add_metric([gpu, "total"], reading.total_bytes)
+            for family, name in others:
+                if (value := getattr(reading, name)) is not None:
+                    family.add_metric([gpu], value)
+        return memory, *(family for family, _ in others)
 
 
 def _gauge(name: str, what: str, *labels: str) -> GaugeMetricFamily:

@@ -69,6 +69,8 @@ def test_answers_are_counted_by_model_and_by_the_cache(
     assert grown("vitrine_queued_seconds_count", **asked_here) == 1
     assert value(after, "vitrine_model_state", model=BUILTIN, state="ready") == 1
     assert value(after, "vitrine_kv_tokens", model=BUILTIN, state="total") > 0
+    assert value(after, "vitrine_worker_ready", model=BUILTIN, worker="1") == 1
+    assert value(after, "vitrine_worker_straggling", model=BUILTIN, worker="1") == 0
     assert ("vitrine_documents_unfinished", frozenset({("state", "embedding")})) in after
     assert value(after, "process_resident_memory_bytes") > 2**20
 

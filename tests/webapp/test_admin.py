@@ -7,6 +7,9 @@ from django.test import Client
 
 from chat.budgets import today
 from chat.models import Conversation, Usage
+from inference.catalog import WorkerState
+from inference.messages import EngineStats
+from tests.inference.gpus import FakeNvml, install
 from webapp.api_keys import create_api_key
 from webapp.console_settings import UNFOLD
 from webapp.models import ApiKey, Tier, User
@@ -227,3 +230,23 @@ def test_who_looks_after_accounts_does_not_enter_as_an_administrator(
     assert (fresh.password, fresh.email) == (admin.password, admin.email)
     address.refresh_from_db()
     assert address.email == admin.email
+
+
+def test_the_start_page_shows_workers_and_gpus(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = {"used_gib": 30, "percent": 62, "celsius": 71, "milliwatts": 412_500}
+    install(monkeypatch, FakeNvml([full, {"used_gib": 8}]))
+    worker = WorkerState(
+        "org/<b>large", 2, "ready", ("GPU-b",), True, 3, EngineStats(num_running=5, num_waiting=44)
+    )
+    monkeypatch.setattr("chat.service.workers_now", lambda: [worker])
+    page = " ".join(console.get("/admin/").content.decode().split())
+    assert "org/&lt;b&gt;large (2)</td><td>ready, slow</td>" in page
+    assert '0: NVIDIA H100</td><td class="text-right">30.0 GB (38 %)' in page
+    for told in ("62 %", ">71<", ">413<"):
+        assert told in page
+    _, second = page.split("1: NVIDIA H100")
+    assert second.index("org/&lt;b&gt;large") < second.index("</tr>"), "the model is on this one"
+    install(monkeypatch, None)
+    assert ">GPUs<" not in console.get("/admin/").content.decode()
