@@ -164,6 +164,9 @@ class BlockPool:
             if not self._num_users[block] and self._hash_of[block] is None:
                 self._free.append(block)
 
+    def give_back(self) -> None:
+        """Nothing: pages are one allocation for all blocks, and forgetting one frees no byte of it."""
+
     def check(self) -> None:
         """Prove that the books are right. Raises AssertionError; called whenever the engine idles."""
         used = Counter(block for table in self._tables.values() for block in table.blocks)

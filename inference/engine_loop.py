@@ -40,6 +40,7 @@ from inference.messages import (
 )
 from inference.model_runner import ModelRunner, StepResult
 from inference.native.rows import largest as most_likely
+from inference.out_of_memory import give_back, is_fault, is_out_of_memory
 from inference.sampler import sample
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
@@ -208,18 +209,36 @@ class EngineLoop:
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]
         started_s = monotonic()
+        result, is_short = None, False
         try:
             result = self.runner.run(plan)
-        except Exception:
-            logger.exception("a step of %d sequences failed", len(plan))
-            self._run_one_by_one(plan)
+        except Exception as error:
+            if is_fault(error):
+                raise  # the next process goes on with all answers
+            is_short = is_out_of_memory(error)
+            if not is_short:
+                logger.exception("a step of %d sequences failed", len(plan))
+        if result is None:
+            # Nobody has advanced. Behind the handler: its traceback holds the failed step's tensors.
+            if not (is_short and self._relieve(plan)):
+                self._run_one_by_one(plan)
             return
+        self.scheduler.relief.note_calm()
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
             computed = sequence.token_ids[: sequence.num_computed]
             self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))
         self._advance(result, plan)
+
+    def _relieve(self, plan: list[tuple[Sequence, int]]) -> bool:
+        """Make room after a step that found no memory. False: there is nothing more to be done."""
+        num_tokens = sum(num for _, num in plan)
+        can_shrink = self.scheduler.shrink(plan)
+        logger.warning("no memory for a step of %d sequences, %d tokens", len(plan), num_tokens)
+        self.kv.give_back()
+        give_back()
+        return can_shrink
 
     def _run_one_by_one(self, plan: list[tuple[Sequence, int]]) -> None:
         """Find the culprit of a failed step: it fails alone, and its neighbours go on.
@@ -230,6 +249,8 @@ class EngineLoop:
             try:
                 result = self.runner.run([(sequence, num_tokens)])
             except Exception as error:
+                if is_fault(error):
+                    raise
                 logger.exception("request %s fails by itself", sequence.id)
                 self._fail(sequence, _lost(f"The engine could not run this request: {error}"))
             else:

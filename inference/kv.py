@@ -57,6 +57,10 @@ class KVBooks(Protocol):
         """
         ...
 
+    def give_back(self) -> None:
+        """Forget what is only cached, where its memory goes back to the system by that."""
+        ...
+
     def check(self) -> None:
         """Prove that the books are right. Raises AssertionError; called whenever the engine idles."""
         ...

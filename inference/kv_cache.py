@@ -131,6 +131,11 @@ class SlabKV:
         self._cached[slab] = None
         self._index.add(slab)
 
+    def give_back(self) -> None:
+        """Forget all slabs that nobody uses: the allocator has their memory back."""
+        while self._cached:
+            self._drop(next(iter(self._cached)))
+
     def check(self) -> None:
         """Prove that the books are right. Raises AssertionError; called whenever the engine idles."""
         assert self.used_tokens == sum(slab.num_tokens for slab in self._running.values())

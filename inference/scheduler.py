@@ -17,6 +17,7 @@ from inference.messages import Queued
 from inference.ngrams import MOST_DRAFTED
 from inference.prefix_index import count_common
 from inference.priority import RANK
+from inference.relief import Relief
 from inference.sequence import Sequence
 from inference.speculation import GrammarOf, Guesser, Place, Speculation
 from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
@@ -47,8 +48,7 @@ class Scheduler:
         draft_model: Guesser | None = None,
     ) -> None:
         self.kv = kv
-        self.max_num_sequences = max_num_sequences
-        self.step_budget_tokens = step_budget_tokens
+        self.relief = Relief(step_budget_tokens, max_num_sequences)
         self.max_num_drafting = max_num_drafting
         self.speculation = Speculation(draft_model)
         self.share = FairShare()
@@ -59,6 +59,14 @@ class Scheduler:
         self._expected_share = _EXPECTED_AT_FIRST
         self._num_steps = 0
         self._read_alone = ""  # whose beginning was, in the last step with such a one
+
+    @property
+    def max_num_sequences(self) -> int:
+        return self.relief.num_sequences
+
+    @property
+    def step_budget_tokens(self) -> int:
+        return self.relief.budget_tokens
 
     # --- coming and going ---------------------------------------------------------------------
 
@@ -126,6 +134,19 @@ class Scheduler:
             return budget
         self._num_steps += 1
         return min(budget, chunk_tokens) if self._num_steps % _CALM_EVERY else 0
+
+    def shrink(self, plan: Plan) -> bool:
+        """A step found no memory and advanced nobody: the next ones are smaller. Who has no place in
+        them any more waits, the newest first. False: this one was as small as can be."""
+        if not self.relief.shrink(sum(num for _, num in plan), len(plan)):
+            return False
+        for sequence in list(reversed(self.running.values())):
+            if len(self.running) <= self.max_num_sequences:
+                break
+            self._preempt(sequence)
+        for sequence in self.running.values():
+            sequence.draft = []
+        return True
 
     def guess(self, plan: Plan, grammar_of: GrammarOf | None = None) -> Plan:
         """The plan, with guesses behind the last tokens of those who decode."""
