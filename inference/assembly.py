@@ -128,6 +128,7 @@ def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -
         progress,
         dtype_of(config),
         bits=bits_of(config.dtype),
+        is_fp8=config.dtype == "fp8",
         num_ranks=config.num_ranks(name),
         device=device_of(config),
     )

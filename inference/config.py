@@ -8,7 +8,7 @@ from pathlib import Path
 from inference.upstreams.spec import UpstreamSpec
 
 DEVICES = ("auto", "cpu", "cuda")
-DTYPES = ("auto", "float32", "bfloat16", "int8", "int4")
+DTYPES = ("auto", "float32", "bfloat16", "int8", "int4", "fp8")
 ALL_MODELS = "*"
 MAX_WORKERS = 64
 KV_LAYOUTS = ("auto", "slabs", "paged")
@@ -61,7 +61,8 @@ class EngineConfig:
     the threads and the cache; keys and values are in pages then, and there is no draft model.
 
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
-    "int8" and "int4" are that with linear layers in so many bits. In bfloat16 an answer that is resumed
+    "int8", "int4" and "fp8" are that with linear layers in so many bits, whole numbers on a CPU only
+    (on a GPU they become fp8). In bfloat16 an answer that is resumed
     may differ from the undisturbed one, and one with drafts from one without: several tokens at once
     round differently.
 

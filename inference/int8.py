@@ -66,14 +66,19 @@ class Follower(nn.Module):
         return part
 
 
-def quantize(model: nn.Module, bits: int = 8, make: Make | None = None) -> int:
+def quantize(
+    model: nn.Module,
+    bits: int = 8,
+    make: Make | None = None,
+    fits: Callable[[Sequence[nn.Linear]], bool] | None = None,
+) -> int:
     """Put 8 or 4 bits in the place of all linear layers; returns how many were replaced.
 
     Layer by layer, so that the memory never holds both of all. The embedding stays as it is, experts
     that are no linear layers as well; lm_head has 8 bits in any case, as in every scheme that is used
     in earnest. Logits come in float32: argmax and softmax want that anyway, and bfloat16's would be
-    rounded for nothing. `make` is the kind of layer, if it is not to be the quickest. Raises
-    ModelRefused where there is nothing to replace.
+    rounded for nothing. `make` is the kind of layer, if it is not to be the quickest, and `fits` says
+    which layers may become one. Raises ModelRefused where there is nothing to replace.
     """
     make, make_head = make or sound_kind(bits), make or sound_kind(8)
     if make is None or make_head is None:
@@ -83,9 +88,10 @@ def quantize(model: nn.Module, bits: int = 8, make: Make | None = None) -> int:
         if set(path.split(".")) & set(_NOT_QUANTIZED):
             continue
         for names in _SIBLINGS:
-            count += _join_siblings(module, names, make)
+            count += _join_siblings(module, names, make, fits)
         for name, child in list(module.named_children()):
-            if type(child) is nn.Linear and name not in _NOT_QUANTIZED:
+            may_be = type(child) is nn.Linear and (fits is None or fits([child]))
+            if may_be and name not in _NOT_QUANTIZED:
                 is_head = name == "lm_head"
                 new = make_head([child], torch.float32) if is_head else make([child], None)
                 setattr(module, name, new)
@@ -95,12 +101,17 @@ def quantize(model: nn.Module, bits: int = 8, make: Make | None = None) -> int:
     return count
 
 
-def _join_siblings(module: nn.Module, names: tuple[str, ...], make: Make) -> int:
+def _join_siblings(
+    module: nn.Module,
+    names: tuple[str, ...],
+    make: Make,
+    fits: Callable[[Sequence[nn.Linear]], bool] | None,
+) -> int:
     linears = [getattr(module, name, None) for name in names]
     if any(type(linear) is not nn.Linear for linear in linears):
         return 0
     found = [linear for linear in linears if isinstance(linear, nn.Linear)]
-    if len({linear.in_features for linear in found}) > 1:
+    if len({linear.in_features for linear in found}) > 1 or (fits and not fits(found)):
         return 0
     lead = Lead(found, make)
     setattr(module, names[0], lead)

@@ -20,7 +20,7 @@ from transformers import (
 from transformers.utils.logging import set_tqdm_hook
 from transformers.utils.quantization_config import Mxfp4Config
 
-from inference import attention, int8, memory
+from inference import attention, fp8, int8, memory
 from inference.context_window import max_context_tokens
 from inference.dequantize import dequantized
 from inference.device import CPU, check_kernels, choose_kernels, fits_on
@@ -63,14 +63,15 @@ def load_model(
     dtype: torch.dtype,
     *,
     bits: int | None = None,
+    is_fp8: bool = False,
     num_ranks: int = 1,
     device: torch.device = CPU,
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
-    `bits` (8 or 4) are those of the linear layers' weights, where the processor can; `dtype` is all
-    else's. `device` is where it computes. With `num_ranks` this process loads its part, while the other
-    ranks load theirs.
+    `bits` (8 or 4) are those of the linear layers' weights, where the processor can; with `is_fp8` they
+    are 8 of floating point, where the device can; `dtype` is all else's. `device` is where it computes.
+    With `num_ranks` this process loads its part, while the other ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -83,15 +84,15 @@ def load_model(
     check_architecture(config)
     if num_ranks > 1:
         check_ranks(config, num_ranks)
-        if bits:
+        if bits or is_fp8:
             logger.warning("%s is split over %d processes, and not quantized", name, num_ranks)
-            bits = None
+            bits, is_fp8 = None, False
     device = fits_on(device, name, config)
     if device.type != "cpu":
         choose_kernels(name, config, device)
         if bits:
-            logger.warning("%s is not quantized: that is done on the processor only", name)
-            bits = None
+            logger.warning("%s gets fp8: int%d is for the processor only", name, bits)
+            bits, is_fp8 = None, True
     how: dict[str, Any] = {**split_over(num_ranks)}
     if weights.quantization is not None:
         progress("dequantizing", 0.15)
@@ -110,6 +111,8 @@ def load_model(
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and (bits := quantize(name, model, bits, progress)):
         dtype_name = f"int{bits}"
+    elif is_fp8 and has_become_fp8(name, model, device, progress):
+        dtype_name = "fp8"
     if weights.quantization is not None:
         dtype_name += f" (from {weights.quantization})"
     if device.type == "cpu":
@@ -160,6 +163,17 @@ def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int 
     progress("quantizing", 0.88)
     int8.quantize(model, bits)
     return bits
+
+
+def has_become_fp8(name: str, model: nn.Module, device: torch.device, progress: Progress) -> bool:
+    """Whether a model's linear layers are of fp8 now; they stay as they are where the device's products
+    are not right."""
+    if problem := fp8.problem_on(device):
+        logger.warning("%s has no products of fp8: %s", name, problem)
+        return False
+    progress("quantizing", 0.88)
+    int8.quantize(model, make=fp8.Fp8Linear, fits=fp8.fits)
+    return True
 
 
 def weights_bytes(model: nn.Module) -> int:

@@ -1,16 +1,20 @@
-"""What fewer bits cost: logits against those of the same weights in float32, computed by transformers.
+"""What fewer bits cost and bring: logits against those of the same weights in float32, computed by
+transformers; and of ours, what weights take in memory, and a token of one sequence in time.
 
 In a process of its own, for a model of random weights or a real one:
 `python -m benchmarks.engine.accuracy MODEL [SYSTEM …]`, where a system is one of our types of weights or
-a peer. Each reads one text that the float32 model wrote at temperature 1, so that it is usual for it.
+a peer. Ours compute on a GPU where torch finds one (whose type of few bits is fp8). Each reads one text
+that the float32 model wrote at temperature 1, so that it is usual for it.
 """
 
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import table
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 _NUM_TOKENS = 128
 _CHUNK_TOKENS = 24  # as beside streams
+_NUM_TIMED = 16  # single tokens behind the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,11 @@ def _rows(model: Path, systems: Sequence[str]) -> Iterator[table.Row]:
     text, expected = _reference(model)
     for name in systems:
         try:
-            own = _by_vitrine if name in DTYPES else _by_peer
-            found = loss(own(model, name, text), expected)
+            if name in DTYPES:
+                logits, gains = _by_vitrine(model, name, text)
+            else:
+                logits, gains = _by_peer(model, name, text), {}
+            found = loss(logits, expected)
         except (ModelError, ImportError, NotImplementedError) as error:
             print(f"{name} is skipped: {error}", file=sys.stderr)
             continue
@@ -72,6 +80,7 @@ def _rows(model: Path, systems: Sequence[str]) -> Iterator[table.Row]:
             "logits error %": 100 * found.logits_error,
             "KL nats": found.kl_nats,
             "same first choice %": 100 * found.same_top,
+            **gains,
         }
         yield row
 
@@ -98,7 +107,7 @@ def _reference(model: Path) -> "tuple[list[int], Tensor]":
         return text[0].tolist(), exact(text).logits[0, :-1].float()
 
 
-def _by_vitrine(model: Path, dtype: str, text: list[int]) -> "Tensor":
+def _by_vitrine(model: Path, dtype: str, text: list[int]) -> "tuple[Tensor, table.Row]":
     import torch
 
     from inference.assembly import assemble
@@ -107,16 +116,25 @@ def _by_vitrine(model: Path, dtype: str, text: list[int]) -> "Tensor":
     from inference.sequence import Sequence as Running
 
     config = EngineConfig(models_dir=model.parent / "none", dtype=dtype, max_num_drafting=0)
-    loop, _ = assemble(model.name, model, config, lambda phase, share: None)
+    loop, info = assemble(model.name, model, config, lambda phase, share: None)
     assert isinstance(loop, EngineLoop)
     params = SamplingParams(max_tokens=1, num_prompt_logprobs=0)
     running = Running(GenerateRequest("text", model.name, tuple(text), params))
-    loop.kv.reserve(running.id, len(text) + 1)
+    loop.kv.reserve(running.id, len(text) + 1 + _NUM_TIMED)
     found = []
     while running.num_pending:
         result = loop.runner.run([(running, min(_CHUNK_TOKENS, running.num_pending))])
         found += [logits for _, logits in result.prompts]
-    return torch.cat(found)
+    took_s = []
+    for token_id in text[:_NUM_TIMED]:
+        running.token_ids.append(token_id)
+        started_s = time.perf_counter()
+        loop.runner.run([(running, 1)])  # its logits are on the host when it returns
+        took_s.append(time.perf_counter() - started_s)
+    return torch.cat(found), {
+        "weights MiB": info.weights_bytes / 2**20,
+        "a token ms": 1e3 * median(took_s),
+    }
 
 
 def _by_peer(model: Path, name: str, text: list[int]) -> "Tensor":

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.gpu [--shapes …]`: the device's limits, the kernels, decode steps, and serving.
+"""`python -m benchmarks.gpu`: the device's limits, kernels, decode steps, weights of few bits, serving.
 
 Weights are random, of real shapes, and prompts are random tokens. `transformers` is its generate with a
 dynamic cache, on the same weights. Percents of the roofline are of the limits that were measured first.
@@ -13,13 +13,15 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from benchmarks.engine.accuracy import measure_accuracy
 from benchmarks.gpu.serving import measure_serving
 from benchmarks.gpu.steps import measure_steps
 from benchmarks.gpu.timing import Bench, ceilings
 from benchmarks.table import machine, save, show, write
+from inference.cli.random_model import make_random_model
 from inference.cli.shapes import SHAPES
 
-PARTS = ("kernels", "steps", "serving")
+PARTS = ("kernels", "steps", "dtypes", "serving")
 
 
 def main() -> None:
@@ -49,6 +51,12 @@ def main() -> None:
         if "steps" in parts:
             rows = result[f"steps {shape}"] = measure_steps(bench, found, SHAPES[shape])
             show(f"{shape}: one decode step", rows)
+        if "dtypes" in parts:
+            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
+                model = make_random_model(shape, Path(folder) / shape)
+                few = ("fp8",) if options.device == "cuda" else ("int8", "int4", "fp8")
+                rows = result[f"dtypes {shape}"] = measure_accuracy(model, ("bfloat16", *few))
+            show(f"{shape}: weights of fewer bits, against float32", rows)
         if "serving" in parts:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 serving = measure_serving(
