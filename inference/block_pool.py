@@ -164,6 +164,12 @@ class BlockPool:
             if not self._num_users[block] and self._hash_of[block] is None:
                 self._free.append(block)
 
+    def forget_all(self) -> None:
+        """Every block is free. Nobody has a table."""
+        assert not self._tables
+        while self._cached:
+            self._free.append(self._take_oldest())
+
     def give_back(self) -> None:
         """Nothing: pages are one allocation for all blocks, and forgetting one frees no byte of it."""
 
@@ -188,6 +194,9 @@ class BlockPool:
         """A block for new tokens: a free one, else what was not used for the longest time."""
         if self._free:
             return self._free.pop()
+        return self._take_oldest()
+
+    def _take_oldest(self) -> int:
         block, _ = self._cached.popitem(last=False)
         self._forget(block)
         return block

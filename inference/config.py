@@ -73,6 +73,9 @@ class EngineConfig:
     values are in pages there. `has_own_gpus` is said to a worker that sees no GPUs but those that it was
     given; `kv_bytes` are of their memory then, and of the host's else.
 
+    `sleeps_on_host`: a chat model that gives up its device keeps its process, and its weights in the
+    host's memory while there is room; None: where it has a GPU of its own. Else its process ends.
+
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
     Tokens go to the web process at most every `gather_s`, and a millisecond more for each stream (see
@@ -103,6 +106,7 @@ class EngineConfig:
     kv_layout: str = "auto"
     device: str = "auto"
     has_own_gpus: bool = False
+    sleeps_on_host: bool | None = None
     gather_s: float = 0.03
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0

@@ -159,6 +159,18 @@ class EngineLoop:
         self.kv.check()
         self.scheduler.speculation.check()
 
+    def sleep(self) -> int:
+        """Leave the device; returns how many bytes lie on the host. Only while idle."""
+        self.check()
+        num_bytes = self.runner.sleep()
+        give_back()
+        return num_bytes
+
+    def wake(self) -> None:
+        """Be where it was before, and prove it. Raises ModelError, torch.OutOfMemoryError."""
+        self.runner.wake()
+        self.canary()
+
     # --- the step -----------------------------------------------------------------------------
 
     @property

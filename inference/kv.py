@@ -57,6 +57,10 @@ class KVBooks(Protocol):
         """
         ...
 
+    def forget_all(self) -> None:
+        """Forget everything, and give all of its memory back. Nobody has a sequence here."""
+        ...
+
     def give_back(self) -> None:
         """Forget what is only cached, where its memory goes back to the system by that."""
         ...

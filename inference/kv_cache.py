@@ -131,6 +131,10 @@ class SlabKV:
         self._cached[slab] = None
         self._index.add(slab)
 
+    def forget_all(self) -> None:
+        assert not self._running
+        self.give_back()
+
     def give_back(self) -> None:
         """Forget all slabs that nobody uses: the allocator has their memory back."""
         while self._cached:

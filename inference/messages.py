@@ -302,7 +302,17 @@ class Shutdown:
     """End the worker process; whatever still runs is dropped without an answer."""
 
 
-ToWorker = Submit | Abort | Probe | Shutdown
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Move the weights to the host's memory and forget the cache; answered by `Asleep`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """Move them back; answered by `Ready`."""
+
+
+ToWorker = Submit | Abort | Probe | Sleep | Wake | Shutdown
 
 # --- up the pipe -----------------------------------------------------------------------------
 
@@ -313,6 +323,13 @@ class Ready:
 
     info: ModelInfo
     load_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """The device is free of the model, whose weights take `host_bytes` of the host's memory."""
+
+    host_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,4 +381,4 @@ class StepFrame:
     stats: EngineStats = field(default_factory=EngineStats)
 
 
-FromWorker = Loading | Ready | LoadFailed | StepFrame
+FromWorker = Loading | Ready | Asleep | LoadFailed | StepFrame

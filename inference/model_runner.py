@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from inference import attention
 from inference.adapters import Adapters
 from inference.attention import StepContext
+from inference.host_copy import HostCopy
 from inference.kv import KVCache
 from inference.sequence import Sequence
 from inference.spans import Span
@@ -45,6 +46,20 @@ class ModelRunner:
         self.device = next(model.parameters()).device
         self.kv = kv
         self.layers_seen: set[int] = set()
+        self._copy: HostCopy | None = None  # while it sleeps
+
+    def sleep(self) -> int:
+        """Leave the device: the weights go to the host, where they take so many bytes, and what was
+        cached is forgotten. Nothing runs until `wake`."""
+        self.kv.forget_all()
+        self._copy = self._copy or HostCopy(self.model)
+        return self._copy.num_bytes
+
+    def wake(self) -> None:
+        """Bring the weights back. Raises torch.OutOfMemoryError."""
+        if self._copy is not None:
+            self._copy.restore()
+            self._copy = None
 
     @torch.inference_mode()
     def run(self, plan: list[tuple[Sequence, int]]) -> StepResult:

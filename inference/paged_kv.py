@@ -26,6 +26,11 @@ class PagedKV(BlockPool):
         super().__init__(num_blocks, max_context_tokens, namespace)
         self.layers: dict[int, tuple[Tensor, Tensor]] = {}
 
+    def forget_all(self) -> None:
+        """The pages are made anew when somebody writes."""
+        super().forget_all()
+        self.layers.clear()
+
     # --- where tokens are -----------------------------------------------------------------------
 
     def block_table(self, sequence_id: str) -> Tensor:

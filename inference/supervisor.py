@@ -15,6 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
+from inference.berth import Berth, LiveWorker
 from inference.catalog import ModelSpec, State, WorkerState
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
@@ -23,6 +24,7 @@ from inference.flights import Flight
 from inference.ledger import NoSpareMemory
 from inference.messages import (
     Abort,
+    Asleep,
     Cached,
     EngineStats,
     Failed,
@@ -31,13 +33,15 @@ from inference.messages import (
     ModelInfo,
     Ready,
     Shutdown,
+    Sleep,
     StepFrame,
     Submit,
+    Wake,
     WorkerSetup,
 )
 from inference.needs import Needs, estimate_needs
 from inference.pace import Pace
-from inference.placement import Misplaced, Placement
+from inference.placement import Misplaced, Place, Placement
 from inference.probes import Probes
 from inference.restarts import Restarts
 from inference.routing import PrefixMemory
@@ -102,9 +106,12 @@ class Supervisor:
         self._crew = crew
         self._placement = placement
         self.place = placement.host
+        self._berth = Berth(self.name, placement.host.residency)
+        self._host_bytes: int | None = None  # of a worker that has just left its device
         self._probes = Probes()
         self._channel: AsyncChannel | None = None
         self._process: WorkerProcess | None = None
+        self._watchdog: Watchdog
         self._task: asyncio.Task[None] | None = None
         self._restarts = Restarts(config.max_restarts_per_minute)
         self._is_innocent = False  # neither the worker nor what it did brought its end about
@@ -204,6 +211,7 @@ class Supervisor:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
+        await self._berth.clear()
         self.on_board.clear()
         self._set_state("cold", "")
 
@@ -248,11 +256,12 @@ class Supervisor:
         Raises ModelError, NoSpareMemory, Misplaced.
         """
         self._falls_asleep = self._is_innocent = False
-        place = self.place = self._placement.choose(self.model, is_chat=self.spec.kind == "chat")
+        is_chat = self.spec.kind == "chat"
+        lying = self._berth.lying
+        place = lying.place if lying else self._placement.choose(self.model, is_chat=is_chat)
+        self.place = place
         with self._placement.at(place, self.model):
-            facts = (self.model, self.path, self.config, place.residency.budget_bytes())
-            estimate = partial(estimate_needs, *facts, on_gpu=bool(place.gpus))
-            needs = await asyncio.to_thread(estimate)
+            needs = lying.needs if lying else await self._estimate(place)
             is_further = bool(place.gpus) and self._crew.has_another(self)
             with self._stay.room(place.residency, needs.size_bytes, is_further=is_further):
                 if self._stay.is_waiting:
@@ -260,18 +269,40 @@ class Supervisor:
                     await self._stay.granted()
                 return await self._run_worker(needs)
 
+    async def _estimate(self, place: Place) -> Needs:
+        facts = (self.model, self.path, self.config, place.residency.budget_bytes())
+        return await asyncio.to_thread(partial(estimate_needs, *facts, on_gpu=bool(place.gpus)))
+
     async def _run_worker(self, needs: Needs) -> str | None:
-        """One process from its start to its end: why it died, or None if another would do no good.
+        """One process from its start or its waking on: why it died, or None if another would do no good.
 
         That is where the model does not load, and where it sleeps.
         """
-        self._process, ours = await spawn(self.config, self.place.gpus)
+        if (worker := await self._berth.take()) is not None:
+            worker.channel.send(Wake())
+        else:
+            worker = await self._begin(needs)
+        self._process, self._channel = worker.process, worker.channel
         self.pid = self._process.pid
         self.stats = EngineStats()
         self.pace.forget_worker()
-        watchdog = Watchdog(self._process, self.config, self._waiting_since_s)
-        watching = asyncio.create_task(watchdog.watch())
-        reader = asyncio.create_task(log_words_of(self._process.stderr, self.name))
+        self._host_bytes = None
+        self._watchdog = Watchdog(self._process, self.config, self._waiting_since_s)
+        watching = asyncio.create_task(self._watchdog.watch())
+        try:
+            return await self._pump(self._channel, self._watchdog, needs)
+        finally:
+            watching.cancel()
+            self._channel = self.pid = None
+            self.prefixes.clear()
+            host_bytes = self._host_bytes
+            if host_bytes is None or not self._berth.lay(worker, host_bytes):
+                await worker.end()
+
+    async def _begin(self, needs: Needs) -> LiveWorker:
+        """A new process, which has been told what to load."""
+        process, ours = await spawn(self.config, self.place.gpus)
+        words = asyncio.create_task(log_words_of(process.stderr, self.name))
         config = replace(
             self.config, kv_bytes=needs.kv_bytes or None, has_own_gpus=bool(self.place.gpus)
         )
@@ -280,18 +311,13 @@ class Supervisor:
         if needs.adapter_problem:
             config = config.without_adapters(needs.adapter_problem)
         try:
-            self._channel = await AsyncChannel.open(ours)
-            self._channel.send(WorkerSetup(config, self.model, self.path))
-            return await self._pump(self._channel, watchdog, needs)
-        finally:
-            watching.cancel()
-            if self._channel is not None:
-                self._channel.close()
-            self._channel = self.pid = None
-            self.prefixes.clear()
-            await bury(self._process)
-            await asyncio.wait({reader}, timeout=1.0)  # its last words
-            reader.cancel()
+            channel = await AsyncChannel.open(ours)
+        except BaseException:
+            await bury(process)
+            words.cancel()
+            raise
+        channel.send(WorkerSetup(config, self.model, self.path))
+        return LiveWorker(process, channel, words, self.place, needs)
 
     async def _pump(self, channel: AsyncChannel, watchdog: Watchdog, needs: Needs) -> str | None:
         """Hand out what the worker says until it has nothing more to say."""
@@ -300,6 +326,9 @@ class Supervisor:
                 value = await channel.receive()
             except EOFError:
                 return None if self._falls_asleep else self._reason_of_death(watchdog)
+            if isinstance(value, Asleep):
+                self._host_bytes = value.host_bytes
+                return None
             if self._falls_asleep:
                 continue  # what was on its way is for nobody
             watchdog.hear()
@@ -387,16 +416,31 @@ class Supervisor:
         self._set_state("asleep" if self.info else "cold", "")
 
     def _fall_asleep(self) -> None:
-        """End a worker that has nothing on board. Killed, for it may not be able to hear."""
+        """Let a worker that has nothing on board give its memory back: it goes to lie on the host, or
+        ends. Killed, for it may not be able to hear."""
         logger.info("%s falls asleep", self.name)
         self._falls_asleep = True
         self._stay.leave()
-        if self._process is not None and not self._process.has_ended:
+        if self._may_lie_on_host():
+            assert self._channel is not None
+            self._watchdog.is_loading = True  # it owes a sign, and has as long as for loading
+            self._watchdog.hear()
+            self._channel.send(Sleep())
+        elif self._process is not None and not self._process.has_ended:
             self._process.kill()
         self.stats = EngineStats()
         self.pace.forget_worker()
         self._set_state("asleep", "")
         self._crew.review()
+
+    def _may_lie_on_host(self) -> bool:
+        wanted = self.config.sleeps_on_host
+        if wanted is None:
+            wanted = bool(self.place.gpus)
+        is_able = self.spec.kind == "chat" and self.config.num_ranks(self.model) == 1
+        if not (wanted and is_able and self.is_ready and self.info):
+            return False
+        return self._berth.has_room(self.info.weights_bytes)
 
     # --- death --------------------------------------------------------------------------------
 

@@ -15,21 +15,24 @@ import sys
 import threading
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inference.channel import BlockingChannel
 from inference.errors import ModelError
 from inference.gathering import Gathering
 from inference.messages import (
     Abort,
+    Asleep,
     FromWorker,
     LoadFailed,
     Loading,
     Probe,
     Ready,
     Shutdown,
+    Sleep,
     StepFrame,
     Submit,
+    Wake,
     WorkerSetup,
 )
 
@@ -133,13 +136,19 @@ def _serve(
         return
     gc.collect()
     gc.freeze()  # the model's objects are never garbage; do not walk them again
-    outbox.put(Ready(info, monotonic() - started_s))
-    while _take_requests(loop, inbox):
+    ready = Ready(info, monotonic() - started_s)
+    outbox.put(ready)
+    while _take_requests(loop, inbox, outbox, ready):
         for frame in loop.step():
             outbox.put(frame)
 
 
-def _take_requests(loop: "EngineLoop | EncoderLoop", inbox: "queue.SimpleQueue[Any]") -> bool:
+def _take_requests(
+    loop: "EngineLoop | EncoderLoop",
+    inbox: "queue.SimpleQueue[Any]",
+    outbox: "queue.SimpleQueue[FromWorker | None]",
+    ready: Ready,
+) -> bool:
     """Move what has arrived into the loop; waits when there is nothing to run. False: shut down."""
     if loop.is_idle:
         loop.check()
@@ -155,5 +164,22 @@ def _take_requests(loop: "EngineLoop | EncoderLoop", inbox: "queue.SimpleQueue[A
                 loop.abort(request_id)
             case Probe():
                 loop.probe(value)
+            case Sleep():
+                _sleep(cast("EngineLoop", loop), inbox, outbox)  # no encoder is told to
+                outbox.put(ready)
             case Shutdown():
                 return False
+
+
+def _sleep(
+    loop: "EngineLoop",
+    inbox: "queue.SimpleQueue[Any]",
+    outbox: "queue.SimpleQueue[FromWorker | None]",
+) -> None:
+    """Lie on the host until woken. What fails in it ends the process: the next one loads anew."""
+    outbox.put(Asleep(loop.sleep()))
+    while not isinstance(value := inbox.get(), Wake):
+        if isinstance(value, Shutdown):
+            os._exit(0)  # others came too late
+    outbox.put(Loading("waking", 0.5))
+    loop.wake()
