@@ -129,9 +129,15 @@ def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -
         dtype_of(config),
         bits=bits_of(config.dtype),
         is_fp8=config.dtype == "fp8",
+        kept_as=kept_as_of(config),
         num_ranks=config.num_ranks(name),
         device=device_of(config),
     )
+
+
+def kept_as_of(config: EngineConfig) -> torch.dtype | None:
+    """The type of keys and values in pages; None: as they are computed."""
+    return torch.float8_e4m3fn if config.kv_dtype == "fp8" else None
 
 
 def _of_each_rank(config: EngineConfig, num_ranks: int) -> EngineConfig:
@@ -189,11 +195,12 @@ def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
     """
     kv_bytes = _kv_bytes(config, loaded)
     state_bytes = loaded.footprint.state_bytes
-    is_paged = config.kv_layout == "paged" or loaded.info.device != "cpu"
+    kept_as = kept_as_of(config)
+    is_paged = config.kv_layout == "paged" or loaded.info.device != "cpu" or kept_as is not None
     if state_bytes is None:
-        return (
-            _make_pages(kv_bytes, loaded) if is_paged else SlabKV(*_tokens_within(kv_bytes, loaded))
-        )
+        if is_paged:
+            return _make_pages(kv_bytes, loaded, kept_as)
+        return SlabKV(*_tokens_within(kv_bytes, loaded))
     if is_paged:
         logger.warning("%s keeps states, so its keys and values are in slabs", loaded.info.name)
     num_slots = _num_slots(kv_bytes, loaded, config)
@@ -201,12 +208,12 @@ def make_kv(loaded: LoadedModel, config: EngineConfig) -> KVCache:
     return HybridKV(*_tokens_within(kv_bytes, loaded), num_slots)
 
 
-def _make_pages(kv_bytes: int, loaded: LoadedModel) -> PagedKV:
+def _make_pages(kv_bytes: int, loaded: LoadedModel, kept_as: torch.dtype | None) -> PagedKV:
     """As many whole blocks as fit, beside the null block."""
     null_bytes = BLOCK_TOKENS * loaded.footprint.kv_bytes_per_token
     tokens, max_context_tokens = _tokens_within(kv_bytes - null_bytes, loaded, BLOCK_TOKENS)
     namespace = (loaded.info.name, loaded.info.revision)
-    return PagedKV(tokens // BLOCK_TOKENS, max_context_tokens, namespace)
+    return PagedKV(tokens // BLOCK_TOKENS, max_context_tokens, namespace, kept_as)
 
 
 def _tokens_within(kv_bytes: int, loaded: LoadedModel, granule: int = 1) -> tuple[int, int]:

@@ -11,6 +11,7 @@ DEVICES = ("auto", "cpu", "cuda")
 DTYPES = ("auto", "float32", "bfloat16", "int8", "int4", "fp8")
 ALL_MODELS = "*"
 MAX_WORKERS = 64
+KV_DTYPES = ("auto", "fp8")
 KV_LAYOUTS = ("auto", "slabs", "paged")
 WORKER_NAME = "vitrine-engine"
 """Of a worker's process; vitrine-worker is Celery's."""
@@ -69,6 +70,9 @@ class EngineConfig:
     `kv_layout` is one of KV_LAYOUTS; "auto" is slabs on a CPU, which reads them in place. Models that
     keep states have slabs in any case: their snapshots belong to one.
 
+    `kv_dtype` is one of KV_DTYPES, what keys and values are kept as; "auto" is as they are computed.
+    Those of fp8 are in pages, on any device.
+
     `device` is one of DEVICES, where chat models compute; "auto" is CUDA where torch finds it. Keys and
     values are in pages there. `has_own_gpus` is said to a worker that sees no GPUs but those that it was
     given; `kv_bytes` are of their memory then, and of the host's else.
@@ -104,6 +108,7 @@ class EngineConfig:
     kv_bytes: int | None = None
     dtype: str = "auto"
     kv_layout: str = "auto"
+    kv_dtype: str = "auto"
     device: str = "auto"
     has_own_gpus: bool = False
     sleeps_on_host: bool | None = None

@@ -61,14 +61,16 @@ def choose_kernels(name: str, config: PretrainedConfig, device: torch.device) ->
     return _decide(name, lambda: _problem_of_small_copy(config, device))
 
 
-def check_kernels(name: str, model: nn.Module, config: PretrainedConfig) -> str:
+def check_kernels(
+    name: str, model: nn.Module, config: PretrainedConfig, kept_as: torch.dtype | None = None
+) -> str:
     """Give up the kernels where they are wrong at a loaded model's own sizes, or do not run at all.
 
     Returns why, or nothing. Compiles what steps will need. Uses nothing where nothing was used before.
     """
     if not attention.uses_kernels():
         return ""
-    return _decide(name, lambda: _problem_at_size(model, config))
+    return _decide(name, lambda: _problem_at_size(model, config, kept_as))
 
 
 def _decide(name: str, find_problem: Callable[[], str]) -> str:
@@ -93,14 +95,16 @@ def _problem_of_small_copy(config: PretrainedConfig, device: torch.device) -> st
     return f"they compute something else for a small copy of it (relative error {error:.1e})"
 
 
-def _problem_at_size(model: nn.Module, config: PretrainedConfig) -> str:
+def _problem_at_size(
+    model: nn.Module, config: PretrainedConfig, kept_as: torch.dtype | None
+) -> str:
     """Each layer attends to random tokens by the kernels, and by plain operations in float32."""
     from inference.gpu import attention as kernels
     from inference.gpu.checking import CheckedKernels
 
     checked = CheckedKernels()
     attention.use_kernels(checked)
-    _run_steps(model, config)
+    _run_steps(model, config, kept_as)
     attention.use_kernels(kernels)
     dtype = next(model.parameters()).dtype
     limit = MAX_RELATIVE_ERROR if dtype == torch.float32 else _MAX_ROUNDING
@@ -109,9 +113,9 @@ def _problem_at_size(model: nn.Module, config: PretrainedConfig) -> str:
     return f"at its own sizes they compute something else (relative error {error:.1e})"
 
 
-def _run_steps(model: nn.Module, config: PretrainedConfig) -> None:
+def _run_steps(model: nn.Module, config: PretrainedConfig, kept_as: torch.dtype | None) -> None:
     """_STEPS of random tokens, always the same ones: ranks of one model have to agree on them."""
-    runner = ModelRunner(model, PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS))
+    runner = ModelRunner(model, PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS, kept_as=kept_as))
     vocab_size = config.get_text_config().vocab_size
     longest = max_context_tokens(config) - sum(max(news) for news in _STEPS[1:])
     rng = torch.Generator().manual_seed(0)

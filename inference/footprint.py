@@ -6,6 +6,7 @@ nothing and some a state. So the loaded model reads one token, and what it has s
 
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 from transformers import PretrainedConfig
 
@@ -31,12 +32,14 @@ class Footprint:
     state_bytes: int | None
 
 
-def measure_footprint(model: nn.Module, config: PretrainedConfig) -> Footprint:
-    """Let a loaded model read one token, and count what it keeps."""
-    kv: KVCache = PagedKV(1, BLOCK_TOKENS)
+def measure_footprint(
+    model: nn.Module, config: PretrainedConfig, kept_as: torch.dtype | None = None
+) -> Footprint:
+    """Let a loaded model read one token, and count what it keeps, in pages as `kept_as` says."""
+    kv: KVCache = PagedKV(1, BLOCK_TOKENS, kept_as=kept_as)
     if has_states(config):
         kv = HybridKV(1, 1, num_slots=1)
-    elif next(model.parameters()).device.type == "cpu":
+    elif kept_as is None and next(model.parameters()).device.type == "cpu":
         kv = SlabKV(1, 1)
     sequence = Sequence(GenerateRequest("one", "", (0,), SamplingParams(max_tokens=1)))
     kv.reserve(sequence.id, 1)

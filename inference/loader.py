@@ -64,13 +64,15 @@ def load_model(
     *,
     bits: int | None = None,
     is_fp8: bool = False,
+    kept_as: torch.dtype | None = None,
     num_ranks: int = 1,
     device: torch.device = CPU,
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
     `bits` (8 or 4) are those of the linear layers' weights, where the processor can; with `is_fp8` they
-    are 8 of floating point, where the device can; `dtype` is all else's. `device` is where it computes.
+    are 8 of floating point, where the device can; `dtype` is all else's, but for keys and values, which
+    `kept_as` may say. `device` is where it computes.
     With `num_ranks` this process loads its part, while the other ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
@@ -119,7 +121,7 @@ def load_model(
         fuse(model)
     else:
         model.to(device)
-        check_kernels(name, model, config)
+        check_kernels(name, model, config, kept_as)
     info = ModelInfo(
         name=name,
         revision=weights.revision,
@@ -131,7 +133,7 @@ def load_model(
         device=device.type,
     )
     return LoadedModel(
-        model, config, info, _eos_ids(path, config), measure_footprint(model, config)
+        model, config, info, _eos_ids(path, config), measure_footprint(model, config, kept_as)
     )
 
 

@@ -2,8 +2,10 @@
 
 The layout is the one that GPU kernels read: per layer a tensor of keys and one of values,
 (blocks, BLOCK_TOKENS, kv_heads, dim), a table of block numbers per sequence, and for each new token the
-slot that it is written to, block * BLOCK_TOKENS + offset. `extend` writes and reads by plain tensor
-operations and copies what it reads: right on any device, and slower than slabs, which are read in place.
+slot that it is written to, block * BLOCK_TOKENS + offset. Kept in 8 bits (e4m3) they have no
+scale: what is beyond 448 is cut off, which is far beyond what keys and values of trained models are.
+`extend` writes and reads by plain tensor operations and copies what it reads: right on any device, and
+slower than slabs, which are read in place.
 """
 
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 
 from inference.block_pool import BLOCK_TOKENS, NULL_BLOCK, BlockPool
+from inference.fp8 import LARGEST
 
 
 class PagedKV(BlockPool):
@@ -21,9 +24,15 @@ class PagedKV(BlockPool):
     """
 
     def __init__(
-        self, num_blocks: int, max_context_tokens: int, namespace: Sequence[str] = ()
+        self,
+        num_blocks: int,
+        max_context_tokens: int,
+        namespace: Sequence[str] = (),
+        kept_as: torch.dtype | None = None,
     ) -> None:
+        """`kept_as` is the type of what is kept, float8_e4m3fn; None: as it comes."""
         super().__init__(num_blocks, max_context_tokens, namespace)
+        self.kept_as = kept_as
         self.layers: dict[int, tuple[Tensor, Tensor]] = {}
 
     def forget_all(self) -> None:
@@ -65,9 +74,12 @@ class PagedKV(BlockPool):
         pages_of_keys, pages_of_values = self.pages(layer, keys, values)
         slots = self.slot_mapping(sequence_id, start, end).to(keys.device)
         table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
-        pages_of_keys.flatten(0, 1)[slots] = keys.transpose(0, 1)
-        pages_of_values.flatten(0, 1)[slots] = values.transpose(0, 1)
-        return gathered(pages_of_keys, table, end), gathered(pages_of_values, table, end)
+        for pages, new in ((pages_of_keys, keys), (pages_of_values, values)):
+            kept = new if self.kept_as is None else new.clamp(-LARGEST, LARGEST).to(self.kept_as)
+            pages.flatten(0, 1)[slots] = kept.transpose(0, 1)
+        found = (gathered(pages, table, end) for pages in (pages_of_keys, pages_of_values))
+        all_keys, all_values = (one.to(keys.dtype) for one in found)
+        return all_keys, all_values
 
     def pages(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """A layer's pages, which are for keys and values like these, (kv_heads, tokens, dim)."""
@@ -81,7 +93,8 @@ class PagedKV(BlockPool):
 
     def _empty_like(self, new: Tensor) -> Tensor:
         """Pages for keys or values like these, (kv_heads, tokens, dim), and the null block's."""
-        pages = new.new_empty((self.num_blocks + 1, BLOCK_TOKENS, new.shape[0], new.shape[2]))
+        shape = (self.num_blocks + 1, BLOCK_TOKENS, new.shape[0], new.shape[2])
+        pages = new.new_empty(shape, dtype=self.kept_as or new.dtype)
         pages[NULL_BLOCK] = 0  # or a kernel's probability of 0 times what was there could be NaN
         return pages
 

@@ -8,6 +8,7 @@ from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import (
     DEVICES,
     DTYPES,
+    KV_DTYPES,
     KV_LAYOUTS,
     MAX_NUM_DRAFTING,
     EngineConfig,
@@ -63,6 +64,7 @@ ENGINE = EngineConfig(
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
     device=env_choice("VITRINE_DEVICE", DEVICES, "auto"),
     kv_layout=env_choice("VITRINE_KV_LAYOUT", KV_LAYOUTS, "auto"),
+    kv_dtype=env_choice("VITRINE_KV_DTYPE", KV_DTYPES, "auto"),
     memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),

@@ -2,9 +2,10 @@
 transformers; and of ours, what weights take in memory, and a token of one sequence in time.
 
 In a process of its own, for a model of random weights or a real one:
-`python -m benchmarks.engine.accuracy MODEL [SYSTEM …]`, where a system is one of our types of weights or
-a peer. Ours compute on a GPU where torch finds one (whose type of few bits is fp8). Each reads one text
-that the float32 model wrote at temperature 1, so that it is usual for it.
+`python -m benchmarks.engine.accuracy MODEL [SYSTEM …]`, where a system is one of our types of weights
+(`bfloat16+fp8`: with a cache of fp8) or a peer. Ours compute on a GPU where torch finds one, whose type
+of few bits is fp8. Each reads one text that the float32 model wrote at temperature 1, so that it is
+usual for it.
 """
 
 import json
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _NUM_TOKENS = 128
 _CHUNK_TOKENS = 24  # as beside streams
 _NUM_TIMED = 16  # single tokens behind the text
+_UNKNOWN: table.Row = {"weights MiB": None, "a token ms": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,16 @@ def _rows(model: Path, systems: Sequence[str]) -> Iterator[table.Row]:
     text, expected = _reference(model)
     for name in systems:
         try:
-            if name in DTYPES:
+            if is_ours := name.partition("+")[0] in DTYPES:
                 logits, gains = _by_vitrine(model, name, text)
             else:
-                logits, gains = _by_peer(model, name, text), {}
+                logits, gains = _by_peer(model, name, text), _UNKNOWN
             found = loss(logits, expected)
         except (ModelError, ImportError, NotImplementedError) as error:
             print(f"{name} is skipped: {error}", file=sys.stderr)
             continue
         row = {
-            "system": f"vitrine {name}" if name in DTYPES else name,
+            "system": f"vitrine {name}" if is_ours else name,
             "logits error %": 100 * found.logits_error,
             "KL nats": found.kl_nats,
             "same first choice %": 100 * found.same_top,
@@ -107,7 +109,7 @@ def _reference(model: Path) -> "tuple[list[int], Tensor]":
         return text[0].tolist(), exact(text).logits[0, :-1].float()
 
 
-def _by_vitrine(model: Path, dtype: str, text: list[int]) -> "tuple[Tensor, table.Row]":
+def _by_vitrine(model: Path, name: str, text: list[int]) -> "tuple[Tensor, table.Row]":
     import torch
 
     from inference.assembly import assemble
@@ -115,7 +117,10 @@ def _by_vitrine(model: Path, dtype: str, text: list[int]) -> "tuple[Tensor, tabl
     from inference.messages import GenerateRequest, SamplingParams
     from inference.sequence import Sequence as Running
 
-    config = EngineConfig(models_dir=model.parent / "none", dtype=dtype, max_num_drafting=0)
+    dtype, _, cache = name.partition("+")
+    config = EngineConfig(
+        models_dir=model.parent / "none", dtype=dtype, kv_dtype=cache or "auto", max_num_drafting=0
+    )
     loop, info = assemble(model.name, model, config, lambda phase, share: None)
     assert isinstance(loop, EngineLoop)
     params = SamplingParams(max_tokens=1, num_prompt_logprobs=0)

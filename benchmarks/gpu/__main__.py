@@ -55,7 +55,9 @@ def main() -> None:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 model = make_random_model(shape, Path(folder) / shape)
                 few = ("fp8",) if options.device == "cuda" else ("int8", "int4", "fp8")
-                rows = result[f"dtypes {shape}"] = measure_accuracy(model, ("bfloat16", *few))
+                rows = result[f"dtypes {shape}"] = measure_accuracy(
+                    model, ("bfloat16", "bfloat16+fp8", *few)
+                )
             show(f"{shape}: weights of fewer bits, against float32", rows)
         if "serving" in parts:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:

@@ -58,6 +58,8 @@ def scores_of(
         mask=is_key[None, :] & (dims < HEAD_DIM)[:, None],
         other=0.0,
     )
+    if k.dtype.is_fp8():
+        k = k.to(q.dtype)
     scores = _product(q, k) * scale
     if SOFTCAP > 0:
         scores = _softcapped(scores, SOFTCAP)
@@ -83,6 +85,8 @@ def take_in(
         mask=is_key[:, None] & (dims < VALUE_DIM)[None, :],
         other=0.0,
     )
+    if v.dtype.is_fp8():
+        v = v.to(tl.bfloat16)  # which holds each e4m3 as it is
     new_peak = tl.maximum(peak, tl.max(scores, 1))
     # A row may see nothing of a block before its window begins: -inf - -inf is no number.
     safe_peak = tl.where(new_peak == float("-inf"), 0.0, new_peak)

@@ -9,6 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+_IS_INTERPRETED = tl.constexpr(bool(triton.knobs.runtime.interpret))
+
 
 @triton.jit
 def _rotated(
@@ -27,6 +29,18 @@ def _rotated(
     sin_x = tl.load(angles_sin + first, mask=is_in, other=0.0).to(tl.float32)
     sin_y = tl.load(angles_sin + second, mask=is_in, other=0.0).to(tl.float32)
     return x * cos_x - y * sin_x, y * cos_y + x * sin_y
+
+
+@triton.jit
+def _kept(new, pages):
+    """As the pages have it; of 8 bits, what is too large is cut off and not made NaN."""
+    if pages.dtype.element_ty.is_fp8():
+        new = tl.minimum(tl.maximum(new.to(tl.float32), -448.0), 448.0)
+        if _IS_INTERPRETED:  # as devices round: the interpreter forgets the carry of 0.97 to 1
+            bits = new.to(tl.int32, bitcast=True)
+            bits = (bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000
+            new = bits.to(tl.float32, bitcast=True)
+    return new.to(pages.dtype.element_ty)
 
 
 @triton.jit
@@ -83,11 +97,11 @@ def _rotate_and_write(
             page = key_pages + (slot * NUM_KV_HEADS + kv_head) * HEAD_DIM
             is_rest = (places >= ROTARY_DIM) & (places < HEAD_DIM)
             rest = tl.load(row + places, mask=is_rest, other=0.0)
-            tl.store(page + places, rest, mask=is_rest)
+            tl.store(page + places, _kept(rest, key_pages), mask=is_rest)
             if ROTARY_DIM > 0:
                 x, y = _rotated(row, cos_row, sin_row, first, second, is_pair)
-                tl.store(page + first, x.to(key_pages.dtype.element_ty), mask=is_pair)
-                tl.store(page + second, y.to(key_pages.dtype.element_ty), mask=is_pair)
+                tl.store(page + first, _kept(x, key_pages), mask=is_pair)
+                tl.store(page + second, _kept(y, key_pages), mask=is_pair)
             is_value = places < VALUE_DIM
             values = tl.load(
                 value + token * value_token + kv_head * value_head + places,
@@ -95,7 +109,7 @@ def _rotate_and_write(
                 other=0.0,
             )
             target = value_pages + (slot * NUM_KV_HEADS + kv_head) * VALUE_DIM
-            tl.store(target + places, values, mask=is_value)
+            tl.store(target + places, _kept(values, value_pages), mask=is_value)
 
 
 def write(

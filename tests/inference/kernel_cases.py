@@ -22,6 +22,7 @@ class Shape:
     dtype: torch.dtype = torch.float32
     options: tuple[tuple[str, Any], ...] = ()
     has_sinks: bool = False
+    kept_as: torch.dtype | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ def make_step(shape: Shape, lengths: list[int], news: list[int], seed: int) -> S
         options["sinks"] = random(shape.heads)
     query = random(int(starts[-1]), shape.heads, shape.head_dim)
     lengths_ = torch.tensor(lengths, dtype=torch.int32)
+    if shape.kept_as is not None:
+        key_pages, value_pages = key_pages.to(shape.kept_as), value_pages.to(shape.kept_as)
+        keys = [each.to(shape.kept_as).to(shape.dtype) for each in keys]
+        values = [each.to(shape.kept_as).to(shape.dtype) for each in values]
     return Step(query, keys, values, key_pages, value_pages, tables, starts, lengths_, options)
 
 

@@ -12,7 +12,7 @@ from inference.gpu.prefill import prefill
 from inference.gpu.writing import write, write_only
 from tests.inference.kernel_cases import BLOCK_TOKENS, JUNK, Shape, Step, expected, make_step
 
-BF16 = torch.bfloat16
+BF16, FP8 = torch.bfloat16, torch.float8_e4m3fn
 SHAPES = {
     "plain": Shape(),
     "one head of keys": Shape(heads=6, kv_heads=1),
@@ -26,6 +26,10 @@ SHAPES = {
     "sinks": Shape(has_sinks=True),
     "all at once": Shape(options=(("window", 9), ("softcap", 5.0), ("scale", 0.3)), has_sinks=True),
     "bfloat16": Shape(dtype=BF16),
+    "kept in 8 bits": Shape(dtype=BF16, kept_as=FP8),
+    "kept in 8 bits, all at once": Shape(
+        dtype=BF16, kept_as=FP8, options=(("window", 30), ("softcap", 5.0)), has_sinks=True
+    ),
     "bfloat16, all at once": Shape(dtype=BF16, options=(("window", 30),), has_sinks=True),
 }
 EDGES = [1, 2, BLOCK_TOKENS - 1, BLOCK_TOKENS, BLOCK_TOKENS + 1, 64, 65, 100]
@@ -190,6 +194,22 @@ def test_keys_that_carry_rope_already_are_written_as_they_are() -> None:
     assert torch.equal(pages[0].flatten(0, 1)[[5, 31]], key[:2])
     assert torch.equal(pages[1].flatten(0, 1)[[5, 31]], value[:2])
     assert pages[0].count_nonzero() == 2 * 2 * 16
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, BF16])
+def test_what_is_kept_in_8_bits_is_rounded_to_the_nearest_and_cut_off(dtype: torch.dtype) -> None:
+    torch.manual_seed(3)
+    key, value = (torch.randn(6, 2, 16) * 30).to(dtype), torch.randn(6, 2, 24).to(dtype)
+    key[0, 0, :2] = torch.tensor([1e4, -1e4])
+    pages = torch.zeros(2, 16, 2, 16).to(FP8), torch.zeros(2, 16, 2, 24).to(FP8)
+    slots = torch.tensor([5, 31, -1, 0, 9, 8])
+    write_only(key, value, slots, *pages)
+    is_real = slots >= 0
+    for page, new in zip(pages, (key, value), strict=True):
+        expected = new[is_real].double().clamp(-448, 448)
+        error = (page.flatten(0, 1)[slots[is_real]].double() - expected).abs()
+        # A device would be within 2**-10; the interpreter cuts the smallest numbers off.
+        assert (error <= expected.abs() * 2**-4 + 2**-9).all()
 
 
 # --- gates ----------------------------------------------------------------------------------------

@@ -51,6 +51,19 @@ def test_tables_and_slots_lead_to_what_was_written(chunks: list[tuple[str, int]]
     assert kv.bytes_per_token("a") == 4 * sum(heads * (k + v) for heads, k, v in SHAPES)
 
 
+def test_what_is_kept_in_8_bits_takes_a_quarter_of_float32_and_is_near() -> None:
+    kv = PagedKV(10, 160, kept_as=torch.float8_e4m3fn)
+    assert kv.reserve("a", 20)
+    torch.manual_seed(1)
+    keys, values = torch.randn(2, 20, 8) * 10, torch.randn(2, 20, 4)
+    keys[0, 0, 0], keys[1, 3, 2] = 1e4, -1e4
+    found = kv.extend(0, "a", 0, keys, values)
+    for back, new in zip(found, (keys.clamp(-448, 448), values), strict=True):
+        assert back.dtype == torch.float32
+        assert ((back - new).abs() <= new.abs() * 2**-4 + 2**-10).all()
+    assert kv.bytes_per_token("a") == 2 * (8 + 4)
+
+
 def test_a_batch_of_tables_is_filled_up_with_nobodys_block() -> None:
     kv = PagedKV(10, 160)
     for name, num_tokens in (("a", 40), ("b", 1)):
