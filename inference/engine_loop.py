@@ -18,6 +18,7 @@ from inference.errors import (
     Overloaded,
     RequestError,
 )
+from inference.gpu import sampling as on_device
 from inference.grammar import GrammarGaveUp, Grammars, GrammarState
 from inference.kv import KVCache
 from inference.logits import Row, shaped
@@ -320,7 +321,8 @@ class EngineLoop:
         logits = result.logits
         masks = self._masks(result.due, problems)
         rows = [row for s in result.due for row in _rows(s, masks.get(s.id))]
-        ids = sample(
+        is_here = logits.device.type == "cpu"
+        ids = (sample if is_here else on_device.sample)(
             shaped(logits, rows, self.eos_ids),
             [row.params for row in rows],
             [row.position for row in rows],

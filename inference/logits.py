@@ -65,8 +65,8 @@ def shaped(logits: Tensor, rows: Rows[Row], eos_ids: Iterable[int]) -> Tensor:
         if params.has_penalties:
             _penalise(logits[i], row)
         if row.mask is not None:
-            forbidden = torch.frombuffer(bytearray(row.mask), dtype=torch.uint8) == 0
-            logits[i].masked_fill_(forbidden, float("-inf"))
+            allowed = torch.frombuffer(bytearray(row.mask), dtype=torch.uint8)
+            logits[i].masked_fill_(allowed.to(logits.device) == 0, float("-inf"))
         elif row.is_short:
             logits[i, [*eos_ids, *params.stop_token_ids]] = float("-inf")
     return logits
@@ -76,7 +76,7 @@ def _add_bias(row: Tensor, params: SamplingParams) -> None:
     """row: (vocab,), changed in place."""
     if params.logit_bias:
         ids, biases = zip(*params.logit_bias, strict=True)
-        row[list(ids)] += torch.tensor(biases)
+        row[list(ids)] += torch.tensor(biases, device=row.device)
 
 
 def _penalise(logits: Tensor, row: Row) -> None:
@@ -93,5 +93,5 @@ def _penalise(logits: Tensor, row: Row) -> None:
             values > 0, values / params.repetition_penalty, values * params.repetition_penalty
         )
     if counts and (params.presence_penalty or params.frequency_penalty):
-        often = torch.tensor(list(counts.values()), dtype=torch.float32)
+        often = torch.tensor(list(counts.values()), dtype=torch.float32, device=logits.device)
         logits[list(counts)] -= params.presence_penalty + params.frequency_penalty * often

@@ -64,7 +64,7 @@ def log_total(scaled: Tensor) -> Tensor:
     there is never a lone one.
     """
     rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
-    return rows.logsumexp(-1, keepdim=True)[: len(scaled)]
+    return rows.logsumexp(-1, keepdim=True).narrow(0, 0, len(scaled))
 
 
 def largest(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
@@ -114,7 +114,7 @@ def gumbel_noise(seeds: Tensor, positions: Tensor, ids: Tensor) -> Tensor:
     """Gumbel(0, 1) noise. seeds: (rows,) int64, positions: (rows,), ids: (rows, n) -> (rows, n)."""
     low, high = seeds & _MASK, (seeds >> 32) & _MASK
     key = _mix(_mix(low) ^ _mix(high ^ 0x9E3779B9) ^ _mix(positions * 0x85EBCA6B))
-    bits = _mix(key[:, None] ^ _mix(ids * 0xC2B2AE35 + 1))
+    bits = _mix(key.unsqueeze(1) ^ _mix(ids * 0xC2B2AE35 + 1))
     uniform = (bits.double() + 0.5) / 2**32  # never 0 or 1
     return -torch.log(-torch.log(uniform)).float()
 

@@ -1,0 +1,162 @@
+"""Draws a token for each row where the logits are, and waits for nothing: the host need not look.
+
+By the rules and with the noise of `inference.sampler`, so that a seed draws the same tokens on either.
+What a step has to compute is known from its requests alone, not from what the logits turn out to be:
+that is its tier, and a CUDA graph may hold it.
+"""
+
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass
+from enum import IntFlag
+
+import torch
+from torch import Tensor
+
+from inference.messages import SamplingParams
+from inference.sampler import NUM_CANDIDATES, gumbel_noise, log_total
+
+BROKEN = -1  # drawn where the logits are no numbers
+_ROWS_AT_ONCE = 64  # in 64 bits, with a vocabulary of 150,000: 75 MiB a tensor
+_ID_BITS = 32
+_LAST_ID = 2**_ID_BITS - 1
+
+
+class Tier(IntFlag):
+    """What the rows of a step need beside the most likely token; several where they differ."""
+
+    GREEDY = 0
+    OPEN = 1  # all tokens may come: nothing is sorted
+    NARROW = 2  # no more than NUM_CANDIDATES
+    WIDE = 4  # whatever a filter by probability leaves: all are sorted
+
+    @classmethod
+    def of(cls, params: SamplingParams) -> "Tier":
+        if params.temperature <= 0:
+            return cls.GREEDY
+        if 0 < params.top_k <= NUM_CANDIDATES:
+            return cls.NARROW
+        is_open = params.top_k <= 0 and params.top_p >= 1 and params.min_p <= 0
+        return cls.OPEN if is_open else cls.WIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """`SamplingParams` of many rows, (rows,) each, on the logits' device. `tier` is each row's own."""
+
+    temperature: Tensor  # float32, like the next two
+    top_p: Tensor
+    min_p: Tensor
+    top_k: Tensor  # int64, like the rest
+    seed: Tensor
+    tier: Tensor
+
+    @classmethod
+    def empty(cls, num_rows: int, device: torch.device) -> "Knobs":
+        reals = (torch.zeros(num_rows, device=device) for _ in range(3))
+        integers = (torch.zeros(num_rows, dtype=torch.int64, device=device) for _ in range(3))
+        return cls(*reals, *integers)
+
+    @classmethod
+    def of(cls, params: Rows[SamplingParams], device: torch.device | None = None) -> "Knobs":
+        reals = torch.tensor([[p.temperature, p.top_p, p.min_p] for p in params], device=device)
+        integers = torch.tensor([[p.top_k, p.seed, Tier.of(p)] for p in params], device=device)
+        return cls(*reals.unbind(1), *integers.unbind(1))
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self.temperature, self.top_p, self.min_p, self.top_k, self.seed, self.tier
+
+    def take(self, rows: Tensor) -> "Knobs":
+        return Knobs(*(tensor.index_select(0, rows) for tensor in self.tensors))
+
+    def split(self, num_rows: int) -> "list[Knobs]":
+        parts = (tensor.split(num_rows) for tensor in self.tensors)
+        return [Knobs(*own) for own in zip(*parts, strict=True)]
+
+
+def tier_of(params: Rows[SamplingParams]) -> Tier:
+    """That of a step with such rows."""
+    tier = Tier.GREEDY
+    for own in params:
+        tier |= Tier.of(own)
+    return tier
+
+
+def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> list[int]:
+    """`inference.sampler.sample` for logits on a device. Waits; what is BROKEN becomes any token."""
+    knobs = Knobs.of(params, logits.device)
+    where = torch.tensor(list(positions), device=logits.device)
+    ids: list[int] = draw(logits, where, knobs, tier_of(params)).clamp_min(0).tolist()
+    return ids
+
+
+def draw(logits: Tensor, positions: Tensor, knobs: Knobs, tier: Tier) -> Tensor:
+    """One id per row, BROKEN where one of its logits is NaN. logits: (rows, vocab), positions: (rows,)
+    of the tokens that are drawn -> (rows,) int64. `tier` has all that any of the rows needs."""
+    largest, ids = logits.max(dim=-1)
+    if tier:
+        parts = zip(
+            logits.split(_ROWS_AT_ONCE),
+            positions.split(_ROWS_AT_ONCE),
+            knobs.split(_ROWS_AT_ONCE),
+            ids.split(_ROWS_AT_ONCE),
+            strict=True,
+        )
+        ids = torch.cat([_draw_some(*part, tier) for part in parts])
+    return torch.where(largest.isnan(), BROKEN, ids)
+
+
+def _draw_some(
+    logits: Tensor, positions: Tensor, knobs: Knobs, greedy: Tensor, tier: Tier
+) -> Tensor:
+    """(rows, vocab) -> (rows,), each row by its own tier."""
+    scaled = logits.float() / knobs.temperature.clamp_min(1e-5).unsqueeze(1)
+    ids = greedy
+    if Tier.OPEN in tier:
+        ids = torch.where(knobs.tier == Tier.OPEN, _open(scaled, positions, knobs), ids)
+    for own, num in ((Tier.NARROW, NUM_CANDIDATES), (Tier.WIDE, scaled.shape[1])):
+        if own in tier:
+            candidates = _ordered(scaled, min(num, scaled.shape[1]))
+            drawn = _filtered(scaled, candidates, positions, knobs)
+            ids = torch.where(knobs.tier == own, drawn, ids)
+    return ids
+
+
+def _open(scaled: Tensor, positions: Tensor, knobs: Knobs) -> Tensor:
+    """Of those with an equal sum the likeliest is drawn, as where they are sorted."""
+    all_ids = torch.arange(scaled.shape[1], device=scaled.device).unsqueeze(0)
+    sums = scaled + gumbel_noise(knobs.seed, positions, all_ids)
+    is_behind = sums != sums.amax(-1, keepdim=True)
+    return scaled.masked_fill(is_behind, float("-inf")).max(dim=-1).indices
+
+
+def _ordered(scaled: Tensor, num: int) -> Tensor:
+    """The ids of the `num` largest values, descending, of equals the lower first: (rows, num).
+
+    Value and id are one number, so that nothing is left open where the last one has equals.
+    """
+    bits = (scaled + 0.0).view(torch.int32)  # -0.0 is 0.0
+    rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
+    all_ids = torch.arange(scaled.shape[1], device=scaled.device)
+    keys = (rising << _ID_BITS) | (_LAST_ID - all_ids)
+    is_all = num == scaled.shape[1]
+    best = keys.sort(dim=-1, descending=True)[0] if is_all else keys.topk(num, dim=-1)[0]
+    ids: Tensor = _LAST_ID - (best & _LAST_ID)
+    return ids
+
+
+def _filtered(scaled: Tensor, ids: Tensor, positions: Tensor, knobs: Knobs) -> Tensor:
+    """Draws among the candidates that the filters leave. ids: (rows, candidates) as ordered."""
+    values = scaled.gather(1, ids)
+    probs = (values - log_total(scaled)).exp()
+    # Added in double precision, as torch does by itself on a processor only.
+    mass_before = probs.cumsum(-1, dtype=torch.float64).float() - probs
+    rank = torch.arange(ids.shape[1], device=ids.device)
+    top_k = torch.where(knobs.top_k > 0, knobs.top_k, ids.shape[1])
+    keep = (rank < top_k.unsqueeze(1)) & (mass_before < knobs.top_p.unsqueeze(1))
+    keep &= probs >= knobs.min_p.unsqueeze(1) * probs.narrow(1, 0, 1)
+    keep |= rank == 0  # the most likely token always survives
+    sums = values + gumbel_noise(knobs.seed, positions, ids)
+    best = sums.masked_fill(keep.logical_not(), float("-inf")).argmax(-1, keepdim=True)
+    drawn: Tensor = ids.gather(1, best).squeeze(1)
+    return drawn
