@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
+from inference.gpu import plain
+from inference.gpu.paged_step import PagedStep
 from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.native import attention as native
@@ -24,7 +26,6 @@ from inference.spans import Span
 if TYPE_CHECKING:
     from array import array
 
-    from inference.gpu.attention import PagedStep
     from inference.gpu.checking import CheckedKernels
 
 NAME = "vitrine"
@@ -32,14 +33,14 @@ NAME = "vitrine"
 
 @dataclass(slots=True)
 class StepContext:
-    """What the attention layers of one step need to know. `layers_seen` proves who called; `paged` is
-    what the first one has told the kernels."""
+    """What the attention layers of one step need to know. `layers_seen` proves who called. Where `paged`
+    is given, it says all that `spans` do, by tensors; else the first layer makes it for the kernels."""
 
     kv: KVCache
     spans: list[Span]
     layers_seen: set[int] = field(default_factory=set)
     layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
-    paged: "PagedStep | None" = None
+    paged: PagedStep | None = None
     parts: "array[int] | None" = None  # what the first fused layer has told the others
 
 
@@ -90,10 +91,12 @@ def attention(
     layer = _layer_of(module, key, context)
     num_rows = query.shape[0]
     query, key, value = (_packed(tensor) for tensor in (query, key, value))
-    if _kernels is not None and isinstance(context.kv, PagedKV):
+    has_kernels = _kernels is not None and isinstance(context.kv, PagedKV)
+    if has_kernels or context.paged is not None:
+        assert isinstance(context.kv, PagedKV)
         if context.paged is None:
-            context.paged = _kernels.PagedStep.of(context.kv, context.spans, query.device)
-        attended: Tensor = _kernels.attend(
+            context.paged = PagedStep.of(context.kv, context.spans, query.device)
+        attended: Tensor = (_kernels or plain).attend(
             context.paged,
             context.kv.pages(layer, key, value),
             *(tensor.transpose(0, 1) for tensor in (query, key, value)),

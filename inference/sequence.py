@@ -6,6 +6,8 @@ from time import monotonic
 
 from inference.messages import GenerateRequest, Prefill, Timings, Usage
 
+UNKNOWN = -1  # a token that is being drawn
+
 
 @dataclass(slots=True, eq=False)
 class Sequence:
@@ -17,6 +19,9 @@ class Sequence:
     (preempted, or resumed after a crash) simply has more to prefill.
 
     `draft` is what the next step computes beyond the last token, on the chance that it is drawn.
+    While steps that were launched have not been read, their tokens stand at the end, as `num_promised`
+    times UNKNOWN, and their inputs count as computed. Whoever gives away or keeps what is computed takes
+    them back first.
     `engine_s` is its share of the steps so far, `reading_since_s` when its prompt began to be read.
     """
 
@@ -34,6 +39,7 @@ class Sequence:
     reported_position: int = 0
     draft: list[int] = field(default_factory=list)
     num_prompt_rated: int = field(init=False)
+    num_promised: int = 0
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -68,6 +74,20 @@ class Sequence:
         self.num_computed = 0
         self.num_to_prefill = len(self.token_ids)
         self.draft = []
+
+    def promise(self) -> None:
+        """A step that computes its last token, and draws one, was launched."""
+        self.token_ids.append(UNKNOWN)
+        self.num_computed += 1
+        self.num_promised += 1
+
+    def take_back(self) -> int:
+        """As if no step were under way; returns how many are."""
+        num_promised, self.num_promised = self.num_promised, 0
+        if num_promised:
+            del self.token_ids[-num_promised:]
+            self.num_computed -= num_promised
+        return num_promised
 
     def append(self, token_id: int, now_s: float) -> None:
         if self.first_token_s is None:

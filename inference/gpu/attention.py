@@ -1,51 +1,18 @@
 """A step's attention by the kernels: keys and values go to their slots, and all tokens attend at once.
 
-What the kernels have to be told of a step is the same in each of its layers, and made once.
+What the kernels have to be told of a step is in `PagedStep`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate
-
-import torch
 from torch import Tensor
 
 from inference.block_pool import BLOCK_TOKENS
 from inference.gpu.decode import MOST_SPLITS, decode
+from inference.gpu.paged_step import PagedStep
 from inference.gpu.prefill import prefill
 from inference.gpu.writing import write_only
-from inference.paged_kv import PagedKV
-from inference.spans import Span
 
 _SPLITS_PER_LAUNCH = 256  # programs that fill a large GPU, where there are few sequences
 _LEAST_KEYS = 128  # of a split: fewer are not worth a second launch's work
-
-
-@dataclass(frozen=True, slots=True)
-class PagedStep:
-    """Where the tokens of a step are: see `prefill` for the tensors, all on the model's device."""
-
-    slots: Tensor
-    tables: Tensor
-    starts: Tensor
-    lengths: Tensor
-    is_decode: bool
-
-    @classmethod
-    def of(cls, kv: PagedKV, spans: Sequence[Span], device: torch.device) -> "PagedStep":
-        ids = [span.sequence_id for span in spans]
-        ends = [span.start + span.num_tokens for span in spans]
-        slots = [
-            kv.slot_mapping(s.sequence_id, s.start, e) for s, e in zip(spans, ends, strict=True)
-        ]
-        starts = [0, *accumulate(span.num_tokens for span in spans)]
-        return cls(
-            torch.cat(slots).to(device),
-            kv.block_tables(ids).to(device),
-            torch.tensor(starts, dtype=torch.int32, device=device),
-            torch.tensor(ends, dtype=torch.int32, device=device),
-            all(span.num_tokens == 1 for span in spans),
-        )
 
 
 def attend(

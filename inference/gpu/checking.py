@@ -8,20 +8,19 @@ from torch import Tensor
 from inference.attention import attend_plainly, causal_mask
 from inference.block_pool import BLOCK_TOKENS
 from inference.gpu import attention as kernels
+from inference.gpu.paged_step import PagedStep
 from inference.paged_kv import gathered
 
 
 class CheckedKernels:
     """In place of `inference.gpu.attention`. Slow: it waits for the device, sequence by sequence."""
 
-    PagedStep = kernels.PagedStep
-
     def __init__(self) -> None:
         self._errors: list[Tensor] = []
 
     def attend(
         self,
-        step: kernels.PagedStep,
+        step: PagedStep,
         pages: tuple[Tensor, Tensor],
         query: Tensor,
         key: Tensor,
@@ -39,7 +38,7 @@ class CheckedKernels:
 
 
 def _attend_in_float32(
-    step: kernels.PagedStep,
+    step: PagedStep,
     pages: tuple[Tensor, Tensor],
     query: Tensor,
     *,

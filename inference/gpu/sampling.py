@@ -58,9 +58,10 @@ class Knobs:
 
     @classmethod
     def of(cls, params: Rows[SamplingParams], device: torch.device | None = None) -> "Knobs":
-        reals = torch.tensor([[p.temperature, p.top_p, p.min_p] for p in params], device=device)
-        integers = torch.tensor([[p.top_k, p.seed, Tier.of(p)] for p in params], device=device)
-        return cls(*reals.unbind(1), *integers.unbind(1))
+        reals = torch.tensor([(p.temperature, p.top_p, p.min_p) for p in params], device=device)
+        whole = [(p.top_k, p.seed, int(Tier.of(p))) for p in params]
+        integers = torch.tensor(whole, dtype=torch.int64, device=device)
+        return cls(*reals.reshape(-1, 3).unbind(1), *integers.reshape(-1, 3).unbind(1))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
