@@ -193,15 +193,16 @@ class EngineLoop:
         if frame := self.announce():
             yield frame
         started_s = monotonic()
-        num_planned = num_read = 0
-        if plan:
-            num_read, num_planned = self._guess_and_run(plan)
+        num_read, num_planned = self._compute(plan)
         step_ms = (monotonic() - started_s) * 1e3
         if frame := self._frame(step_ms, num_read, num_planned - num_read):
             yield frame
 
-    def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
+    def _compute(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
         """Returns how many tokens of prompts it read, and how many it computed in all."""
+        return self._guess_and_run(plan) if plan else (0, 0)
+
+    def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, lambda sequence_id: self._answers[sequence_id].grammar)
@@ -280,13 +281,7 @@ class EngineLoop:
             if problem := problems.get(sequence.id):
                 self._fail(sequence, problem)
                 continue
-            try:
-                self._take_all(sequence, own)
-            except GrammarGaveUp as error:
-                self._fail(sequence, _of_caller(error))
-            except Exception as error:
-                logger.exception("request %s fails by itself", sequence.id)
-                self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
+            self._take_safely(sequence, own)
 
     def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
         """Share the time since the last charge out among those it was spent on, token by token."""
@@ -374,6 +369,16 @@ class EngineLoop:
             rated.append(logprobs_of(own, [token_id], num_top or 0) if is_asked else ())
         return rated
 
+    def _take_safely(self, sequence: Sequence, drawn: list[_Drawn]) -> None:
+        """Where that fails, the sequence does, and its neighbours go on."""
+        try:
+            self._take_all(sequence, drawn)
+        except GrammarGaveUp as error:
+            self._fail(sequence, _of_caller(error))
+        except Exception as error:
+            logger.exception("request %s fails by itself", sequence.id)
+            self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
+
     def _take_all(self, sequence: Sequence, drawn: list[_Drawn]) -> None:
         """The token that was due, and of those behind it as many as the draft was right about."""
         num_accepted = 0
@@ -421,13 +426,7 @@ class EngineLoop:
             return "stop"
         if answer.grammar is not None and answer.grammar.is_complete:
             return "stop"
-        return "length" if self._is_full(sequence) else None
-
-    def _is_full(self, sequence: Sequence) -> bool:
-        return (
-            sequence.num_output >= sequence.request.params.max_tokens
-            or len(sequence.token_ids) >= self.kv.max_context_tokens
-        )
+        return "length" if self.scheduler.is_full(sequence) else None
 
     # --- ends ---------------------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ class Scheduler:
 
     def remove(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
         """Forget a sequence that has ended, wherever it is; what it has computed may be used again."""
+        sequence.take_back()
         if self.running.pop(sequence.id, None) is None:
             self.waiting.sequences.remove(sequence)
         else:
@@ -110,6 +111,8 @@ class Scheduler:
         budget = self.step_budget_tokens
         plan: Plan = []
         for sequence in [s for s in self.running.values() if s.is_decoding]:
+            if sequence.num_promised and self.is_full(sequence):
+                continue  # the token that ends it is being drawn
             sequence.draft = []
             # A preemption for an earlier one may have taken this one out of the batch.
             if budget and sequence.id in self.running and self._make_room(sequence, keep=plan):
@@ -124,6 +127,11 @@ class Scheduler:
         self._read_on(plan, budget)
         self._charge(plan)
         return plan
+
+    def is_full(self, sequence: Sequence) -> bool:
+        """Whether no token can follow its last one."""
+        has_all = sequence.num_output >= sequence.request.params.max_tokens
+        return has_all or len(sequence.token_ids) >= self.kv.max_context_tokens
 
     def _budget_beside_writers(self, budget: int, *, is_urgent: bool) -> int:
         """What may be read in this step; now and then nothing, to see how long a calm step takes by
@@ -154,11 +162,16 @@ class Scheduler:
             self.speculation.guess(places, len(plan), grammar_of)
         return [(sequence, num + len(sequence.draft)) for sequence, num in plan]
 
-    def _places(self, plan: Plan) -> list[Place]:
-        """Room for guesses, while few decode: rows are nearly free then, and later they are others'
-        time. So they are while prompts are to be read."""
+    @property
+    def may_guess(self) -> bool:
+        """While few decode: rows are nearly free then, and later they are others' time. So they are
+        while prompts are to be read."""
         is_calm = not self.waiting and all(s.is_decoding for s in self.running.values())
-        if not is_calm or len(self.running) > self.max_num_drafting:
+        return is_calm and len(self.running) <= self.max_num_drafting
+
+    def _places(self, plan: Plan) -> list[Place]:
+        """Room for guesses."""
+        if not self.may_guess:
             return []
         budget = self.step_budget_tokens - len(plan)
         places = []
@@ -389,6 +402,7 @@ class Scheduler:
         Recomputing beats swapping for the sizes at hand (engines.md: swap was .91 of recompute).
         """
         del self.running[victim.id]
+        victim.take_back()
         self._release(victim)
         victim.forget_computed()
         self.waiting.sequences.append(victim)

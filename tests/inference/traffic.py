@@ -61,6 +61,10 @@ class LoopMaker:
     def max_context_tokens(self) -> int:
         return self.whole.kv.max_context_tokens
 
+    def make_alone(self) -> EngineLoop:
+        """With room for all that a single request can need."""
+        return LoopMaker.make(self, 4 * self.max_context_tokens)
+
     def make(
         self, capacity_tokens: int, *, max_num_drafting: int = 0, max_waiting_tokens: int = 100_000
     ) -> EngineLoop:
@@ -193,8 +197,7 @@ class Traffic:
         assert end.usage.prompt_tokens == expected.usage.prompt_tokens
 
     def _alone(self, name: str) -> list[Update]:
-        fresh = self.maker.make(4 * self.maker.max_context_tokens)
-        return run(fresh, self.asked[name])[name]
+        return run(self.maker.make_alone(), self.asked[name])[name]
 
 
 def text(updates: list[Update]) -> str:
