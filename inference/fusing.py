@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +17,12 @@ from torch.nn.functional import silu
 from inference.fused_layer import fuse_layers
 from inference.int8 import Follower, Lead
 from inference.int8_linear import Int8Linear
-from inference.native import plain, rows
-from inference.native.kernels import TYPES, kernels
+from inference.native import plain
+from inference.native import rows as native
+from inference.native.kernels import kernels
 
 _MAX_ERROR = 1e-5  # relative, in float32
-_MAX_INT8_ERROR = 1e-2  # of 8-bit layers, whose steps a rounding may move
+_MAX_INT8_ERROR = 1e-2  # of layers in 8 and 16 bits, whose steps a rounding may move
 _SIZES = (
     1e-3,
     1.0,
@@ -32,26 +33,39 @@ _Rope = Callable[..., tuple[Tensor, Tensor]]
 _Rows = Callable[[Tensor], Tensor]
 
 
+class Operations(Protocol):
+    """What is put in the place of a model's own: `native.rows`, or `gpu.rows` of the same names."""
+
+    def is_fit(self, x: Tensor) -> bool: ...
+    def rms_norm(self, x: Tensor, weight: Tensor, epsilon: float) -> Tensor: ...
+    def silu_mul(self, x: Tensor) -> Tensor: ...
+    def rotate(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor: ...
+
+
 @torch.inference_mode()
-def fuse(model: nn.Module) -> int:
-    """Fuse what can be; returns how many places were changed. Without kernels, none."""
-    if kernels() is None:
+def fuse(model: nn.Module, rows: Operations | None = None) -> int:
+    """Fuse what can be; returns how many places were changed. By default for processors, where there are
+    kernels."""
+    if rows is None and kernels() is None:
         return 0
+    is_native = rows is None
+    rows = rows or native
     count = 0
+    device = next(model.parameters()).device
     for module in model.modules():
         if type(module).__name__.endswith("RMSNorm"):
-            count += _fuse_norm(module)
+            count += _fuse_norm(module, rows)
         elif isinstance(getattr(module, "gate_proj", None), Lead):
-            count += _fuse_gated(module)
-        elif type(module) is nn.Linear:
+            count += _fuse_gated(module, rows)
+        elif is_native and type(module) is nn.Linear:
             count += _fuse_linear(module)
     for name in {type(module).__module__ for module in model.modules()}:
         if name.startswith("transformers.models."):
-            count += _fuse_rope(sys.modules[name])
-    return count + fuse_layers(model)
+            count += _fuse_rope(sys.modules[name], rows, device)
+    return count + (fuse_layers(model) if is_native else 0)
 
 
-def _fuse_norm(module: nn.Module) -> bool:
+def _fuse_norm(module: nn.Module, rows: Operations) -> bool:
     weight = getattr(module, "weight", None)
     epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
     if not isinstance(weight, nn.Parameter) or weight.dim() != 1 or not isinstance(epsilon, float):
@@ -60,15 +74,15 @@ def _fuse_norm(module: nn.Module) -> bool:
 
     def norm(x: Tensor) -> Tensor:
         is_fit = x.dtype == weight.dtype and x.shape[-1] == len(weight)
-        if not is_fit or x.dtype not in TYPES:
+        if not is_fit or not rows.is_fit(x):
             return original(x)
         return rows.rms_norm(x, weight, epsilon)
 
     def exactly(x: Tensor) -> Tensor:
         return rows.rms_norm(x, weight.float(), epsilon)
 
-    x = _random(5, len(weight))
-    if weight.dtype not in TYPES or not _is_same(original, exactly, x):
+    x = _random(5, len(weight)).to(weight.device)
+    if not rows.is_fit(weight) or not _is_same(original, exactly, x):
         return False
     module.forward = norm
     return True
@@ -97,10 +111,14 @@ def _fuse_linear(module: Any) -> bool:
     return True
 
 
-def _fuse_gated(module: nn.Module) -> bool:
+def _fuse_gated(module: nn.Module, rows: Operations) -> bool:
     """down(silu(gate) * up), where gate and up are one product already."""
     lead, up, down = (getattr(module, f"{n}_proj", None) for n in ("gate", "up", "down"))
-    if not (isinstance(lead, Lead) and isinstance(up, Follower) and isinstance(down, Int8Linear)):
+    if not (
+        isinstance(lead, Lead)
+        and isinstance(up, Follower)
+        and isinstance(down, Int8Linear | nn.Linear)
+    ):
         return False
     activation = getattr(module, "act_fn", None)
     if len(lead.sizes) != 2 or not activation or not _is_same(activation, silu, _random(5, 64)):
@@ -108,25 +126,28 @@ def _fuse_gated(module: nn.Module) -> bool:
     original: _Rows = module.forward
 
     def gated(x: Tensor) -> Tensor:
-        if x.dtype not in TYPES:
+        if not rows.is_fit(x):
             return original(x)
         result: Tensor = down(rows.silu_mul(lead.joined(x)))
         return result
 
-    if not _is_same(original, gated, _random(5, lead.in_features), _MAX_INT8_ERROR):
+    x = _random(5, lead.in_features)
+    if isinstance(down, nn.Linear):
+        x = x.to(down.weight)
+    if not _is_same(original, gated, x, _MAX_INT8_ERROR):
         return False
     module.forward = gated
     return True
 
 
-def _fuse_rope(modeling: ModuleType) -> bool:
+def _fuse_rope(modeling: ModuleType, rows: Operations, device: torch.device) -> bool:
     """The function is of a whole file of models, and what does not fit goes to the original."""
     original: _Rope | None = getattr(modeling, _ROPE, None)
     if original is None or hasattr(original, "is_fused"):
         return False
-    fused = _fused_rope(original)
-    query, key = _random(1, 4, 3, 32), _random(1, 2, 3, 32, seed=1)
-    angles = _random(1, 3, 32, seed=2), _random(1, 3, 32, seed=3)
+    fused = _fused_rope(original, rows)
+    sizes = ((1, 4, 3, 32), (1, 2, 3, 32), (1, 3, 32), (1, 3, 32))
+    query, key, *angles = (_random(*s, seed=seed).to(device) for seed, s in enumerate(sizes))
     try:
         pairs = zip(original(query, key, *angles), fused(query, key, *angles), strict=True)
         if not all(_error(found, expected) <= _MAX_ERROR for expected, found in pairs):
@@ -137,12 +158,12 @@ def _fuse_rope(modeling: ModuleType) -> bool:
     return True
 
 
-def _fused_rope(original: _Rope) -> _Rope:
+def _fused_rope(original: _Rope, rows: Operations) -> _Rope:
     @wraps(original)
     def rope(
         q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        if args or kwargs or not _can_rotate(q, k, cos, sin):
+        if args or kwargs or not (rows.is_fit(q) and _can_rotate(q, k, cos, sin)):
             return original(q, k, cos, sin, *args, **kwargs)
         cos, sin = cos.contiguous(), sin.contiguous()
         return rows.rotate(q, cos, sin), rows.rotate(k, cos, sin)
@@ -154,8 +175,7 @@ def _fused_rope(original: _Rope) -> _Rope:
 def _can_rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> bool:
     shape = (1, q.shape[-2], q.shape[-1])
     return (
-        q.dtype in TYPES
-        and q.dtype == k.dtype == cos.dtype == sin.dtype
+        q.dtype == k.dtype == cos.dtype == sin.dtype
         and q.dim() == k.dim() == 4
         and q.shape[0] == k.shape[0] == 1
         and q.shape[2:] == k.shape[2:]

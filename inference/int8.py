@@ -14,6 +14,7 @@ from inference.native.linear import Int4Linear, NativeLinear
 
 logger = logging.getLogger(__name__)
 Make = Callable[[Sequence[nn.Linear], torch.dtype | None], Int8Linear]
+Join = Callable[[Sequence[nn.Linear], torch.dtype | None], nn.Module]
 _KINDS: dict[int, tuple[Make, ...]] = {8: (NativeLinear, OneDnnLinear), 4: (Int4Linear,)}
 # Relative, of a random product; sound kernels have .01 and .09, saturating ones far more than .01.
 _MAX_ERROR = {8: 0.02, 4: 0.15}
@@ -29,7 +30,7 @@ _SIBLINGS = (
 class Lead(nn.Module):
     """The first of several layers with one input: computes all of them, and hands out its part."""
 
-    def __init__(self, linears: Sequence[nn.Linear], make: Make) -> None:
+    def __init__(self, linears: Sequence[nn.Linear], make: Join) -> None:
         super().__init__()
         self.joined = make(linears, None)
         self.sizes = [linear.out_features for linear in linears]
@@ -87,8 +88,7 @@ def quantize(
     for path, module in list(model.named_modules()):
         if set(path.split(".")) & set(_NOT_QUANTIZED):
             continue
-        for names in _SIBLINGS:
-            count += _join_siblings(module, names, make, fits)
+        count += join_siblings(module, make, fits)
         for name, child in list(module.named_children()):
             may_be = type(child) is nn.Linear and (fits is None or fits([child]))
             if may_be and name not in _NOT_QUANTIZED:
@@ -101,10 +101,18 @@ def quantize(
     return count
 
 
-def _join_siblings(
+def join_siblings(
+    module: nn.Module, make: Join, fits: Callable[[Sequence[nn.Linear]], bool] | None = None
+) -> int:
+    """Make one layer of those children that have one input, and that `fits` says may become one;
+    returns how many they were."""
+    return sum(_join(module, names, make, fits) for names in _SIBLINGS)
+
+
+def _join(
     module: nn.Module,
     names: tuple[str, ...],
-    make: Make,
+    make: Join,
     fits: Callable[[Sequence[nn.Linear]], bool] | None,
 ) -> int:
     linears = [getattr(module, name, None) for name in names]

@@ -28,6 +28,7 @@ from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
 from inference.fusing import fuse
+from inference.gpu.fusing import fuse_checked
 from inference.int8_linear import Int8Linear
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
@@ -67,13 +68,14 @@ def load_model(
     kept_as: torch.dtype | None = None,
     num_ranks: int = 1,
     device: torch.device = CPU,
+    is_fused: bool = True,
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
     `bits` (8 or 4) are those of the linear layers' weights, where the processor can; with `is_fp8` they
     are 8 of floating point, where the device can; `dtype` is all else's, but for keys and values, which
-    `kept_as` may say. `device` is where it computes.
-    With `num_ranks` this process loads its part, while the other ranks load theirs.
+    `kept_as` may say. `device` is where it computes, and `is_fused` whether small launches are joined
+    there. With `num_ranks` this process loads its part, while the other ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -121,6 +123,8 @@ def load_model(
         fuse(model)
     else:
         model.to(device)
+        if is_fused and num_ranks == 1:
+            fuse_checked(name, model, config)
         check_kernels(name, model, config, kept_as)
     info = ModelInfo(
         name=name,

@@ -71,18 +71,24 @@ def require_right(
 
 @torch.inference_mode()
 def packed_error(
-    config: PretrainedConfig, kv: KVCache | None = None, device: torch.device | None = None
+    config: PretrainedConfig,
+    kv: KVCache | None = None,
+    device: torch.device | None = None,
+    *,
+    change: Callable[[nn.Module], object] | None = None,
 ) -> float:
     """The largest relative difference of any last-token logits, packed against plain; may be NaN.
 
     Over `kv`, an empty cache that fits the architecture; by default one that is made for it. Plain is
-    always on the processor, packed on `device`.
+    always on the processor, packed on `device`, after a `change` that should make no difference.
 
     Raises ModelRefused when a layer that should have did not attend over the cache.
     """
     model, prompts = small_model(config)
     plain = plain_logits(model, prompts)
     model.to(device or "cpu").set_attn_implementation(attention.NAME)
+    if change is not None:
+        change(model)
     kv = small_cache(config, len(prompts)) if kv is None else kv
     runner = make_runner(model, kv)
     packed = run_packed(runner, prompts)

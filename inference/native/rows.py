@@ -6,6 +6,11 @@ from torch import Tensor
 from inference.native.kernels import TYPES, kernels
 
 
+def is_fit(x: Tensor) -> bool:
+    """Whether there are kernels for such rows."""
+    return x.is_cpu and x.dtype in TYPES
+
+
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
     """x: (..., width), weight: (width,) of the same dtype -> (..., width)."""
     library = kernels()

@@ -17,6 +17,7 @@ from triton.runtime import driver
 from inference.gpu.decode import decode
 from inference.gpu.gated import gate
 from inference.gpu.prefill import prefill
+from inference.gpu.rows import rotate
 from inference.gpu.writing import write, write_only
 from tests.inference.kernel_cases import BLOCK_TOKENS
 
@@ -85,6 +86,8 @@ def write_and_gate(dtype: torch.dtype) -> None:
     write_only(rows, rows, slots, pages, pages)
     for is_interleaved in (False, True):
         write(rows, rows, rows, slots, pages, pages, angles, is_interleaved=is_interleaved)
+    heads, half = rows.transpose(0, 1)[None], rows[None, :, 0]
+    rotate(heads, half, half)
     gate(torch.empty(3, 2000, dtype=dtype))
     gate(torch.empty(3, 2000, dtype=dtype), "gelu_tanh")
 

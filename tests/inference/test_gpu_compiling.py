@@ -32,7 +32,14 @@ def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest
     assert request.config.cache is not None
     of_one_model, *kernels = compiled(capability, request.config.cache)
     names = {kernel["kernel"] for kernel in kernels}
-    assert names == {"_decode_part", "_join_parts", "_prefill", "_rotate_and_write", "_gate"}
+    assert names == {
+        "_decode_part",
+        "_join_parts",
+        "_prefill",
+        "_rotate_and_write",
+        "_rotate",
+        "_gate",
+    }
     most = max(kernels, key=lambda kernel: kernel["shared_bytes"])
     assert most["shared_bytes"] <= SHARED_BYTES[capability], most
     # Nothing is compiled while answers wait: one of each, and prefill for few rows and for many.
