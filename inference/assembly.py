@@ -20,6 +20,8 @@ from inference.encoder_loader import load_encoder
 from inference.encoder_loop import EncoderLoop
 from inference.engine_loop import EngineLoop
 from inference.errors import ModelError, ModelTooLarge
+from inference.gpu.overlap import OverlappedLoop
+from inference.gpu.step_selftest import make_decode_step
 from inference.grammar import Grammars
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
@@ -98,15 +100,17 @@ def _assemble_chat(
     kv, draft_model = _make_caches(loaded, draft, config)
     scheduler = _make_scheduler(kv, config, draft_model)
     vocab_size = loaded.config.get_text_config().vocab_size
-    loop = EngineLoop(
-        _make_runner(loaded, kv, followers, adapters),
-        kv,
-        scheduler,
-        tokenizer,
-        Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size),
-        eos_ids=loaded.eos_ids,
-        vocab_size=vocab_size,
-    )
+    runner = _make_runner(loaded, kv, followers, adapters)
+    grammars = Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size)
+    parts = (runner, kv, scheduler, tokenizer, grammars)
+    eos_ids, is_ahead = loaded.eos_ids, "overlap" in config.gpu_step
+    decode = make_decode_step(name, runner, scheduler.max_num_sequences, config)
+    if decode is None:
+        loop = EngineLoop(*parts, eos_ids=eos_ids, vocab_size=vocab_size)
+    else:
+        loop = OverlappedLoop(
+            *parts, eos_ids=eos_ids, vocab_size=vocab_size, decode=decode, is_ahead=is_ahead
+        )
     weights_bytes = loaded.info.weights_bytes + adapters.size_bytes
     if draft_model is not None and draft.loaded is not None:
         weights_bytes += draft.loaded.info.weights_bytes
@@ -132,6 +136,7 @@ def load_part(name: str, path: Path, config: EngineConfig, progress: Progress) -
         kept_as=kept_as_of(config),
         num_ranks=config.num_ranks(name),
         device=device_of(config),
+        is_fused="fusing" in config.gpu_step,
     )
 
 

@@ -13,6 +13,7 @@ ALL_MODELS = "*"
 MAX_WORKERS = 64
 KV_DTYPES = ("auto", "fp8")
 KV_LAYOUTS = ("auto", "slabs", "paged")
+GPU_STEP = ("fusing", "graphs", "overlap")
 WORKER_NAME = "vitrine-engine"
 """Of a worker's process; vitrine-worker is Celery's."""
 
@@ -80,6 +81,10 @@ class EngineConfig:
     `sleeps_on_host`: a chat model that gives up its device keeps its process, and its weights in the
     host's memory while there is room; None: where it has a GPU of its own. Else its process ends.
 
+    `gpu_step` are those of GPU_STEP that steps on a GPU may use, where a test at load finds them right:
+    few large launches in place of small ones, CUDA graphs of steps in which all decode, and launching
+    the next one before the last one is read.
+
     `upstreams` are models on other servers; workers are told nothing of them, nor of their keys.
 
     Tokens go to the web process at most every `gather_s`, and a millisecond more for each stream (see
@@ -112,6 +117,7 @@ class EngineConfig:
     device: str = "auto"
     has_own_gpus: bool = False
     sleeps_on_host: bool | None = None
+    gpu_step: tuple[str, ...] = GPU_STEP
     gather_s: float = 0.03
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0
@@ -164,6 +170,15 @@ def parse_adapters(entries: Sequence[str]) -> tuple[Adapter, ...]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"'{twice[0]}' is the name of two adapters")
     return tuple(adapters)
+
+
+def parse_gpu_step(entries: Sequence[str]) -> tuple[str, ...]:
+    """Some of GPU_STEP, or "none". Raises ValueError with a sentence."""
+    if list(entries) == ["none"]:
+        return ()
+    if strange := [entry for entry in entries if entry not in GPU_STEP]:
+        raise ValueError(f"'{strange[0]}' is none of {', '.join(GPU_STEP)}, none")
+    return tuple(entries)
 
 
 def parse_ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -13,6 +13,7 @@ from inference.config import (
     Adapter,
     parse_adapters,
     parse_draft_models,
+    parse_gpu_step,
     parse_ranks,
     parse_workers,
 )
@@ -38,6 +39,11 @@ def workers(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
 def ranks(entries: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Pairs of a model and over how many processes it is split. Raises ImproperlyConfigured."""
     return _parsed("VITRINE_TENSOR_PARALLEL", parse_ranks, entries)
+
+
+def gpu_step(entries: Sequence[str]) -> tuple[str, ...]:
+    """What steps on a GPU may use. Raises ImproperlyConfigured."""
+    return _parsed("VITRINE_GPU_STEP", parse_gpu_step, entries)
 
 
 def _parsed(

@@ -8,6 +8,7 @@ from inference.catalog import BUILTIN_EMBEDDING
 from inference.config import (
     DEVICES,
     DTYPES,
+    GPU_STEP,
     KV_DTYPES,
     KV_LAYOUTS,
     MAX_NUM_DRAFTING,
@@ -31,7 +32,7 @@ from webapp.env import (
 )
 from webapp.hosts import default_allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import logging_settings
-from webapp.model_settings import adapters, draft_models, ranks, workers
+from webapp.model_settings import adapters, draft_models, gpu_step, ranks, workers
 from webapp.moderation_settings import classifier_specs
 from webapp.prices import prices
 from webapp.providers import allauth_settings, sign_in_providers
@@ -63,6 +64,7 @@ ENGINE = EngineConfig(
     num_threads=env_int("VITRINE_THREADS", default_num_threads(), minimum=1),
     dtype=env_choice("VITRINE_DTYPE", DTYPES, "auto"),
     device=env_choice("VITRINE_DEVICE", DEVICES, "auto"),
+    gpu_step=gpu_step(env_list("VITRINE_GPU_STEP", GPU_STEP)),
     kv_layout=env_choice("VITRINE_KV_LAYOUT", KV_LAYOUTS, "auto"),
     kv_dtype=env_choice("VITRINE_KV_DTYPE", KV_DTYPES, "auto"),
     memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
