@@ -1,29 +1,35 @@
-"""A decode step of so many sequences: by our runner over pages, with the kernels and without them.
+"""A decode step of so many sequences through an engine loop: what each part of a step's way gains.
 
 The floor is the roofline: weights and the cache are read once, and all is multiplied.
 """
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
+from benchmarks.gpu.loops import each_variant, tokenizer_of
 from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference import attention
-from inference.block_pool import BLOCK_TOKENS
 from inference.device import choose_kernels
-from inference.messages import GenerateRequest, SamplingParams
-from inference.model_runner import ModelRunner
-from inference.paged_kv import PagedKV
+from inference.engine_loop import EngineLoop
+from inference.messages import Failed, GenerateRequest, SamplingParams
 from inference.sequence import Sequence
 
 _BATCHES = (1, 8, 32, 64, 128, 256)
 _CONTEXT = 512
 _QUICK_BATCHES, _QUICK_CONTEXT = (1, 3), 24
+_WARM_STEPS = 4
+_MOST_STEPS = 288  # of one sequence, while others' prompts are read, too
 
 
 def measure_steps(bench: Bench, found: Ceilings, shape: dict[str, Any]) -> list[Row]:
+    """Of each number of sequences a row, with what a step takes for each thing that it uses; `plain` is
+    `eager` without our kernels. The host's work is in it: plans, texts and updates."""
     config = AutoConfig.for_model(**shape)
     with torch.device(bench.device):
         model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
@@ -31,60 +37,80 @@ def measure_steps(bench: Bench, found: Ceilings, shape: dict[str, Any]) -> list[
     alone_s = _generate_step_s(bench, model)
     model.set_attn_implementation(attention.NAME)
     batches = _QUICK_BATCHES if bench.is_quick else _BATCHES
-    rows = []
+    context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
+    tokenizer = tokenizer_of(shape["vocab_size"])
+    rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
     try:
-        for num_sequences in batches:
-            rows.append(_row(bench, found, shape, model, num_sequences, has_kernels))
+        with plain_attention():
+            _, loop = next(each_variant(model, tokenizer, batches[-1], context + _MOST_STEPS))
+            _measure(bench, loop, "plain", rows, context)
+        if has_kernels:
+            for name, loop in each_variant(model, tokenizer, batches[-1], context + _MOST_STEPS):
+                _measure(bench, loop, name, rows, context)
+                del loop  # its pages, before the next one's
     finally:
         attention.use_kernels(None)
+    for row in rows:
+        best_ms = min(ms for name, ms in row.items() if name.endswith(" ms") and ms)
+        floor_s = _floor_s(found, shape, model, row["sequences"], context)
+        row["tokens/s"] = row["sequences"] / best_ms * 1e3
+        row["% of roofline"] = 100 * floor_s * 1e3 / best_ms
+        row["transformers ms"] = None
     rows[0]["transformers ms"] = alone_s * 1e3
     return rows
 
 
-def _row(
-    bench: Bench,
-    found: Ceilings,
-    shape: dict[str, Any],
-    model: Any,
-    num_sequences: int,
-    has_kernels: bool,
-) -> Row:
-    context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
-    by_kernels_s = _step_s(bench, model, num_sequences, context) if has_kernels else None
+@contextmanager
+def plain_attention() -> Iterator[None]:
     kernels, attention._kernels = attention._kernels, None
-    plain_s = _step_s(bench, model, num_sequences, context)
-    attention._kernels = kernels
-    best_s = by_kernels_s or plain_s
-    floor_s = _floor_s(found, shape, model, num_sequences, context)
-    return {
-        "sequences": num_sequences,
-        "kernels ms": by_kernels_s and by_kernels_s * 1e3,
-        "plain ms": plain_s * 1e3,
-        "tokens/s": num_sequences / best_s,
-        "% of roofline": 100 * floor_s / best_s,
-        "transformers ms": None,
-    }
+    try:
+        yield
+    finally:
+        attention._kernels = kernels
 
 
-@torch.inference_mode()
-def _step_s(bench: Bench, model: Any, num_sequences: int, context: int) -> float:
-    """With the logits on the host, as the sampler wants them. The prompts are read before."""
-    blocks = num_sequences * (-(-(context + 64) // BLOCK_TOKENS) + 1)
-    runner = ModelRunner(model, PagedKV(blocks, context + 64))
-    sequences = []
-    for number in range(num_sequences):
-        ids = torch.randint(3, 1000, (context,)).tolist()
-        request = GenerateRequest(str(number), "", tuple(ids), SamplingParams(max_tokens=64))
-        sequences.append(Sequence(request))
-        runner.kv.reserve(str(number), context + 64)
-        runner.run([(sequences[-1], context)])
+def _measure(
+    bench: Bench, loop: EngineLoop | None, name: str, rows: list[Row], context: int
+) -> None:
+    """Adds a column, of one loop with one batch after the other."""
+    for row in rows:
+        step_s = None if loop is None else _step_s(bench, loop, row["sequences"], context)
+        row[f"{name} ms"] = step_s and step_s * 1e3
 
-    def step() -> None:
-        for sequence in sequences:
-            sequence.token_ids.append(7)
-        runner.run([(sequence, 1) for sequence in sequences])
 
-    return bench.seconds(step)
+def _step_s(bench: Bench, loop: EngineLoop, num_sequences: int, context: int) -> float:
+    """Of one after the other, behind some that are not counted. The prompts are read before."""
+    params = SamplingParams(max_tokens=10**6, temperature=0.0, ignore_eos=True)
+    names = [f"{num_sequences} {number}" for number in range(num_sequences)]
+    for name in names:
+        ids = torch.randint(3, 200, (context,)).tolist()
+        loop.submit(GenerateRequest(name, "", tuple(ids), params))
+    while loop.scheduler.waiting or not all(map(_is_writing, loop.scheduler.running.values())):
+        _step(loop)
+    for _ in range(_WARM_STEPS):
+        _step(loop)
+    assert len(loop.scheduler.running) == num_sequences
+    bench.synchronize()
+    begin_s = time.perf_counter()
+    for _ in range(bench.repeats):
+        _step(loop)
+    bench.synchronize()
+    took_s = time.perf_counter() - begin_s
+    for name in names:
+        loop.abort(name)
+    while not loop.is_idle:
+        _step(loop)
+    return took_s / bench.repeats
+
+
+def _is_writing(sequence: Sequence) -> bool:
+    return sequence.num_output > 0
+
+
+def _step(loop: EngineLoop) -> None:
+    for frame in loop.step():
+        problems = [update for _, update in frame.updates if isinstance(update, Failed)]
+        assert not problems, problems
 
 
 def _floor_s(

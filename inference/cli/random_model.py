@@ -30,7 +30,7 @@ def make_random_model(shape: str, path: Path, seed: int = 0) -> Path:
     """Write a model of one of SHAPES in the hub's layout, in bfloat16. Takes seconds per GB."""
     path.mkdir(parents=True)
     settings = SHAPES[shape]
-    _write_tokenizer(path, settings["vocab_size"])
+    write_tokenizer(path, settings["vocab_size"])
     _write_weights(path / "model.safetensors", settings, np.random.default_rng(seed))
     end_id = settings["vocab_size"] - 1
     config = {**settings, "eos_token_id": end_id, "bos_token_id": None}
@@ -94,7 +94,7 @@ def _bfloat16(
     return (values.view(np.uint32) >> 16).astype(np.uint16)
 
 
-def _write_tokenizer(path: Path, vocab_size: int) -> None:
+def write_tokenizer(path: Path, vocab_size: int) -> None:
     """Bytes, made-up words and the marks of turns, so that every id has a text as long as usual."""
     alphabet = [*byte_alphabet()]
     num_words = vocab_size - len(alphabet) - len(_SPECIAL_TOKENS)
