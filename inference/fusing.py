@@ -51,7 +51,7 @@ def fuse(model: nn.Module, rows: Operations | None = None) -> int:
     is_native = rows is None
     rows = rows or native
     count = 0
-    device = next(model.parameters()).device
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
     for module in model.modules():
         if type(module).__name__.endswith("RMSNorm"):
             count += _fuse_norm(module, rows)
@@ -131,10 +131,11 @@ def _fuse_gated(module: nn.Module, rows: Operations) -> bool:
         result: Tensor = down(rows.silu_mul(lead.joined(x)))
         return result
 
-    x = _random(5, lead.in_features)
+    x, limit = _random(5, lead.in_features), _MAX_INT8_ERROR
     if isinstance(down, nn.Linear):
         x = x.to(down.weight)
-    if not _is_same(original, gated, x, _MAX_INT8_ERROR):
+        limit = _MAX_ERROR if x.dtype.itemsize > 2 else limit
+    if not _is_same(original, gated, x, limit):
         return False
     module.forward = gated
     return True

@@ -39,6 +39,15 @@ _GIVEN = {
     ),
     "assistant": st.none()
     | st.fixed_dictionaries({"id": words, "name": words, "version": st.integers(1, 99)}),
+    "feedback": st.none()
+    | st.fixed_dictionaries(
+        {
+            "rating": st.just("bad"),
+            "reasons": st.sampled_from([[], ["other"], ["incorrect", "too_long"]]),
+            "comment": words.map(str.strip),
+            "at": st.just("2026-11-24T20:00:00+00:00"),
+        }
+    ),
     "tags": st.lists(st.text("abc", min_size=1, max_size=9), max_size=3, unique=True),
 }
 

@@ -90,6 +90,7 @@ def test_an_assistant_picks_the_collections_that_its_reader_may_read(
     assert stolen.status_code == unknown.status_code == 404
     assert stolen.json() == unknown.json()
     assert tab.change("PATCH", path, collections=[]).json()["collections"] == []
+    site.execute("UPDATE chat_assistant SET is_shared = false WHERE id = %s", nina["id"])
 
 
 def test_an_assistants_parameters_reach_the_engine(tab: Reader) -> None:

@@ -72,5 +72,5 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
 def test_what_is_being_taken_out_is_not_gone_on_with(text: str, ends: bool) -> None:
     """The next process would not know that it is a key's second half which comes now."""
     events = [Started("m", "r", 7), Delta("Hm.", 0, "reasoning"), Delta(text, 0)]
-    end = recovery._end_without_engine(Generation(), list(events))
+    end = recovery._end_without_engine(Generation(), list(events), is_revoked=False)
     assert isinstance(end, Failed) is ends

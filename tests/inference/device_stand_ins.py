@@ -96,8 +96,12 @@ class RecordedCalls(TorchDispatchMode):
         return out
 
 
+# Some of them come as they are called, and some as what they are made of.
 _LOOKS = {
     torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.item.default,
+    torch.ops.aten.is_nonzero.default,
+    torch.ops.aten.masked_select.default,
     torch.ops.aten.nonzero.default,
     torch.ops.aten.equal.default,
 }

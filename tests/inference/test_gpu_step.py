@@ -45,7 +45,10 @@ def small(tiny_model: Path) -> ModelRunner:
 def runner_of(path: Path) -> ModelRunner:
     """In double precision, which no kernel for processors is for: `RecordedCalls` knows torch's only."""
     runner = make_loop(path, kv_layout="paged").runner
-    runner.model.double()
+    model: Any = runner.model
+    model.double()
+    if model.config.model_type == "gpt_oss":
+        model.set_experts_implementation("batched_mm")  # grouped_mm knows no float64
     return runner
 
 
