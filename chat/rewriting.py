@@ -1,7 +1,7 @@
 """A question as it would be put by itself, by a model: "And when?" means what was spoken of before.
 
-Only where the operator has named a model for it: a small one writes worse than what people type. It has
-little time, and is not believed: what is looked for holds words of the chat and no others.
+Only where the operator has named a model for it: how well a small one does it has not been measured. It
+has little time, and is not believed: what is looked for holds words of the chat and no others.
 """
 
 import asyncio
