@@ -1,5 +1,6 @@
 """A step in which all decode, computed and drawn on the device while the host does something else."""
 
+import logging
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +16,11 @@ from inference.gpu.sampling import Tier, draw, tier_of
 from inference.gpu.step_buffers import Staged, StepBuffers
 from inference.gpu.stream import DeviceStream, Mark, Stream
 from inference.model_runner import ModelRunner
+from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV
 from inference.sequence import Sequence
 
+logger = logging.getLogger(__name__)
 _CAPTURED_TIERS = (Tier.GREEDY, Tier.OPEN, Tier.NARROW)
 
 
@@ -72,6 +75,21 @@ class DecodeStep:
                 self.graphs.capture(("forward", bucket), partial(self._forward, bucket))
                 for tier in _CAPTURED_TIERS:
                     self.graphs.capture(("draw", tier, bucket), partial(self._draw, tier, bucket))
+
+    def leave(self) -> None:
+        """The weights and the pages go: what reads them where they were goes first."""
+        self.graphs.drop()
+        self.buffers.forget()
+
+    def come_back(self) -> None:
+        """They are somewhere again. Without memory for graphs, steps go without them."""
+        try:
+            self.capture()
+        except Exception as error:
+            if is_fault(error):
+                raise
+            logger.warning("steps go without CUDA graphs from now on", exc_info=True)
+            self.graphs.drop()
 
     def _load(self, staged: Staged) -> None:
         self.stream.submit(partial(self.buffers.load, staged))

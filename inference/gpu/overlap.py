@@ -19,6 +19,7 @@ from inference.engine_loop import EngineLoop
 from inference.gpu.decode_step import DecodeStep, Flight
 from inference.gpu.sampling import BROKEN
 from inference.logits import Row
+from inference.out_of_memory import is_fault
 from inference.sequence import Sequence
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,15 @@ class OverlappedLoop(EngineLoop):
         assert self._flight is None
         super().check()
 
+    def sleep(self) -> int:
+        self.decode.leave()
+        return super().sleep()
+
+    def wake(self) -> None:
+        self.runner.wake()
+        self.decode.come_back()
+        self.canary()
+
     # --- the step -------------------------------------------------------------------------------
 
     def _compute(self, plan: Plan) -> tuple[int, int]:
@@ -61,31 +71,33 @@ class OverlappedLoop(EngineLoop):
         if not self._can_fly(plan) or any(sequence.draft for sequence, _ in plan):
             super()._run(plan)
             return
-        try:
-            self._launch([sequence for sequence, _ in plan])
-        except Exception:
-            logger.exception("a step of %d sequences was not launched", len(plan))
-            super()._run(plan)
-        else:
+        if self._is_launched([sequence for sequence, _ in plan]):
             self._land(is_learning=False)
+        else:
+            super()._run(plan)
 
     def _fly_ahead(self, sequences: list[Sequence]) -> int:
         """Launch a step, and read the one before; returns how many tokens that was."""
         before = self._flight
         if before is None:
             self._charged_s = self._landed_s = monotonic()
-        try:
-            self._launch(sequences)
-        except Exception:
-            logger.exception("a step of %d sequences was not launched", len(sequences))
+        if not self._is_launched(sequences):
             return self._land() + super()._compute(self._still([(s, 1) for s in sequences]))[1]
         self.num_ahead += before is not None
         return self._read(before) if before is not None else 0
 
-    def _launch(self, sequences: list[Sequence]) -> None:
-        self._flight = self.decode.launch(sequences)
+    def _is_launched(self, sequences: list[Sequence]) -> bool:
+        """False: it could not be, and nothing has changed."""
+        try:
+            self._flight = self.decode.launch(sequences)
+        except Exception as error:
+            if is_fault(error):
+                raise
+            logger.exception("a step of %d sequences was not launched", len(sequences))
+            return False
         for sequence in sequences:
             sequence.promise()
+        return True
 
     def _can_fly(self, plan: Plan) -> bool:
         return all(s.is_decoding and _is_drawn_on_device(s) for s, _ in plan)
@@ -106,10 +118,13 @@ class OverlappedLoop(EngineLoop):
         """Take the tokens of a step; returns how many it drew."""
         try:
             ids = flight.read()
-        except Exception:
+        except Exception as error:
+            if is_fault(error):
+                raise  # the next process goes on with all answers
             logger.exception("a step of %d sequences failed", len(flight.sequences))
             self._give_up(flight)
             return 0
+        self.scheduler.relief.note_calm()
         now_s = monotonic()
         took_s = now_s - max(flight.launched_s, self._landed_s)
         self._landed_s = now_s

@@ -250,6 +250,32 @@ def test_what_fails_is_computed_by_the_way_without(
     assert next(calls) > 14
 
 
+def test_graphs_are_made_anew_behind_a_sleep(maker: LoopMaker) -> None:
+    """Weights and pages are elsewhere then, and what was cached is forgotten."""
+    loop = overlapped(maker, has_graphs=True)
+    first = told_by(loop, three())
+    num_graphs = len(loop.decode.graphs)
+    assert loop.sleep() > 0
+    assert len(loop.decode.graphs) == 0
+    loop.wake()
+    assert len(loop.decode.graphs) == num_graphs
+    second = told_by(loop, [replace(one, request_id=f"again {one.request_id}") for one in three()])
+    assert [ids(second[f"again r{n}"]) for n in range(3)] == [ids(first[f"r{n}"]) for n in range(3)]
+
+
+@pytest.mark.parametrize("method", ["launch", "read"])
+def test_a_fault_of_the_device_ends_the_worker(
+    maker: LoopMaker, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def faulty(*args: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    loop = overlapped(maker)
+    monkeypatch.setattr(DecodeStep if method == "launch" else Flight, method, faulty)
+    with pytest.raises(torch.AcceleratorError):
+        told_by(loop, three())
+
+
 # --- by the kernels -------------------------------------------------------------------------------
 
 
