@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from inference.block_pool import BLOCK_TOKENS
+from inference.fp8 import LARGEST
 from inference.gpu.paged_step import PagedStep
 
 
@@ -47,7 +48,7 @@ def attend(
     else:
         probs = scores.softmax(-1)
     # What nobody has written yet may be no number, and zero times that is none.
-    values = torch.where(is_seen[:, :, None, None], values, 0).to(probs.dtype)
+    values = torch.where(is_seen[:, :, None, None], values.to(probs.dtype), 0)
     attended = torch.einsum("skgt,stkd->skgd", probs, values)
     return attended.reshape(num_sequences, num_heads, -1).to(query.dtype)
 
@@ -55,6 +56,9 @@ def attend(
 def _write(new: Tensor, slots: Tensor, pages: Tensor) -> None:
     """Rows that fill up a batch write what is there."""
     flat = pages.flatten(0, 1)
+    if pages.dtype != new.dtype:  # of 8 bits, which torch moves as bytes only
+        new = new.clamp(-LARGEST, LARGEST).to(pages.dtype).view(torch.uint8)
+        flat = flat.view(torch.uint8)
     safe = slots.clamp_min(0)
     is_real = (slots >= 0)[:, None, None]
     flat.index_copy_(0, safe, torch.where(is_real, new, flat.index_select(0, safe)))
@@ -62,7 +66,9 @@ def _write(new: Tensor, slots: Tensor, pages: Tensor) -> None:
 
 def _read(pages: Tensor, tables: Tensor) -> Tensor:
     """(sequences, blocks * BLOCK_TOKENS, kv_heads, dim)"""
-    rows = pages.index_select(0, tables.flatten())
+    is_in_bytes = pages.itemsize == 1
+    rows = (pages.view(torch.uint8) if is_in_bytes else pages).index_select(0, tables.flatten())
+    rows = rows.view(pages.dtype)
     return rows.view(len(tables), tables.shape[1] * BLOCK_TOKENS, *pages.shape[2:])
 
 

@@ -93,6 +93,12 @@ def test_what_nobody_has_written_is_not_read(runner: ModelRunner) -> None:
     assert problem_of(step, runner) == ""
 
 
+def test_keys_and_values_of_8_bits_are_read(tiny_model: Path) -> None:
+    model = runner_of(tiny_model).model.float()
+    runner = ModelRunner(model, PagedKV(64, 256, kept_as=torch.float8_e4m3fn))
+    assert problem_of(DecodeStep(runner, 4), runner) == ""
+
+
 def test_a_step_that_gives_no_numbers_is_not_used(
     small: ModelRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
