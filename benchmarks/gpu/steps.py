@@ -128,7 +128,7 @@ def _floor_s(
 @torch.inference_mode()
 def _generate_step_s(bench: Bench, model: Any) -> float:
     """transformers' generate of one sequence with its dynamic cache, a token."""
-    context, num_tokens = (_QUICK_CONTEXT, 4) if bench.is_quick else (_CONTEXT, 64)
+    context, num_tokens = (_QUICK_CONTEXT, 24) if bench.is_quick else (_CONTEXT, 64)
     ids = torch.randint(3, 1000, (1, context), device=bench.device)
 
     def run(count: int) -> float:
