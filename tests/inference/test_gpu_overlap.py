@@ -263,6 +263,23 @@ def test_graphs_are_made_anew_behind_a_sleep(maker: LoopMaker) -> None:
     assert [ids(second[f"again r{n}"]) for n in range(3)] == [ids(first[f"r{n}"]) for n in range(3)]
 
 
+def test_without_memory_for_graphs_it_wakes_without_them(
+    maker: LoopMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = overlapped(maker, has_graphs=True)
+    before = told_by(loop, three())
+    loop.sleep()
+
+    def fails(*args: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(RecordedCalls, "__call__", fails)
+    loop.wake()
+    assert not len(loop.decode.graphs)
+    after = told_by(loop, three())
+    assert [ids(after[name]) for name in before] == [ids(before[name]) for name in before]
+
+
 @pytest.mark.parametrize("method", ["launch", "read"])
 def test_a_fault_of_the_device_ends_the_worker(
     maker: LoopMaker, monkeypatch: pytest.MonkeyPatch, method: str
