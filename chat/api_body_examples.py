@@ -17,6 +17,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "RetakeIn": {"model": _MODEL, "wish": "shorter"},
     "Asked": {"client_id": "7f3b"},
     "StopIn": {"chars": 120},
+    "ExcerptsIn": {"excerpts": [{"number": 1, "document": _ID, "version": _OTHER_ID}]},
+    "FeedbackIn": {"rating": "bad", "reasons": ["too_long"], "comment": "One line was enough."},
     "DecisionIn": {"allow": True},
     "AppealIn": {"text": "It was a quotation from a novel."},
     # documents

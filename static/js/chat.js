@@ -561,11 +561,7 @@ listenForShortcuts(
   )),
 );
 
-/**
- * @param {HTMLElement} root
- * @param {string} selector of a button, of which the last one that is seen is meant
- * @returns {boolean} whether there was one
- */
+/** The last button that is seen. @param {HTMLElement} root @param {string} selector */
 function press(root, selector) {
   const buttons = /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(selector));
   const button = [...buttons].findLast(({ offsetParent }) => offsetParent !== null);
@@ -612,7 +608,6 @@ if (wantedAssistant && !bootstrap.conversation) {
 }
 if (location.search && !bootstrap.conversation) takeShared();
 
-/** What another app has shared waits in the message box, and no longer in the address. */
 async function takeShared() {
   const { sharedText } = await import("./shared-in.js");
   const text = sharedText(location.search);

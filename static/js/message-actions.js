@@ -151,11 +151,7 @@ export class MessageActions {
     setText(find(this.messageMenu.root, "[data-menu-act=read] span"), isRead ? gettext("Stop reading") : gettext("Read aloud"));
   }
 
-  /**
-   * Copy a text for another place, or read it aloud.
-   * @param {string} id
-   * @param {string} act
-   */
+  /** Copy a text, or read it aloud. @param {string} id @param {string} act */
   async #withText(id, act) {
     await this.#attempt(async () => {
       const words = (await this.#texts)?.act(act, id, textOf(this.#store.shown(id)?.parts ?? []));
@@ -164,11 +160,7 @@ export class MessageActions {
     this.#focus(id, "more");
   }
 
-  /**
-   * Say what one thinks of an answer; the same again takes it back. What is wrong with a bad one is asked.
-   * @param {string} id
-   * @param {"good" | "bad"} rating
-   */
+  /** The same again takes it back. @param {string} id @param {"good" | "bad"} rating */
   async rate(id, rating) {
     const before = this.#store.shown(id)?.feedback ?? null;
     const isBack = before?.rating === rating;

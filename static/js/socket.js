@@ -44,7 +44,7 @@ export class ChatSocket extends Emitter {
   #unacknowledged = new Map();
   /** @type {WebSocket | Line | null} */
   #socket = null;
-  /** Makes the same by HTTP; loaded when a WebSocket has come to nothing. @type {(() => Line) | null} */
+  /** @type {(() => Line) | null} */
   #makeLine = null;
   #attempts = 0;
   /** Attempts since the server last said hello. */
@@ -87,10 +87,7 @@ export class ChatSocket extends Emitter {
     socket.onclose = (event) => this.#closed(socket, event.code);
   }
 
-  /**
-   * Whether the next attempt goes by HTTP: every other one, once some WebSockets have come to nothing, and
-   * where HTTP has worked the first one.
-   */
+  /** By HTTP goes every other attempt once WebSockets came to nothing, and the first where it has worked. */
   #takesHttp() {
     const isDue = this.#numSilent >= SILENT_ATTEMPTS && this.#numSilent % 2 === SILENT_ATTEMPTS % 2;
     return isDue || (this.#isByHttp && this.#numSilent === 0);

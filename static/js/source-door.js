@@ -104,8 +104,7 @@ function listenForFiles(page, composer, attach, tell) {
 }
 
 /**
- * A long text that is pasted becomes a file of the message, unless its writer says otherwise: by Shift, in
- * the settings, or afterwards.
+ * Unless its writer says otherwise: by Shift, in the settings, or afterwards.
  * @param {import("./composer.js").ChatComposer} composer
  * @param {(files: File[]) => void} attach
  * @param {Page["tell"]} tell

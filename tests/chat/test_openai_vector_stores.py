@@ -593,7 +593,7 @@ def test_a_plan_without_files_and_a_key_without_knowledge(chat_site: Site) -> No
         ("/search", {}, "query"),
         ("/search", {"query": ""}, "query"),
         ("/search", {"query": []}, "query"),
-        ("/search", {"query": [""]}, "query"),
+        ("/search", {"query": [""]}, "query.0"),
         ("/search", {"query": "x" * 10_001}, "query"),
         ("/search", {"query": "x", "max_num_results": 0}, "max_num_results"),
         ("/search", {"query": "x", "max_num_results": 51}, "max_num_results"),

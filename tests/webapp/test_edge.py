@@ -17,6 +17,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import connection
 from django.test import Client, RequestFactory
 
+from retrieval.db import NUM_THREADS
 from tests.conftest import PASSWORD
 from webapp import keep_alive, lifecycle
 from webapp.api_keys import create_api_key
@@ -291,7 +292,7 @@ async def test_any_asgi_server_can_start_and_end_it(settings: Any) -> None:
 
 @pytest.mark.parametrize("chore", [lifecycle.recover_lost, lifecycle.take_up_batches])
 async def test_a_chore_gives_its_connection_back(chore: Callable[[], Awaitable[None]]) -> None:
-    """Threads of the loop that kept theirs would leave nothing for anybody else."""
+    """But for those that the database threads keep: others would leave nothing for anybody else."""
     pool: Any = connection.pool  # type: ignore[attr-defined]
 
     def num_taken() -> int:
@@ -300,7 +301,7 @@ async def test_a_chore_gives_its_connection_back(chore: Callable[[], Awaitable[N
 
     before = num_taken()
     await asyncio.gather(*(chore() for _ in range(5)))
-    assert num_taken() == before
+    assert num_taken() - before <= NUM_THREADS
 
 
 # --- static files ------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from retrieval.db import NUM_THREADS
 from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import default_allowed_hosts, trusted_networks
@@ -107,7 +108,7 @@ def test_a_database_url_is_read_as_libpq_reads_it(tmp_path: Path) -> None:
     assert (found["NAME"], found["USER"], found["PASSWORD"]) == ("chat", "me", "p@ss")
     assert (found["HOST"], found["PORT"]) == ("db.example", "6543")
     assert found["OPTIONS"]["sslmode"] == "verify-full"
-    assert found["OPTIONS"]["pool"]["max_size"] == 10
+    assert found["OPTIONS"]["pool"]["max_size"] == NUM_THREADS + 10
     assert database_settings("host=/run/pg dbname=chat", tmp_path)["HOST"] == "/run/pg"
     embedded = database_settings("", tmp_path)
     assert (embedded["NAME"], embedded["USER"]) == ("vitrine", "vitrine")
