@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,14 +20,19 @@ NUM_LAYERS = 2
 
 @pytest.fixture(autouse=True)
 def plain_rope() -> Iterator[None]:
-    """RoPE is fused for a whole file of models: put back what was there."""
-    files = [m for n, m in sys.modules.items() if n.startswith("transformers.models.")]
-    before = [(file, getattr(file, fusing._ROPE)) for file in files if hasattr(file, fusing._ROPE)]
-    for file, rope in before:
+    """RoPE is fused for a whole file of models: put back what was there, in files that the test brought
+    as well."""
+    before = dict(_ropes())
+    for file, rope in before.items():
         setattr(file, fusing._ROPE, getattr(rope, "__wrapped__", rope))
     yield
-    for file, rope in before:
-        setattr(file, fusing._ROPE, rope)
+    for file, rope in _ropes():
+        setattr(file, fusing._ROPE, before.get(file, getattr(rope, "__wrapped__", rope)))
+
+
+def _ropes() -> list[tuple[ModuleType, Any]]:
+    files = [m for n, m in sys.modules.items() if n.startswith("transformers.models.")]
+    return [(file, getattr(file, fusing._ROPE)) for file in files if hasattr(file, fusing._ROPE)]
 
 
 def tiny(kind: str, **settings: Any) -> nn.Module:

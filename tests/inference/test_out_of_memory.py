@@ -83,6 +83,7 @@ def test_answers_are_the_same_whichever_steps_find_no_memory(
 ) -> None:
     loop, expected = undisturbed
     relief = loop.scheduler.relief
+    relief.budget_tokens, relief.num_sequences = relief._most  # whatever test came before
     rng = random.Random(seed)
     num_failures = 0
 
@@ -91,7 +92,7 @@ def test_answers_are_the_same_whichever_steps_find_no_memory(
         if rng.random() < 0.1:  # the neighbour that took the memory is gone
             relief.budget_tokens, relief.num_sequences = relief._most
         # A step of one token is tried twice; a second failure would rightly fail the request.
-        fails = num_tokens > 1 and rng.random() < 0.3
+        fails = num_tokens > 1 and rng.random() < 0.5
         num_failures += fails
         return fails
 

@@ -52,19 +52,22 @@ def _worker(engine: Engine) -> psutil.Process:
 
 
 async def _ids(engine: Engine, *kills: int) -> list[int]:
-    """What the engine answers; at so many tokens its zygote is killed.
+    """What the engine answers; from so many tokens on its zygote is killed, each but once: tokens of a
+    worker that is dead may still be on their way.
 
     The answer is long: where this process is kept waiting, a short one is over before the kill.
     """
-    kill_at = list(kills)
+    kill_at, killed = list(kills), 0
     params = SamplingParams(max_tokens=400, temperature=0.0, ignore_eos=True)
     ids: list[int] = []
     async for update in engine.generate(GenerateRequest("r", "tiny", PROMPT, params)):
         if isinstance(update, Tokens):
             ids += update.ids
-            if kill_at and len(ids) >= kill_at[0]:
-                _worker(engine).parent().kill()
+            pid = engine.worker_pid("tiny")
+            if kill_at and len(ids) >= kill_at[0] and pid not in (None, killed):
+                psutil.Process(pid).parent().kill()
                 del kill_at[0]
+                killed = pid
     return ids
 
 
