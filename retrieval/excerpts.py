@@ -20,7 +20,7 @@ _TEXTS = """
     JOIN retrieval_version v ON v.id = given.version
 """
 _LABELS = """
-    SELECT given.n, coalesce(v.pages -> (page - 1) ->> 2, page::text)
+    SELECT given.n, coalesce(nullif(v.pages -> (page - 1) ->> 2, ''), page::text)
     FROM unnest(%(versions)s::uuid[], %(pages)s::int[]) WITH ORDINALITY AS given (version, page, n)
     JOIN retrieval_version v ON v.id = given.version WHERE jsonb_array_length(v.pages) > 1
 """

@@ -60,17 +60,18 @@ def packed(pieces: list[Piece], settings: ChunkSettings) -> Iterator[list[Piece]
 def _ends_at(
     group: list[Piece], heading: Piece, section_tokens: int, settings: ChunkSettings
 ) -> bool:
-    """Whether this heading begins a chunk. Tiny sections are read together with their neighbours: one
-    of the same level or below with what stands before it, a higher one only if it is tiny as well."""
+    """Whether this heading begins a chunk. Tiny sections are read together: one below what stands before
+    it if there is room, any other only if it is tiny as well; beside a long one, what a tiny one says
+    would be found by neither words nor meaning."""
     if all(piece.level for piece in group):
         return False  # headings above it, with nothing of their own
     before = sum(piece.tokens for piece in group)
     if before >= settings.min_tokens:
         return True
-    lowest = min((piece.level for piece in group if piece.level), default=0)
-    is_higher = heading.level < lowest
+    nearest = next((piece.level for piece in reversed(group) if piece.level), 0)
+    is_below = heading.level > nearest
     room = settings.max_tokens - group[0].context_tokens - before
-    return section_tokens > (min(settings.min_tokens, room) if is_higher else room)
+    return section_tokens > (room if is_below else min(settings.min_tokens, room))
 
 
 def _fits(group: list[Piece], piece: Piece, settings: ChunkSettings) -> bool:

@@ -234,6 +234,16 @@ def test_tiny_sections_go_together() -> None:
     assert len(made) == 1
 
 
+@pytest.mark.parametrize(("level", "expected"), [("#", 2), ("##", 2), ("###", 1)])
+def test_a_tiny_section_is_not_lost_in_a_long_one_that_follows(level: str, expected: int) -> None:
+    """What it says would be a sentence of many. Below it, the long one is what it introduces."""
+    long = " ".join(f"Sentence number {number} is here." for number in range(30))
+    parsed = parsed_markdown(f"## Office\n\nIt opens at eight.\n\n{level} Cranes\n\n{long}")
+    made = chunks(parsed, words_and_signs, ChunkSettings())
+    assert len(made) == expected
+    assert made[0].text.startswith("## Office\n\nIt opens at eight.")
+
+
 def test_rows_of_a_table_know_their_header() -> None:
     rows = "\n".join(f"| item {number} | {number} |" for number in range(40))
     parsed = parsed_markdown(f"# Prices\n\n| Item | Price |\n| --- | --- |\n{rows}")
