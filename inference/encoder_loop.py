@@ -1,8 +1,12 @@
-"""The heart of an encoder's worker: requests in, results out, one frame per step."""
+"""The heart of an encoder's worker: requests in, results out, one frame per step.
+
+A chore's step is interrupted between two layers by whoever has come meanwhile: somebody's question waits
+for a few milliseconds of it, and not for a whole passage.
+"""
 
 import logging
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 
 from torch import Tensor
@@ -41,6 +45,13 @@ class EncoderLoop:
         self.estimates = Estimates()
         self._updates: list[tuple[str, Reply]] = []
         self._forward_ms = 0.0  # of the step
+        self._interrupted_s = 0.0  # likewise
+        self._listen: Callable[[], None] = lambda: None
+        self._send: Callable[[StepFrame], None] = lambda frame: None
+
+    def interrupt_by(self, listen: Callable[[], None], send: Callable[[StepFrame], None]) -> None:
+        """Within chores `listen` is to submit what has arrived; what cannot wait goes to `send`."""
+        self._listen, self._send = listen, send
 
     # --- requests -----------------------------------------------------------------------------
 
@@ -97,11 +108,13 @@ class EncoderLoop:
     def step(self) -> Iterator[StepFrame]:
         """Compute some inputs; a frame even where no request has ended, as a sign of life."""
         started_s = monotonic()
-        self._forward_ms = 0.0
+        self._forward_ms = self._interrupted_s = 0.0
         due = self.queue.take(self._budget_tokens(), self._tokens_in(_CHORE_STEP_S))
         packed = PACKED_TOKENS if self.model.can_pack else 0
-        went_well = [self._run(batch) for batch in batches_by_length(due, packed)]
-        took_s = monotonic() - started_s
+        is_chore = bool(due) and due[0][0].is_chore
+        between = self._look_up if is_chore else None
+        went_well = [self._run(batch, between) for batch in batches_by_length(due, packed)]
+        took_s = monotonic() - started_s - self._interrupted_s
         if due:
             self.estimates.learn_step(sum(task.length(i) for task, i in due), took_s)
         updates, self._updates = tuple(self._updates), []
@@ -115,16 +128,29 @@ class EncoderLoop:
     def _tokens_in(self, seconds: float) -> int:
         return int((self.estimates.tokens_per_s or 0) * seconds)
 
-    def _run(self, batch: list[Due]) -> bool:
+    def _look_up(self) -> None:
+        """From a chore: take in what has arrived, compute what cannot wait, and send it."""
+        self._listen()
+        if not self.queue.has_urgent:
+            return
+        started_s, before = monotonic(), (self._forward_ms, self._interrupted_s)
+        while self.queue.has_urgent:
+            for frame in self.step():
+                self._send(frame)
+        self._forward_ms, self._interrupted_s = before
+        self._interrupted_s += monotonic() - started_s
+
+    def _run(self, batch: list[Due], between: Callable[[], None] | None) -> bool:
         """False: it had to be run one by one."""
-        started_s = monotonic()
+        started_s, interrupted_s = monotonic(), self._interrupted_s
         try:
-            rows = self._rows(batch)
+            rows = self._rows(batch, between)
         except Exception:
             logger.exception("a batch of %d inputs failed", len(batch))
             self._run_one_by_one(batch)
             return False
-        self._forward_ms += (monotonic() - started_s) * 1e3
+        took_s = monotonic() - started_s - (self._interrupted_s - interrupted_s)
+        self._forward_ms += took_s * 1e3
         for (task, index), row in zip(batch, rows, strict=True):
             self._take(task, index, row)
         return True
@@ -140,11 +166,11 @@ class EncoderLoop:
             else:
                 self._take(task, index, row)
 
-    def _rows(self, batch: list[Due]) -> list[Tensor]:
+    def _rows(self, batch: list[Due], between: Callable[[], None] | None = None) -> list[Tensor]:
         inputs = [task.request.inputs[index] for task, index in batch]
         if self.model.can_batch:
-            return list(self.model.encode(inputs))
-        return [self.model.encode([each])[0] for each in inputs]
+            return list(self.model.encode(inputs, between))
+        return [self.model.encode([each], between)[0] for each in inputs]
 
     def _take(self, task: EncoderTask, index: int, row: Tensor) -> None:
         """A result has come: (width,). The last one of a request ends it."""

@@ -1,7 +1,7 @@
 """Runs an encoder: a padded batch of inputs to one row of numbers for each. Knows no queue."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -56,10 +56,29 @@ class EncoderModel:
             and "position_ids" in inspect.signature(model.forward).parameters
         )
         self._num_weights = sum(map(_num_weights, model.modules()))
+        self._between: Callable[[], None] | None = None
+        for layer in _layers(model):
+            layer.register_forward_pre_hook(self._begin_layer)
 
     @torch.inference_mode()
-    def encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
-        """(inputs, width) in float32: vectors, probabilities of labels, or logits of relevance."""
+    def encode(
+        self, inputs: Sequence[EncoderInput], between: Callable[[], None] | None = None
+    ) -> Tensor:
+        """(inputs, width) in float32: vectors, probabilities of labels, or logits of relevance.
+
+        `between` is called before each layer, and may encode something else meanwhile.
+        """
+        outer, self._between = self._between, between
+        try:
+            return self._encode(inputs)
+        finally:
+            self._between = outer
+
+    def _begin_layer(self, *_: object) -> None:
+        if self._between is not None:
+            self._between()
+
+    def _encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
         if self.can_pack and len(inputs) > 1 and max(map(len, inputs)) <= PACKED_TOKENS:
             return self._encode_packed(inputs)
         ids = _padded([torch.tensor(i.ids) for i in inputs], self._pad_id)
@@ -138,6 +157,12 @@ def _threads_for(work: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _layers(model: nn.Module) -> list[nn.Module]:
+    """The longest list of modules."""
+    lists = [list(each) for each in model.modules() if isinstance(each, nn.ModuleList)]
+    return max(lists, key=len, default=[])
 
 
 def _num_weights(module: nn.Module) -> int:

@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -119,9 +120,9 @@ def _serve(
     started_s = monotonic()
     outbox.put(Loading("starting", 0.0))
     try:
-        from inference.assembly import (
-            assemble,
-        )  # torch is imported here, with the socket already up
+        # torch is imported here, with the socket already up
+        from inference.assembly import assemble
+        from inference.encoder_loop import EncoderLoop
 
         loop, info = assemble(
             setup.model, setup.path, setup.config, lambda p, f: outbox.put(Loading(p, f))
@@ -138,6 +139,8 @@ def _serve(
     gc.freeze()  # the model's objects are never garbage; do not walk them again
     ready = Ready(info, monotonic() - started_s)
     outbox.put(ready)
+    if isinstance(loop, EncoderLoop):
+        loop.interrupt_by(partial(_listen, loop, inbox, outbox, ready), outbox.put)
     while _take_requests(loop, inbox, outbox, ready):
         for frame in loop.step():
             outbox.put(frame)
@@ -148,13 +151,18 @@ def _take_requests(
     inbox: "queue.SimpleQueue[Any]",
     outbox: "queue.SimpleQueue[FromWorker | None]",
     ready: Ready,
+    *,
+    is_between: bool = False,
 ) -> bool:
-    """Move what has arrived into the loop; waits when there is nothing to run. False: shut down."""
-    if loop.is_idle:
+    """Move what has arrived into the loop; waits when there is nothing to run. False: shut down.
+
+    `is_between`: in the midst of a step, where nothing is waited for.
+    """
+    if loop.is_idle and not is_between:
         loop.check()
     while True:
         try:
-            value = inbox.get(block=loop.is_idle)
+            value = inbox.get(block=loop.is_idle and not is_between)
         except queue.Empty:
             return True
         match value:
@@ -169,6 +177,17 @@ def _take_requests(
                 outbox.put(ready)
             case Shutdown():
                 return False
+
+
+def _listen(
+    loop: "EncoderLoop",
+    inbox: "queue.SimpleQueue[Any]",
+    outbox: "queue.SimpleQueue[FromWorker | None]",
+    ready: Ready,
+) -> None:
+    """In the midst of a step. A shutdown waits for its end."""
+    if not _take_requests(loop, inbox, outbox, ready, is_between=True):
+        inbox.put(Shutdown())
 
 
 def _sleep(

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
+from retrieval.giving_way import give_way
 from retrieval.parsing.errors import Unreadable
 from retrieval.parsing.limits import Limits
 from retrieval.parsing.messages import (
@@ -41,7 +41,7 @@ def ask_child(request: Request) -> Answer:
     deadline = time.monotonic() + request.limits.timeout_s
     with tempfile.TemporaryDirectory(prefix="vitrine-parsing-") as folder:
         process = _start(request, Path(folder))
-        _give_way(process.pid)
+        give_way(process.pid)
         try:
             data = _read(process, packed_request(request), deadline, request.limits)
         except TimeoutError:
@@ -70,15 +70,6 @@ def _start(request: Request, folder: Path) -> "subprocess.Popen[bytes]":
         env=environment(folder),
         start_new_session=True,  # so that it ends together with what it starts
     )
-
-
-def _give_way(pid: int) -> None:
-    """As we do. Where Linux shares the processors out by sessions (autogroup), a process that is nice is
-    nice to its own session only."""
-    niceness = os.nice(0)
-    if niceness > 0:
-        with suppress(OSError):
-            Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
 def environment(folder: Path) -> dict[str, str]:

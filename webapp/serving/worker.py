@@ -6,6 +6,7 @@ import signal
 import warnings
 from typing import Any
 
+from retrieval.giving_way import give_way
 from webapp.servers.launcher import die_with_parent
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ def run_worker() -> None:
 
     # Everything here is a chore beside somebody's answer, as are the processes that read files.
     os.nice(NICENESS)
+    give_way(os.getpid())
     # Its warning about root is about pickle, which we do not accept.
     warnings.filterwarnings("ignore", message="You're running the worker with superuser")
     _silence_stdout()
