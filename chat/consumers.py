@@ -22,7 +22,7 @@ from chat.actions import Draft, Sent
 from chat.changes import Changes
 from chat.db import in_db
 from chat.deciding import decide_call
-from chat.engine import engine
+from chat.engine import engine, make_way
 from chat.errors import ChatError, NotFound, TooManyRequests
 from chat.events import TERMINAL, Phase, for_reader
 from chat.following import Ended, News, Numbered, Reset, follow
@@ -234,6 +234,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._follow(run.id, 0)
 
     async def _may_write(self) -> bool:
+        make_way()
         is_signed_in: bool = await self.scope["is_signed_in"]()
         if not is_signed_in:
             await self.close(CLOSE_SIGN_IN)

@@ -24,7 +24,7 @@ from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
 from chat.db import in_db
 from chat.document_prompt import row_text
-from chat.engine import engine
+from chat.engine import engine, make_way
 from chat.engine_turn import EngineTurn
 from chat.events import (
     TERMINAL,
@@ -62,6 +62,7 @@ async def answer(
 
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
+    make_way()
     state = AnswerState(request, await screen_of(request))
     texts = state.asked_texts()  # as they were written
     state.redact()

@@ -1,7 +1,8 @@
 """The heart of an encoder's worker: requests in, results out, one frame per step.
 
 A chore's step is interrupted between two layers by whoever has come meanwhile: somebody's question waits
-for a few milliseconds of it, and not for a whole passage.
+for a few milliseconds of it, and not for a whole passage. Where an answer begins by another model, the
+chore stands still, because both want the same processors.
 """
 
 import logging
@@ -46,11 +47,15 @@ class EncoderLoop:
         self._updates: list[tuple[str, Reply]] = []
         self._forward_ms = 0.0  # of the step
         self._interrupted_s = 0.0  # likewise
-        self._listen: Callable[[], None] = lambda: None
+        self._rests_until_s = self._may_rest_s = 0.0
+        self._listen: Callable[[float], None] = lambda wait_s: None
         self._send: Callable[[StepFrame], None] = lambda frame: None
 
-    def interrupt_by(self, listen: Callable[[], None], send: Callable[[StepFrame], None]) -> None:
-        """Within chores `listen` is to submit what has arrived; what cannot wait goes to `send`."""
+    def interrupt_by(
+        self, listen: Callable[[float], None], send: Callable[[StepFrame], None]
+    ) -> None:
+        """Within chores `listen` is to submit what has arrived, or does within so many seconds; the
+        results of what cannot wait go to `send`."""
         self._listen, self._send = listen, send
 
     # --- requests -----------------------------------------------------------------------------
@@ -128,17 +133,29 @@ class EncoderLoop:
     def _tokens_in(self, seconds: float) -> int:
         return int((self.estimates.tokens_per_s or 0) * seconds)
 
+    def give_way(self, for_s: float) -> None:
+        """Compute no chore for so long; half of the time they go on, however many answers begin."""
+        now_s = monotonic()
+        if now_s >= self._may_rest_s:
+            self._rests_until_s = now_s + for_s
+            self._may_rest_s = now_s + 2 * for_s
+
     def _look_up(self) -> None:
-        """From a chore: take in what has arrived, compute what cannot wait, and send it."""
-        self._listen()
-        if not self.queue.has_urgent:
-            return
-        started_s, before = monotonic(), (self._forward_ms, self._interrupted_s)
+        """From a chore: take in what has arrived, compute what cannot wait, and send it; rest."""
+        started_s = monotonic()
+        self._listen(0.0)
+        self._compute_urgent()
+        while (rest_s := self._rests_until_s - monotonic()) > 0:
+            self._listen(rest_s)
+            self._compute_urgent()
+        self._interrupted_s += monotonic() - started_s
+
+    def _compute_urgent(self) -> None:
+        before = self._forward_ms, self._interrupted_s
         while self.queue.has_urgent:
             for frame in self.step():
                 self._send(frame)
         self._forward_ms, self._interrupted_s = before
-        self._interrupted_s += monotonic() - started_s
 
     def _run(self, batch: list[Due], between: Callable[[], None] | None) -> bool:
         """False: it had to be run one by one."""

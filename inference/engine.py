@@ -133,6 +133,14 @@ class Engine:
             worker.as_state() for host in hosts for worker in host.workers if worker.was_started
         ]
 
+    def give_way(self, for_s: float) -> None:
+        """Leave the processors to an answer that begins: encoders that compute chores (the class
+        `background`) stop for so long, but for half of the time at most."""
+        for served in self._served.values():
+            if isinstance(served, ModelHost) and served.spec.kind != "chat":
+                for worker in served.workers:
+                    worker.give_way(for_s)
+
     async def changes(self) -> AsyncIterator[None]:
         """Yields whenever some model's state has changed. A slow reader misses none but merges."""
         while True:

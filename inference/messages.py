@@ -298,6 +298,13 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveWay:
+    """Somebody waits for a first word: compute no chore for `for_s`. Not answered."""
+
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """End the worker process; whatever still runs is dropped without an answer."""
 
@@ -312,7 +319,7 @@ class Wake:
     """Move them back; answered by `Ready`."""
 
 
-ToWorker = Submit | Abort | Probe | Sleep | Wake | Shutdown
+ToWorker = Submit | Abort | Probe | GiveWay | Sleep | Wake | Shutdown
 
 # --- up the pipe -----------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from inference.catalog import ModelSpec, State, WorkerState
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
 from inference.errors import ModelError
-from inference.flights import Flight
+from inference.flights import Encoding, Flight
 from inference.ledger import NoSpareMemory
 from inference.messages import (
     Abort,
@@ -28,6 +28,7 @@ from inference.messages import (
     Cached,
     EngineStats,
     Failed,
+    GiveWay,
     LoadFailed,
     Loading,
     ModelInfo,
@@ -174,6 +175,13 @@ class Supervisor:
             self._channel.send(Abort(flight.wire_id))
         else:
             flight.hear_aborted()
+
+    def give_way(self, for_s: float) -> None:
+        """Compute no chore for so long, if there is one on board."""
+        flights = self.on_board.values()
+        if self.is_ready and any(isinstance(f, Encoding) and f.is_chore for f in flights):
+            assert self._channel is not None
+            self._channel.send(GiveWay(for_s))
 
     def forget(self, flight: Flight) -> None:
         """Nobody reads what becomes of a request any more."""

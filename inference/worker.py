@@ -25,6 +25,7 @@ from inference.messages import (
     Abort,
     Asleep,
     FromWorker,
+    GiveWay,
     LoadFailed,
     Loading,
     Probe,
@@ -152,17 +153,20 @@ def _take_requests(
     outbox: "queue.SimpleQueue[FromWorker | None]",
     ready: Ready,
     *,
-    is_between: bool = False,
+    between_s: float | None = None,
 ) -> bool:
     """Move what has arrived into the loop; waits when there is nothing to run. False: shut down.
 
-    `is_between`: in the midst of a step, where nothing is waited for.
+    `between_s`: in the midst of a step, where so long is waited for something to arrive.
     """
-    if loop.is_idle and not is_between:
+    if loop.is_idle and between_s is None:
         loop.check()
     while True:
         try:
-            value = inbox.get(block=loop.is_idle and not is_between)
+            if between_s:
+                value, between_s = inbox.get(timeout=between_s), 0.0
+            else:
+                value = inbox.get(block=loop.is_idle and between_s is None)
         except queue.Empty:
             return True
         match value:
@@ -172,6 +176,8 @@ def _take_requests(
                 loop.abort(request_id)
             case Probe():
                 loop.probe(value)
+            case GiveWay(for_s):
+                cast("EncoderLoop", loop).give_way(for_s)  # no other is told to
             case Sleep():
                 _sleep(cast("EngineLoop", loop), inbox, outbox)  # no encoder is told to
                 outbox.put(ready)
@@ -184,9 +190,10 @@ def _listen(
     inbox: "queue.SimpleQueue[Any]",
     outbox: "queue.SimpleQueue[FromWorker | None]",
     ready: Ready,
+    wait_s: float,
 ) -> None:
     """In the midst of a step. A shutdown waits for its end."""
-    if not _take_requests(loop, inbox, outbox, ready, is_between=True):
+    if not _take_requests(loop, inbox, outbox, ready, between_s=wait_s):
         inbox.put(Shutdown())
 
 

@@ -2,6 +2,7 @@
 
 from array import array
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_question_does_not_wait_for_the_end_of_a_chore(loop: EncoderLoop) -> N
     num_looks = 0
     early: list[StepFrame] = []
 
-    def listen() -> None:
+    def listen(wait_s: float) -> None:
         nonlocal num_looks
         num_looks += 1
         if num_looks == 2:
@@ -82,12 +83,12 @@ def test_a_question_does_not_wait_for_the_end_of_a_chore(loop: EncoderLoop) -> N
 
 
 def test_questions_are_not_interrupted_and_chores_wait_for_chores(loop: EncoderLoop) -> None:
-    def listen() -> None:
+    def listen(wait_s: float) -> None:
         loop.submit(request("other", CHORES, "background"))
-        loop.interrupt_by(lambda: None, early.append)
+        loop.interrupt_by(lambda wait_s: None, early.append)
 
     early: list[StepFrame] = []
-    loop.interrupt_by(lambda: pytest.fail("a question is computed in one go"), early.append)
+    loop.interrupt_by(lambda _: pytest.fail("a question is computed in one go"), early.append)
     loop.submit(request("question", QUESTION, "interactive"))
     run(loop)
     loop.interrupt_by(listen, early.append)
@@ -96,8 +97,26 @@ def test_questions_are_not_interrupted_and_chores_wait_for_chores(loop: EncoderL
     assert not early
 
 
+def test_a_chore_stands_still_for_answers_of_other_models_but_goes_on(loop: EncoderLoop) -> None:
+    waits: list[float] = []
+
+    def listen(wait_s: float) -> None:
+        """Somebody asks all the time."""
+        waits.append(wait_s)
+        sleep(wait_s)
+        loop.give_way(0.03)
+
+    loop.interrupt_by(listen, lambda frame: None)
+    loop.submit(request("chore", CHORES, "background"))
+    began_s = monotonic()
+    assert set(told(run(loop))) == {"chore"}
+    took_s, rested_s = monotonic() - began_s, sum(waits)
+    assert 0 < max(waits) <= 0.03
+    assert rested_s <= took_s / 2 + 0.03, "half of the time is for chores"
+
+
 def test_a_chore_that_is_given_up_in_its_midst_leaves_nothing(loop: EncoderLoop) -> None:
-    loop.interrupt_by(lambda: loop.abort("chore"), lambda frame: None)
+    loop.interrupt_by(lambda wait_s: loop.abort("chore"), lambda frame: None)
     loop.submit(request("chore", CHORES, "background"))
     assert told(run(loop)) == {}
     loop.check()
