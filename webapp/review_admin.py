@@ -132,11 +132,11 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         if values["is_harmless"] or values["labels"]:
             label(obj, values["labels"])
 
-    @admin.action(description="They were right")
+    @admin.action(description="They were right", permissions=["change"])
     def uphold_chosen(self, request: HttpRequest, rows: QuerySet[Decision]) -> None:
         self._decide(request, rows, "upheld", uphold)
 
-    @admin.action(description="They were wrong")
+    @admin.action(description="They were wrong", permissions=["change"])
     def overturn_chosen(self, request: HttpRequest, rows: QuerySet[Decision]) -> None:
         self._decide(request, rows, "overturned", overturn)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.test import Client
 
@@ -246,6 +247,25 @@ def test_many_are_decided_at_once(console: Client, alice: User, bob: User) -> No
     assert console.post("/admin/moderation/decision/", form).status_code == 302
     with as_system():
         assert {row.review for row in Decision.objects.all()} == {"upheld"}
+
+
+@pytest.mark.parametrize("action", ["uphold_chosen", "overturn_chosen"])
+def test_who_may_only_look_decides_nothing(
+    client: Client, alice: User, bob: User, action: str
+) -> None:
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    bob.user_permissions.add(Permission.objects.get(codename="view_decision"))
+    row = decided(alice, review="open")
+    with as_system():
+        strike = Strike.objects.create(owner=alice, decision=row, points=2)
+    client.force_login(bob)
+    path = "/admin/moderation/decision/"
+    client.post(path, {"action": action, "_selected_action": [str(row.pk)]})
+    with as_system():
+        row.refresh_from_db()
+        strike.refresh_from_db()
+    assert (row.review, strike.lifted_at) == ("open", None)
+    assert action not in client.get(path).content.decode()
 
 
 def test_nobody_else_gets_in(client: Client, charlie: User, policy: ModerationPolicy) -> None:
