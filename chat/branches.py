@@ -6,11 +6,11 @@ from elsewhere) the last one is shown. The browser's branches.js does the same.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from chat.models import Message, Role
+from chat.models import Message, MessageStatus, Role
 
 Children = dict[UUID | None, list[Message]]
 
@@ -92,3 +92,23 @@ def below(messages: Iterable[Message], message_id: UUID) -> list[Message]:
         found += replies
         todo += [reply.pk for reply in replies]
     return found
+
+
+# --- what a model may be told ---------------------------------------------------------------------
+
+
+def let_through(path: Sequence[Message]) -> Iterator[Message]:
+    """Without questions that a policy has stopped, or everything behind them would be stopped as well.
+    The last one stays: it may be asked again."""
+    for place, message in enumerate(path):
+        answer = path[place + 1] if place + 1 < len(path) else None
+        if not (_is_stopped(message) or (answer is not None and _is_stopped(answer))):
+            yield message
+
+
+def _is_stopped(answer: Message) -> bool:
+    """Whether its question was not let through to a model. Copies of messages don't tell: there it is
+    where nothing was said."""
+    said = "output" if answer.text else "input"
+    stage = (answer.error or {}).get("stage", said)
+    return answer.status == MessageStatus.REFUSED and stage == "input"

@@ -176,7 +176,7 @@ def exchanges_of(
     The questions around such a gap become one: many templates insist on alternation.
     """
     exchanges: list[Exchange] = []
-    for message in _without_refused(list(path)):
+    for message in branches.let_through(list(path)):
         last = exchanges[-1] if exchanges else None
         if message.role == Role.USER and (last is None or last.reply):
             exchanges.append(
@@ -206,23 +206,6 @@ def exchanges_of(
                 changes["documents"] = documents[message.pk]
         exchanges[-1] = replace(last, **changes)
     return tuple(exchanges)
-
-
-def _without_refused(path: list[Message]) -> Iterable[Message]:
-    """Without questions that a policy has stopped, or everything behind them would be stopped as well.
-    The last one stays: it may be asked again."""
-    for place, message in enumerate(path):
-        answer = path[place + 1] if place + 1 < len(path) else None
-        if not (_is_stopped(message) or (answer is not None and _is_stopped(answer))):
-            yield message
-
-
-def _is_stopped(answer: Message) -> bool:
-    """Whether its question was not let through to a model. Copies of messages don't tell: there it is
-    where nothing was said."""
-    said = "output" if answer.text else "input"
-    stage = (answer.error or {}).get("stage", said)
-    return answer.status == MessageStatus.REFUSED and stage == "input"
 
 
 def question_of(message: Message) -> str:

@@ -43,7 +43,7 @@ from chat.events import (
     ToolResult,
 )
 from chat.looking_up import documents_of, look_up
-from chat.rewriting import standalone
+from chat.rewriting import is_asked_elsewhere, standalone
 from chat.screen import screen_of
 from chat.screening import fit_to_read, screened
 from chat.tools import Tool, run_tool
@@ -69,7 +69,9 @@ async def answer(
     begin = partial(_turns, state, control or Control())
     with counted():
         try:
-            is_elsewhere = engine().is_upstream(request.model)
+            is_elsewhere = engine().is_upstream(request.model) or is_asked_elsewhere(
+                request.sources
+            )
             events = screened(
                 state.screen, texts, begin, state.watch.clock, is_elsewhere=is_elsewhere
             )
@@ -227,7 +229,8 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
     if state.found is None and state.request.sources is not None:
         yield Phase("searching")
         sources = state.request.sources
-        text = await standalone(answer, sources, state.request)
+        fit = partial(state.screen.redacted, "input")
+        text = await standalone(answer, sources, state.request, fit)
         state.found = await look_up(
             replace(sources, standalone=text),
             _caller(state),

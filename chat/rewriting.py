@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import replace
 
 from django.conf import settings
 
@@ -35,12 +36,30 @@ _UPSTREAM_SAMPLING = Sampling(max_tokens=4 * MAX_TOKENS)  # may fix its temperat
 Answer = Callable[[AnswerRequest], AsyncGenerator[Event, None]]
 
 
-async def standalone(answer: Answer, sources: Sources, asked: AnswerRequest) -> str:
+def is_asked_elsewhere(sources: Sources | None) -> bool:
+    """Whether another server is told the question, so that it may be put by itself."""
+    return _model_for(sources) != "" and engine().is_upstream(settings.QUESTION_MODEL)
+
+
+def _model_for(sources: Sources | None) -> str:
+    return str(settings.QUESTION_MODEL) if sources is not None and sources.earlier else ""
+
+
+async def standalone(
+    answer: Answer, sources: Sources, asked: AnswerRequest, fit: Callable[[str], str]
+) -> str:
     """The question by itself; empty where there is no model for it, nothing was said before, it took too
-    long, or what came of it is not the question. `asked` is what the question is asked for."""
-    model = settings.QUESTION_MODEL
-    if not model or not sources.earlier:
+    long, or what came of it is not the question. `asked` is what the question is asked for; `fit` makes
+    texts fit for a model to read."""
+    model = _model_for(sources)
+    if not model:
         return ""
+    sources = replace(
+        sources,
+        question=fit(sources.question),
+        earlier=tuple(map(fit, sources.earlier)),
+        last_answer=fit(sources.last_answer),
+    )
     try:
         async with asyncio.timeout(settings.QUESTION_S):
             text = await _written(answer, _request(sources, asked, model))
@@ -65,7 +84,9 @@ def _request(sources: Sources, asked: AnswerRequest, model: str) -> AnswerReques
         sampling=_UPSTREAM_SAMPLING if engine().is_upstream(model) else _SAMPLING,
         priority=asked.priority,
         source="question",
+        api_key=asked.api_key,
         conversation_id=asked.conversation_id,
+        confirmed=asked.confirmed,
     )
 
 

@@ -30,6 +30,7 @@ _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
 _STOPS = ("ask", "block")
 _OUR_OWN = ("title", "summary", "question")
+_OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
 
@@ -127,7 +128,7 @@ class Screen:
             action = "block"
         is_confirmed = "input" in self.request.confirmed
         is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
-        is_settled = is_confirmed or self.request.source in _OUR_OWN
+        is_settled = is_confirmed or self.request.source in _OF_ANSWERED
         if action == "ask" and stage == "input" and is_settled:
             action = "note"
         elif action == "ask" and (stage != "input" or self.request.source != "chat"):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.utils.translation import gettext
 
+from chat import branches
 from chat.errors import BadFrame
 from chat.models import Message, Role
 from retrieval.errors import NotFound
@@ -78,11 +79,12 @@ def sources_along(path: Sequence[Message], without: Iterable[int] = ()) -> Sourc
     if question is None or not picked:
         return None
     numbers = [one["number"] for row in path if row.found for one in row.found["excerpts"]]
+    told = [row for row in branches.let_through(path[:-1]) if not row.deleted_at]
     return Sources(
         question=question.text,
         picked=picked,
-        earlier=tuple(row.text for row in path[:-1] if row.role == Role.USER),
-        last_answer=next((row.text for row in reversed(path) if row.role == Role.ASSISTANT), ""),
+        earlier=tuple(row.text for row in told if row.role == Role.USER),
+        last_answer=next((row.text for row in reversed(told) if row.role == Role.ASSISTANT), ""),
         without=frozenset(without),
         first_number=1 + max(numbers, default=0),
     )

@@ -4,11 +4,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
+from chat.models import Message
 from chat.rewriting import is_faithful
-from chat.sources import Picked, Sources
+from chat.sources import Picked, Sources, sources_along
+from tests.chat.policies import PHRASE, plant_rule, set_policy
 from tests.chat.reader import Reader
 from tests.chat.test_answers_from_documents import HANDBOOK, PORT, ask, bring
 from tests.chat.test_documents import a_collection
@@ -34,8 +38,10 @@ def site(make_site: SiteMaker, writer: UpstreamServer) -> Iterator[Site]:
         VITRINE_DEFAULT_MODEL="vitrine-small",
         VITRINE_QUESTION_MODEL="writer",
         VITRINE_QUESTION_S=str(QUESTION_S),
+        VITRINE_MODERATION="builtin",
     ) as site:
         site.set_up().close()
+        set_policy(site, {})
         yield site
 
 
@@ -98,6 +104,66 @@ def test_without_a_good_one_the_question_is_looked_for_as_it_is(
     assert answer["found"]["query"] == f"{FIRST} {SECOND}"  # by itself it fits nothing
     assert answer["found"]["excerpts"]
     assert writer.asked
+
+
+PLANTED = f"And where is the {PHRASE} in it?"
+BLOCKED = {"input": {"illicit": {"block": 0.9}}}
+ASKED = {"input": {"illicit": {"ask": 0.9}}}
+
+
+@pytest.fixture
+def first(site: Site, alice: Reader, writer: UpstreamServer) -> Iterator[dict[str, Any]]:
+    """Where to ask what follows a question that was answered from a document."""
+    plant_rule(site)
+    collection = a_collection(alice.client)
+    bring(alice, collection, HANDBOOK, "handbook.md")
+    sources = {"collections": [collection]}
+    accepted, answer = ask(alice, FIRST, sources=sources)
+    writer.asked.clear()
+    writer.answers = [events(*texts(BY_ITSELF))]
+    place = {"conversation": accepted["conversation"]["id"], "parent": answer["id"]}
+    yield {"sources": sources, **place}
+    set_policy(site, {})
+
+
+@pytest.mark.parametrize("content", [BLOCKED, ASKED])
+def test_what_may_be_stopped_is_not_told_to_another_server(
+    site: Site, alice: Reader, writer: UpstreamServer, first: dict[str, Any], content: Any
+) -> None:
+    set_policy(site, content, model_names=["vitrine-*"])
+    accepted, _ = ask(alice, PLANTED, **first)
+    assert alice.hear_end(accepted["run"])["kind"] == "refused"
+    assert not writer.asked
+    set_policy(site, content)
+    accepted, _ = ask(alice, PLANTED, **first)
+    assert alice.hear_end(accepted["run"])["kind"] == "refused"
+    assert not writer.asked
+
+
+def test_nor_what_is_taken_out_or_was_stopped(
+    site: Site, alice: Reader, writer: UpstreamServer, first: dict[str, Any]
+) -> None:
+    set_policy(site, {"input": {"illicit": {"redact": 0.9}}}, model_names=["vitrine-*"])
+    _, answer = ask(alice, PLANTED, **first)
+    assert "And where is the [█" in writer.asked[-1].body["messages"][-1]["content"]
+    set_policy(site, BLOCKED)
+    _, answer = ask(alice, PLANTED, **first)
+    assert answer["status"] == "refused"
+    set_policy(site, {})
+    ask(alice, SECOND, **first | {"parent": answer["id"]})
+    asked = writer.asked[-1].body["messages"][-1]["content"]
+    assert FIRST in asked
+    assert PHRASE not in asked
+
+
+def test_nor_what_was_deleted() -> None:
+    picked: dict[str, Any] = {"collections": [{"id": str(uuid4())}], "documents": []}
+    gone = Message(role="user", text="What did I delete?", deleted_at=timezone.now())
+    answer = Message(role="assistant", text="The office opens at 8.")
+    path = [gone, answer, Message(role="user", text=SECOND, sources=picked)]
+    sources = sources_along(path)
+    assert sources is not None
+    assert (sources.earlier, sources.last_answer) == ((), answer.text)
 
 
 @pytest.mark.parametrize(
