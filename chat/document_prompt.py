@@ -21,9 +21,21 @@ _MARK = re.compile(r"<(?=\s*/?\s*documents\s*>)", re.IGNORECASE)
 
 def documents_text(excerpts: Sequence[Excerpt], texts: Sequence[str | None]) -> str:
     """`texts` are what the excerpts say now (excerpts.texts_of)."""
-    rows = [row_text(one, text) for one, text in zip(excerpts, texts, strict=True)]
+    return text_of_rows(rows_of(excerpts, texts))
+
+
+def rows_of(excerpts: Sequence[Excerpt], texts: Sequence[str | None]) -> tuple[str, ...]:
+    return tuple(row_text(one, text) for one, text in zip(excerpts, texts, strict=True))
+
+
+def text_of_rows(rows: Sequence[str]) -> str:
     body = "\n\n".join(rows) if rows else _NOTHING
     return f"{_HEAD}\n<documents>\n{body}\n</documents>"
+
+
+def without_text(row: str) -> str:
+    """Its place, in which nothing is said: neither its name."""
+    return f"{row.partition(' ')[0]} {_GONE}"
 
 
 def row_text(given: Excerpt, text: str | None) -> str:

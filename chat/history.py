@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from chat import access, branches, prompt, prompt_plan
 from chat.errors import BadCursor, NotFound
 from chat.events import LeftOut
-from chat.looking_up import text_of
+from chat.looking_up import passages_of
 from chat.models import (
     Conversation,
     HistoryStrategy,
@@ -158,17 +158,17 @@ def system_text(conversation: Conversation) -> str:
     return "\n\n".join(text for text in (content, conversation.instructions) if text)
 
 
-def documents_along(path: Iterable[Message]) -> dict[UUID, str]:
-    """By answer what it was written from, as far as it still is there and may be read."""
+def documents_along(path: Iterable[Message]) -> dict[UUID, tuple[str, ...]]:
+    """By answer the passages that it was written from, as far as they are there and may be read."""
     return {
-        message.pk: text_of(message.found["excerpts"])
+        message.pk: passages_of(message.found["excerpts"])
         for message in path
         if message.found and message.status in SHOWN_TO_MODELS and not message.deleted_at
     }
 
 
 def exchanges_of(
-    path: Iterable[Message], documents: Mapping[UUID, str] | None = None
+    path: Iterable[Message], documents: Mapping[UUID, tuple[str, ...]] | None = None
 ) -> tuple[Exchange, ...]:
     """Questions with their answers, and with what was found for them.
 
@@ -203,7 +203,7 @@ def exchanges_of(
             if message.edited or message.brought:
                 changes["unjudged"] = (*last.unjudged, *reply)
             if documents and message.pk in documents:
-                changes["documents"] = documents[message.pk]
+                last = last.answered_from(documents[message.pk])
         exchanges[-1] = replace(last, **changes)
     return tuple(exchanges)
 

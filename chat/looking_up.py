@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import F, QuerySet, Sum
 
 from chat.db import in_db
-from chat.document_prompt import documents_text
+from chat.document_prompt import documents_text, rows_of, text_of_rows
 from chat.document_search import Search, find
 from chat.embedder import relevance_of
 from chat.events import Found
@@ -38,14 +38,14 @@ async def look_up(sources: Sources, caller: Caller, count: CountTokens, room_tok
     return await in_db(_select)(sources, search, relevance, count, room_tokens)
 
 
-async def documents_of(found: Found) -> str:
-    """What the model reads of what was found: its text as it is now, and to this reader."""
-    return await in_db(text_of)(found.excerpts)
-
-
 def text_of(excerpts: Sequence[dict[str, Any]]) -> str:
+    return text_of_rows(passages_of(excerpts))
+
+
+def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """What a model reads of what was found: its text as it is now, and to this reader."""
     given = [Excerpt.from_json(value) for value in excerpts]
-    return documents_text(given, texts_of(given))
+    return rows_of(given, texts_of(given))
 
 
 # --- all of it ------------------------------------------------------------------------------------

@@ -42,10 +42,10 @@ from chat.events import (
     ToolCall,
     ToolResult,
 )
-from chat.looking_up import documents_of, look_up
+from chat.looking_up import look_up, passages_of
 from chat.rewriting import is_asked_elsewhere, standalone
 from chat.screen import screen_of
-from chat.screening import fit_to_read, screened
+from chat.screening import fit_to_read, screened, with_fit_documents
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
 from chat.upstream_turn import UpstreamTurn
@@ -112,6 +112,8 @@ async def _for_source(
 
 async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, None]:
     await _fit_results(state)
+    if state.plan is not None:
+        state.plan = await with_fit_documents(state.screen, state.plan)
     request = state.request
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
@@ -240,8 +242,8 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
         state.watch.note(candidates=len(state.found.candidates), excerpts=len(state.found.excerpts))
         yield state.found
     if state.found is not None and not state.plan.has_documents:
-        text = state.screen.redacted("documents", await documents_of(state.found))
-        state.plan = state.plan.with_documents(text)
+        plan = state.plan.with_documents(await in_db(passages_of)(state.found.excerpts))
+        state.plan = await with_fit_documents(state.screen, plan)
     state.watch.end()
 
 

@@ -6,10 +6,11 @@ before, to the token. Where the history is too long, half of the room is freed i
 loses everything behind a cut, and after a big one it is many turns to the next.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
+from chat.document_prompt import text_of_rows
 from chat.events import LeftOut
 from chat.json_texts import message_with_texts
 from chat.prompt import system_message
@@ -31,19 +32,23 @@ class Exchange:
     """A question and what answered it; it is shown as a whole or not at all.
 
     `id` is that of its first message. `documents` were found for the question, and stand in front of
-    it in this prompt and in all later ones. `unjudged` is what of `reply` no model has written here: a
-    person has, or it was brought from elsewhere. `is_brought`: so was some of the exchange, and it may
-    be others' words. `num_messages` counts rows.
+    it in this prompt and in all later ones; `passages` are what they are made of. `unjudged` is what
+    of `reply` no model has written here: a person has, or it was brought from elsewhere. `is_brought`:
+    so was some of the exchange, and it may be others' words. `num_messages` counts rows.
     """
 
     id: str
     question: str
     reply: tuple[ChatMessage, ...] = ()
     documents: str = ""
+    passages: tuple[str, ...] = ()
     num_messages: int = 1
     is_pinned: bool = False
     unjudged: tuple[ChatMessage, ...] = ()
     is_brought: bool = False
+
+    def answered_from(self, passages: tuple[str, ...]) -> "Exchange":
+        return replace(self, documents=text_of_rows(passages), passages=passages)
 
     def messages(self, before: str = "") -> list[ChatMessage]:
         texts = (before, self.documents, self.question)
@@ -132,11 +137,21 @@ class PromptPlan:
         summary = next((s for s in self.summaries if s.id == left_out.summary), None)
         return replace(self, start=start, summary=summary)
 
-    def with_documents(self, text: str) -> "PromptPlan":
+    def with_documents(self, passages: tuple[str, ...]) -> "PromptPlan":
         """The plan with what was found for the question."""
         *earlier, asked = self.exchanges
-        exchanges = (*earlier, replace(asked, documents=text))
+        exchanges = (*earlier, asked.answered_from(passages))
         return replace(self, exchanges=exchanges, has_documents=True)
+
+    def with_passages(self, changed: Mapping[str, str]) -> "PromptPlan":
+        """The plan with other passages in the place of some that were found."""
+        exchanges = (
+            one.answered_from(tuple(changed.get(row, row) for row in one.passages))
+            if not changed.keys().isdisjoint(one.passages)
+            else one
+            for one in self.exchanges
+        )
+        return replace(self, exchanges=tuple(exchanges))
 
     def with_documents_as(self, changed: Callable[[str], str]) -> "PromptPlan":
         """The plan with all that was found for its questions as `changed` gives it back."""

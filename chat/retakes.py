@@ -17,7 +17,7 @@ from chat.actions import Sent, choose_path, touch
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
 from chat.errors import BadFrame, Conflict, StillWriting
 from chat.events import Found, LogEvent
-from chat.looking_up import text_of
+from chat.looking_up import passages_of
 from chat.models import Conversation, Generation, Message, MessageStatus, Role
 from chat.parts import text_of as said_in
 from chat.parts import unfold
@@ -122,7 +122,7 @@ def with_wish(plan: PromptPlan, generation: Generation) -> PromptPlan:
     if before is None or not plan.exchanges:
         return plan
     if before.found:
-        plan = plan.with_documents(text_of(before.found["excerpts"]))
+        plan = plan.with_documents(passages_of(before.found["excerpts"]))
     plan = given_again(plan, before.text, str(before.pk), params["wish"])
     return given_unjudged(plan) if before.edited or before.brought else plan
 

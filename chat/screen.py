@@ -50,6 +50,10 @@ class Outcome:
     failed: Failures = ()
     took_ms: float = 0.0
 
+    @property
+    def is_stopped(self) -> bool:
+        return self.verdict.action in _STOPS
+
     def without_redacting(self) -> "Outcome":
         """Blocked, where something would have to be taken out."""
         if self.verdict.action != "redact":
@@ -203,7 +207,7 @@ class Screen:
             return None
         verdict = outcome.verdict
         decision = self._decision(stage, outcome, deciding, verdict)
-        if verdict.action not in _STOPS:
+        if not outcome.is_stopped:
             decisions.keep_soon(decision)
             return None
         await decisions.keep(decision, self._points(stage, deciding, outcome))

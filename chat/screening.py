@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
 
+from chat.document_prompt import without_text
 from chat.events import (
     TERMINAL,
     Delta,
@@ -26,6 +27,7 @@ from chat.events import (
 )
 from chat.holding_back import CONTEXT_CHARS, HoldBack, Piece, placed
 from chat.json_texts import texts_in
+from chat.prompt_plan import PromptPlan
 from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
 from moderation.policies import Stage
@@ -318,4 +320,22 @@ async def fit_to_read(
     return screen.redacted(stage, text)
 
 
-__all__ = ["LogEvent", "fit_to_read", "noted", "screened"]
+async def with_fit_documents(screen: Screen, plan: PromptPlan) -> PromptPlan:
+    """The plan with passages as the model may read them. Those of earlier questions were found when
+    another policy was in force, or for another model; only what is kept back now leaves a row."""
+    if not screen.decides("documents"):
+        return plan
+    rows = list(dict.fromkeys(row for one in plan.exchanges for row in one.passages))
+    judged = await asyncio.gather(*(_passage(screen, row) for row in rows))
+    return plan.with_passages(dict(zip(rows, judged, strict=True)))
+
+
+async def _passage(screen: Screen, row: str) -> str:
+    outcome = await screen.judge("documents", [row])
+    if outcome.is_stopped:
+        await screen.decide("documents", outcome)
+        return without_text(row)
+    return screen.redacted("documents", row)
+
+
+__all__ = ["LogEvent", "fit_to_read", "noted", "screened", "with_fit_documents"]

@@ -19,6 +19,8 @@ from chat.models import Generation, HistoryStrategy, Message, Summary
 from chat.off_loop import off_loop
 from chat.orchestrator import answer
 from chat.prompt_plan import Exchange, PromptPlan
+from chat.screen import screen_of
+from chat.screening import with_fit_documents
 from chat.storable import storable
 from chat.tools import tools_named
 from inference import ChatMessage, EngineError, newest_that_fit, prompt_room, regex_grammar
@@ -161,7 +163,7 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
     request = AnswerRequest(
         run_id=f"summary-{generation.pk}-{part.start}",
         model=generation.model,
-        messages=part.messages(),
+        messages=[],
         user=str(generation.conversation.owner_id),
         weight=generation.params.get("weight", 1.0),
         sampling=Sampling(max_tokens=4 * MAX_TOKENS) if is_upstream else _SAMPLING,
@@ -171,8 +173,9 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
         api_key=key_of(generation.params),
         conversation_id=generation.conversation_id,
     )
+    part = await with_fit_documents(await screen_of(request), part)
     text = ""
-    async for event in answer(request):
+    async for event in answer(replace(request, messages=part.messages())):
         if isinstance(event, Delta) and event.part == "text":
             text += event.text
         elif isinstance(event, Finished):

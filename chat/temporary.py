@@ -25,7 +25,7 @@ from chat.db import in_db
 from chat.errors import BadFrame, ChatError, Conflict, ShuttingDown
 from chat.events import TERMINAL, Found, LogEvent
 from chat.ids import uuid7
-from chat.looking_up import text_of as documents_text_of
+from chat.looking_up import passages_of
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.parts import Parts, text_of, unfold
 from chat.pricing import price_of
@@ -344,7 +344,7 @@ def _asked(ask: Ask, system: str) -> _Asked:
     found = _found_for(last)
     if ask.wish:
         if found:
-            plan = plan.with_documents(documents_text_of(found[0].excerpts))
+            plan = plan.with_documents(passages_of(found[0].excerpts))
         again = given_unjudged(given_again(plan, last.text, str(uuid7()), ask.wish))
         return _Asked(again, None, reads, found)
     if not last.text:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chat import answer_cache, decisions, moderating, orchestrator, screening
+from chat import answer_cache, decisions, moderating, orchestrator, screening, summaries
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import (
@@ -28,6 +29,7 @@ from chat.events import (
     TerminalEvent,
     ToolCall,
 )
+from chat.models import Conversation, Generation
 from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import Screen
@@ -303,6 +305,32 @@ def test_a_secret_of_a_document_is_in_no_later_prompt_either() -> None:
     (content,) = [m["content"] for m in state.messages if "What is the key?" in m["content"]]
     assert KEY not in content
     assert "[1] keys.txt\n[█" in content
+
+
+@pytest.mark.usefixtures("ruled")
+async def test_nor_in_what_is_summarised(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = screen({"documents": {"secrets": {"redact": 0.5}, "personal_data": {"block": 0.5}}})
+    asked: list[AnswerRequest] = []
+
+    async def screen_of(request: AnswerRequest) -> Screen:
+        return one
+
+    async def answer(request: AnswerRequest) -> AsyncGenerator[Event, None]:
+        asked.append(request)
+        yield Finished("stop")
+
+    for name, fake in (("screen_of", screen_of), ("answer", answer), ("engine", lambda: far)):
+        monkeypatch.setattr(summaries, name, fake)
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    chat = Conversation(owner_id=7)
+    generation = Generation(model="m", params={}, conversation=chat)
+    rows = (f"[1] keys.txt\n{KEY}", "[2] people.txt\nWrite to otto@example.org.")
+    plan = PromptPlan((Exchange("1", "What is the key?").answered_from(rows),))
+    await summaries._ask(summaries._Chat(generation, plan, 0), plan)
+    (content,) = [m["content"] for m in asked[0].messages if m["role"] == "user"]
+    assert "[1] keys.txt\n[█" in content
+    assert "[2] (This passage is not available any more.)" in content
+    assert "people" not in content
 
 
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
