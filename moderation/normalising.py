@@ -1,8 +1,8 @@
 """Texts as they are judged: without what hides words from a reader's eye or from a pattern.
 
-Characters that nobody sees are left out, those that only look different become plain ones (NFKC), and
-in words that mix scripts letters that look like Latin ones become these. What is shown, kept and
-answered stays as it was written.
+Characters that nobody sees are left out, those that only look different become plain ones (NFKC), a
+letter and its accent become one, strokes through letters go, and in words that mix scripts letters that
+look like Latin ones become these. What is shown, kept and answered stays as it was written.
 """
 
 import unicodedata
@@ -10,8 +10,16 @@ from dataclasses import dataclass
 
 import regex
 
-# Format characters (zero width, bidi controls, tags), variation selectors, and fillers that look empty.
-_UNSEEN = regex.compile(r"[\p{Cf}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]")
+# Format characters (zero width, bidi controls, tags), variation selectors, fillers that look empty, and
+# control characters but for those that begin lines.
+_CONTROLS = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
+_UNSEEN = regex.compile(
+    rf"[\p{{Cf}}\p{{Variation_Selector}}{_CONTROLS}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]"
+)
+_UNSEEN_ASCII = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+# What belongs to the character before it: marks, and the second and third parts of Korean syllables.
+_JOINED = regex.compile(r"[\p{M}\u1161-\u11ff]")
+_PLAIN_BASE = regex.compile(r"[\p{ASCII}\p{Latin}\p{Greek}\p{Cyrillic}]")
 _WORD = regex.compile(r"\w+")
 _LATIN = regex.compile(r"\p{Latin}")
 _LOOKALIKES = str.maketrans(
@@ -37,18 +45,33 @@ class Normal:
 
 
 def normalised(written: str) -> Normal:
-    if written.isascii():
+    if written.isascii() and _UNSEEN_ASCII.search(written) is None:
         return Normal(written)
     characters: list[str] = []
     origins: list[int] = []
     for at, one in enumerate(written):
         if _UNSEEN.match(one):
             continue
-        plain = one if one.isascii() else unicodedata.normalize("NFKC", one)
-        characters += plain
-        origins += [at] * len(plain)
+        plains = one if one.isascii() else unicodedata.normalize("NFKC", one)
+        for plain in plains:
+            if characters and _JOINED.match(plain):
+                whole = _with_mark(characters[-1], plain)
+                if whole is not None:
+                    characters[-1] = whole
+                    continue
+            characters.append(plain)
+            origins.append(at)
     text = _without_lookalikes("".join(characters))
     return Normal(text, (*origins, len(written)))
+
+
+def _with_mark(base: str, mark: str) -> str | None:
+    """Both as one character; of our scripts the base alone, where there is none: a stroke hides a word
+    from a pattern, and from no reader. None: a letter of its own, as vowels of Indian scripts are."""
+    whole = unicodedata.normalize("NFC", base + mark)
+    if len(whole) == 1:
+        return whole
+    return base if _PLAIN_BASE.match(base) and not base.isspace() else None
 
 
 def _without_lookalikes(text: str) -> str:

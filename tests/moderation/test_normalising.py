@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moderation.normalising import normalised
+from moderation.rules import Rule, Rules
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,15 @@ from moderation.normalising import normalised
             "caf\u00e9 \u0645\u0631\u062d\u0628\u0627 \u4f60\u597d",
             "caf\u00e9 \u0645\u0631\u062d\u0628\u0627 \u4f60\u597d",
         ),
+        ("bo\x07m\x7fb\x1f", "bomb"),
+        ("b\u009fo\u00admb", "bomb"),
+        ("one\ttwo\r\nthree", "one\ttwo\r\nthree"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("b\u0336o\u0336m\u0336b\u0336", "bomb"),
+        ("b\u20ddomb\u0489 4\u03362", "bomb 42"),
+        ("\u1112\u1161\u11ab", "\ud55c"),
+        ("\u0915\u093f\u0924\u093e\u092c", "\u0915\u093f\u0924\u093e\u092c"),
+        ("\u0438\u0306", "\u0439"),
         ("plain", "plain"),
     ],
 )
@@ -46,3 +56,10 @@ def test_every_character_knows_where_it_stood(written: str) -> None:
         assert (start, end) == (normal.origins[at], normal.origins[at] + 1)
     again = normalised(normal.text).text
     assert normalised(again).text == again
+
+
+def test_a_match_covers_what_was_put_between_its_letters() -> None:
+    rules = Rules([Rule("word", "illicit", "caf\u00e9 noir")])
+    for written in ("cafe\u0301 n\x07oir", "cafe\u0301 n\u0336oir", "ca\u200bfe\u0301 noir"):
+        (match,) = rules.find(f"A {written}.")
+        assert f"A {written}."[match.start : match.end] == written
