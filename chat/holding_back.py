@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chat.events import Delta, PartKind
+from moderation.normalising import without_unseen
 
 MAX_HELD_CHARS = 400  # of what has no sentences, such as code
 MAX_WORD_CHARS = 4_000  # a key, which is known by its whole
@@ -17,6 +18,7 @@ CONTEXT_CHARS = 200
 MAX_OPEN_CHARS = 16_000  # of a key of many lines
 _BETWEEN_WORDS = re.compile(r"(?<!\d)\s+|\s+(?!\s|\d)")  # not within the groups of a number
 _END = re.compile(r"""[.!?…]+["'”’»)\]*_]*(?=\s)|[。！？]+|\n(?=\s*\n)""")
+_SPACES = re.compile(r"\s{2,}")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:\w|[A-ZÄÖÜ]\w{1,2}|vs|cf|pp|ca|etc|bzw|usw|approx|e\.g|i\.e))$"
 )
@@ -126,9 +128,19 @@ class HoldBack:
 
     def _piece(self, deltas: Sequence[Delta]) -> list[Piece]:
         piece = Piece(tuple(deltas), self._contexts.get(self._part, ""))
-        self._contexts[self._part] = (piece.context + piece.text)[-CONTEXT_CHARS:]
+        self._contexts[self._part] = context_of(piece.context + piece.text)
         self._held = []
         return [piece]
+
+
+def context_of(text: str) -> str:
+    """The end of what was shown, as what follows is judged behind it: what nobody sees is left out, or
+    enough of it would put half of a phrase out of sight of the judge."""
+    return _SPACES.sub(_space, without_unseen(text))[-CONTEXT_CHARS:]
+
+
+def _space(run: re.Match[str]) -> str:
+    return "\n" if "\n" in run.group() else " "
 
 
 def _is_end(text: str, found: re.Match[str]) -> bool:

@@ -25,7 +25,7 @@ from chat.events import (
     Stopped,
     ToolCall,
 )
-from chat.holding_back import CONTEXT_CHARS, HoldBack, Piece, placed
+from chat.holding_back import HoldBack, Piece, context_of, placed
 from chat.json_texts import texts_in
 from chat.prompt_plan import PromptPlan
 from chat.screen import Outcome, Screen, facts_of, must_wait
@@ -235,7 +235,7 @@ def _ends_of(events: Sequence[LogEvent]) -> dict[PartKind, str]:
     ends: dict[PartKind, str] = {}
     for event in events:
         if isinstance(event, Delta):
-            ends[event.part] = (ends.get(event.part, "") + event.text)[-CONTEXT_CHARS:]
+            ends[event.part] = context_of(ends.get(event.part, "") + event.text)
     return ends
 
 

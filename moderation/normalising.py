@@ -44,6 +44,10 @@ class Normal:
         return self.origins[start], self.origins[end - 1] + 1
 
 
+def without_unseen(text: str) -> str:
+    return str(_UNSEEN.sub("", text))
+
+
 def normalised(written: str) -> Normal:
     if written.isascii() and _UNSEEN_ASCII.search(written) is None:
         return Normal(written)

@@ -1,12 +1,15 @@
 """Sentences are held until they are whole, and nothing is lost or doubled on the way."""
 
+import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.events import Delta
 from chat.holding_back import MAX_HELD_CHARS, HoldBack, Piece, placed
+from moderation.normalising import normalised
 
 
 def deltas_of(text: str, cuts: list[int], *, has_ids: bool = True) -> list[Delta]:
@@ -97,3 +100,11 @@ def test_a_long_word_and_the_groups_of_a_number_are_whole() -> None:
     text = "word " * 78 + "4111 1111 1111 1111 and so on and on"
     (piece,) = hold.hear(Delta(text, 0))
     assert "4111 1111 1111 1111" in piece.text or "4111" not in piece.text
+
+
+@pytest.mark.parametrize("between", [" " + "\u200b" * 9_000, " " * 900])
+def test_what_nobody_sees_takes_nothing_out_of_sight(between: str) -> None:
+    text = f"It is the crimson{between}heron of the lake. Bye."
+    pieces = heard(deltas_of(text, list(range(0, len(text), 50))))
+    judged = [normalised(one.context + one.text).text for one in pieces]
+    assert any(re.search(r"crimson\s+heron", text) for text in judged)
