@@ -63,6 +63,13 @@ class AnswerState:
         options = texts_in(self.request.upstream_options)
         return ["\n".join(texts) for texts in [*tools, options]]
 
+    @property
+    def num_chars_to_redact(self) -> int:
+        """How many characters `redact` reads, with each of the rules."""
+        if not (self.screen.redacts("documents") or self.screen.redacts("input")):
+            return 0
+        return sum(len(one["content"]) for one in self.messages)
+
     def redact(self) -> None:
         """Take out of the prompt what a policy wants no model to read; the messages stay as they are."""
         if self.plan is not None and self.screen.redacts("documents"):

@@ -43,6 +43,7 @@ from chat.events import (
     ToolResult,
 )
 from chat.looking_up import look_up, passages_of
+from chat.off_loop import off_loop_if_long
 from chat.rewriting import is_asked_elsewhere, standalone
 from chat.screen import screen_of
 from chat.screening import fit_to_read, screened, with_fit_documents
@@ -65,7 +66,7 @@ async def answer(
     make_way()
     state = AnswerState(request, await screen_of(request))
     texts = state.asked_texts()  # as they were written
-    state.redact()
+    await off_loop_if_long(state.num_chars_to_redact, state.redact)
     begin = partial(_turns, state, control or Control())
     with counted():
         try:

@@ -16,6 +16,7 @@ from chat import cooling, decisions, moderating, refusals
 from chat.asking import AnswerRequest
 from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
+from chat.off_loop import off_loop_if_long
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
@@ -96,7 +97,12 @@ class Screen:
         scores = worst(scored) if scored else {}
         pairs = tuple(zip(texts, scored, strict=False))
         deciding = self.chosen.deciding
-        verdict = self._verdict(deciding.policy, stage, pairs, failed) if deciding else Verdict()
+        verdict = Verdict()
+        if deciding is not None:
+            num_chars = sum(map(len, texts)) if deciding.policy.redacts(stage) else 0
+            verdict = await off_loop_if_long(
+                num_chars, self._verdict, deciding.policy, stage, pairs, failed
+            )
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
         about = verdict.reasons[0].category if verdict.reasons else None
@@ -123,12 +129,8 @@ class Screen:
         action = reason.action
         name, at = reason.category, reason.threshold
         about = [text for text, scores in texts if scores[name] >= at]
-        has_spans = all(
-            any(m.category == name and m.probability >= at for m in _matches(text))
-            for text in about
-        )
         is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
-        if action == "redact" and (not has_spans or is_fixed):
+        if action == "redact" and (is_fixed or not all(_has_span(one, name, at) for one in about)):
             action = "block"
         is_confirmed = "input" in self.request.confirmed
         is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
@@ -172,8 +174,7 @@ class Screen:
 
     def redacts(self, stage: Stage) -> bool:
         deciding = self.chosen.deciding
-        own = deciding.policy.thresholds.get(stage, {}) if deciding else {}
-        return any("redact" in actions for actions in own.values())
+        return deciding is not None and deciding.policy.redacts(stage)
 
     def redacted(self, stage: Stage, text: str, begin: int = 0) -> str:
         """The text from character `begin` on, without what the policy takes out of texts of the stage: a
@@ -296,6 +297,10 @@ def facts_of(outcome: Outcome) -> dict[str, Any]:
 
 def _matches(text: str) -> Sequence[Any]:
     return moderating.rules().find(text)
+
+
+def _has_span(text: str, category: str, at: float) -> bool:
+    return any(one.category == category and one.probability >= at for one in _matches(text))
 
 
 def _without_secrets(text: str) -> str:

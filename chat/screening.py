@@ -27,6 +27,7 @@ from chat.events import (
 )
 from chat.holding_back import HoldBack, Piece, context_of, placed
 from chat.json_texts import texts_in
+from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import PromptPlan
 from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
@@ -317,7 +318,8 @@ async def fit_to_read(
     decide = _stopped_by(screen, outcome, stage) if is_told_again else screen.decide(stage, outcome)
     if await decide is not None:
         return None
-    return screen.redacted(stage, text)
+    num_chars = len(text) if screen.redacts(stage) else 0
+    return await off_loop_if_long(num_chars, screen.redacted, stage, text)
 
 
 async def with_fit_documents(screen: Screen, plan: PromptPlan) -> PromptPlan:

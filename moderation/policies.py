@@ -102,6 +102,9 @@ class Policy:
         fails = self.judges(stage) and self.on_failure.get(stage) == "block"
         return fails or not stopping.isdisjoint(("redact", "ask", "block"))
 
+    def redacts(self, stage: Stage) -> bool:
+        return any("redact" in actions for actions in self.thresholds.get(stage, {}).values())
+
     def points(self, verdict: Verdict) -> float:
         """Strikes for a blocked text: of its reasons to block, the worst."""
         return max(

@@ -1,11 +1,13 @@
 """What follows from verdicts, and what where no verdict can be had."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import pytest
@@ -32,7 +34,7 @@ from chat.events import (
 from chat.models import Conversation, Generation
 from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
-from chat.screen import Screen
+from chat.screen import MAX_KEPT_CHARS, Screen
 from chat.spans import Clock
 from inference import EngineError
 from moderation.categories import CATEGORIES
@@ -278,6 +280,31 @@ async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: 
     one = screen({"input": {"secrets": {"redact": 0.5, "block": 0.9}}})
     outcome = await one.judge("input", [f"The key is {KEY}."])
     assert outcome.verdict.action == "block"
+
+
+@pytest.mark.parametrize("action", ["note", "redact", "block"])
+async def test_no_rule_reads_a_long_text_where_everybody_waits(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """Of letters that have to be looked at one by one it takes a tenth of a second for each look."""
+    judging.set()
+    rules, readers = moderating.rules(), list[str]()
+
+    def find(text: str) -> Any:
+        if len(text) > MAX_KEPT_CHARS:
+            readers.append(threading.current_thread().name)
+        return rules.find(text)
+
+    monkeypatch.setattr(moderating, "rules", lambda: SimpleNamespace(find=find))
+    one = screen({"input": {"illicit": {action: 0.5}}})
+    text = "Das ist bad für die Möhren. " * 5_000
+    await one.decide("input", await one.judge("input", [text]))
+    request = replace(one.request, messages=[{"role": "user", "content": text}])
+    async with aclosing(orchestrator.answer(request)) as events:
+        monkeypatch.setattr(orchestrator, "screen_of", AsyncMock(return_value=one))
+        await anext(events)
+    assert bool(readers) == (action == "redact")
+    assert all(name.startswith("off-loop") for name in readers)
 
 
 @pytest.mark.usefixtures("ruled")
