@@ -18,6 +18,7 @@ from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
 from chat.off_loop import off_loop_if_long
 from chat.policies_in_force import Chosen, InForce, chosen_for
+from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
@@ -74,6 +75,7 @@ class Screen:
         self.is_raw = is_raw  # a prompt of token ids, out of which nothing can be taken
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
+        self._brought = _brought_to(request)
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -218,11 +220,20 @@ class Screen:
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
 
     def _points(self, stage: Stage, deciding: InForce, outcome: Outcome) -> float:
-        """Once for a text: several answers to it are asked for at once, and programs ask again."""
-        points = deciding.policy.points(outcome.verdict)
-        if stage != "input" or not points or self.request.source in _OUR_OWN:
+        """Once for a text: several answers to it are asked for at once, and programs ask again. Not for
+        words of others, in which a chat was gone on with that they had shared."""
+        if stage != "input" or self.request.source in _OUR_OWN:
             return 0.0
-        key, now_s = self._key(outcome.worst_text), monotonic()
+        verdict = outcome.verdict
+        own = [one for one in outcome.scored if one[0] not in self._brought]
+        if len(own) < len(outcome.scored):
+            verdict = self._verdict(deciding.policy, stage, own, ())
+        points = deciding.policy.points(verdict)
+        if not points:
+            return 0.0
+        is_own = outcome.worst_text not in self._brought
+        key = self._key(outcome.worst_text if is_own else own[-1][0])
+        now_s = monotonic()
         is_new = now_s - _struck.get(key, -SAME_TEXT_S) >= SAME_TEXT_S
         if is_new:
             _struck[key] = now_s
@@ -283,6 +294,21 @@ async def must_wait(screen: Screen) -> Failed | None:
 async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     prefix = request.api_key[1] if request.api_key else ""
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
+
+
+def _brought_to(request: AnswerRequest) -> frozenset[str]:
+    """What its author need not have written."""
+    exchanges = request.plan.exchanges if request.plan else ()
+    brought = [t for one in exchanges if one.is_brought for t in _texts_in(one)]
+    if request.source == "chat":
+        brought += texts_of(request.begun)
+    return frozenset(brought).difference(
+        *(_texts_in(one) for one in exchanges if not one.is_brought)
+    )
+
+
+def _texts_in(exchange: Exchange) -> list[str]:
+    return [exchange.question, *texts_of(exchange.unjudged)]
 
 
 def facts_of(outcome: Outcome) -> dict[str, Any]:

@@ -282,6 +282,25 @@ async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: 
     assert outcome.verdict.action == "block"
 
 
+@pytest.mark.parametrize(
+    ("question", "is_brought", "points"),
+    [("Go on.", True, 0.0), ("Go on.", False, 2.0), ("And now this is bad.", True, 2.0)],
+)
+async def test_words_of_others_count_against_nobody(
+    judging: asyncio.Event, kept: Kept, question: str, is_brought: bool, points: float
+) -> None:
+    judging.set()
+    said: Any = ({"role": "assistant", "content": "That is bad."},)
+    shared = Exchange("1", "This is bad, too.", said, unjudged=said, is_brought=is_brought)
+    plan = PromptPlan((shared, Exchange("2", question)))
+    one = screen({**BLOCKED, "strikes": {"illicit": 2}})
+    one = Screen(replace(one.request, plan=plan), one.chosen)
+    texts = AnswerState(one.request, one).asked_texts()
+    refused = await one.decide("input", await one.judge("input", texts))
+    assert refused is not None
+    assert [counted for _, counted in kept] == [points]
+
+
 @pytest.mark.parametrize("action", ["note", "redact", "block"])
 async def test_no_rule_reads_a_long_text_where_everybody_waits(
     judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch, action: str
