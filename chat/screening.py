@@ -31,7 +31,7 @@ from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import PromptPlan
 from chat.screen import Outcome, Screen, facts_of, must_wait
 from chat.spans import Clock, Span
-from moderation.policies import Stage
+from moderation.policies import Stage, rank
 
 _SEEN_WHILE_WAITING = ("searching", "loading", "queued", "asking")
 _background: set[asyncio.Task[object]] = set()  # the loop itself holds tasks weakly
@@ -155,7 +155,7 @@ async def _held_back(
 ) -> AsyncGenerator[Event, None]:
     """A phase follows what one update of the engine has said. That is shown as a whole or not at all:
     its first delta has the ids of all, behind which others go on, or branch from one of them."""
-    hold = HoldBack(_ends_of(screen.request.events))
+    hold, found = HoldBack(_ends_of(screen.request.events)), _Found(clock)
     num_shown: dict[PartKind, int] = {}
     ready: list[Event] = []
     async with aclosing(events):
@@ -167,7 +167,10 @@ async def _held_back(
                     ready = []
                 yield event
                 continue
-            refused = await _judge_output(screen, hold, event, num_shown, ready)
+            refused = await _judge_output(screen, hold, event, num_shown, ready, found)
+            if refused is not None or isinstance(event, TERMINAL):
+                for span in found.spans():
+                    yield span
             if refused is None and isinstance(event, Delta | ToolCall):
                 continue
             if isinstance(event, Stopped | Failed) and hold.cuts_update:
@@ -183,6 +186,35 @@ async def _held_back(
             if isinstance(event, Stopped):
                 event = replace(event, chars=min(event.chars, num_shown.get("text", event.chars)))
             yield event
+
+
+class _Found:
+    """What was found in the sentences of an answer, as one span: the worst of it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start_ms: float | None = None
+        self._worst = Outcome()
+        self._has_failed = False
+        self._took_ms = 0.0
+
+    def told(self, outcome: Outcome) -> Outcome:
+        if self._start_ms is None:
+            self._start_ms = self._clock.now_ms() - outcome.took_ms
+        if rank(outcome.verdict.action) > rank(self._worst.verdict.action):
+            self._worst = outcome
+        self._has_failed |= bool(outcome.failed)
+        self._took_ms += outcome.took_ms
+        return outcome
+
+    def spans(self) -> list[Span]:
+        """None where nothing was judged."""
+        if self._start_ms is None:
+            return []
+        span = _span("output", self._start_ms, self._clock, self._worst)
+        span.facts["has_failed"] = self._has_failed
+        span.facts["took_ms"] = round(self._took_ms, 2)
+        return [span]
 
 
 def _take_back(ready: list[Event], num_shown: dict[PartKind, int]) -> None:
@@ -204,6 +236,7 @@ async def _judge_output(
     event: Event,
     num_shown: dict[PartKind, int],
     ready: list[Event],
+    found: "_Found",
 ) -> Refused | None:
     """Add to `ready` what is whole with this event, and fit to be shown."""
     if isinstance(event, Delta):
@@ -214,7 +247,7 @@ async def _judge_output(
     else:
         pieces = hold.rest()
     for piece in pieces:
-        outcome = await screen.judge("output", [piece.context + piece.text])
+        outcome = found.told(await screen.judge("output", [piece.context + piece.text]))
         if (refused := await _stopped_by(screen, outcome)) is not None:
             return refused
         part = piece.deltas[0].part
@@ -225,7 +258,8 @@ async def _judge_output(
             ready.append(delta)
     if isinstance(event, ToolCall):
         outcome = await screen.judge("output", [_said_in(event)])
-        outcome = outcome.without_redacting()  # a call is run as it is, or not at all
+        # A call is run as it is, or not at all.
+        outcome = found.told(outcome.without_redacting())
         if (refused := await _stopped_by(screen, outcome)) is not None:
             return refused
         ready.append(event)

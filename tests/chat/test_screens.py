@@ -35,7 +35,7 @@ from chat.models import Conversation, Generation
 from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import MAX_KEPT_CHARS, Screen
-from chat.spans import Clock
+from chat.spans import Clock, Span
 from inference import EngineError
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
@@ -167,6 +167,21 @@ async def test_where_nobody_can_judge_the_policy_says_what_follows(
         assert seen[-1].code == "moderation_unavailable"
     ((decision, _),) = kept
     assert decision.failed == [{"classifier": "heads", "reason": "it has died"}]
+
+
+@pytest.mark.parametrize("action", ["allow", "block"])
+async def test_the_trace_tells_of_an_answer_that_nobody_could_judge(
+    broken: None, kept: Kept, action: str
+) -> None:
+    policy = {"output": {"illicit": {"block": 0.5}}, "on_failure": {"output": action}}
+    answer = lambda: an_answer("One. ", "Two. ")  # noqa: E731
+    seen = [e async for e in screening.screened(screen(policy), [], answer, Clock())]
+    (span,) = [event for event in seen if isinstance(event, Span)]
+    assert span.kind == "moderation"
+    told = [span.facts[name] for name in ("stage", "action", "has_failed")]
+    assert told == ["output", action, True]
+    assert seen.index(span) < len(seen) - 1
+    assert isinstance(seen[-1], Refused if action == "block" else Finished)
 
 
 async def test_a_client_that_leaves_leaves_nothing_running(
