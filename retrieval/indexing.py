@@ -92,10 +92,15 @@ def _finish(version: Version, num_chunks: int) -> None:
 def forget(document: Document) -> None:
     """Delete a document with all that was kept of it."""
     with transaction.atomic():
-        Collection.objects.select_for_update(no_key=True).get(pk=document.collection_id)
-        if document.live_version is not None:
-            _remove_passages(document.live_version, document.collection_id)
-        document.delete()
+        collections = Collection.objects.select_for_update(no_key=True)
+        collections.filter(pk=document.collection_id).first()
+        # Looked up behind the lock: who was publishing until now has made another version live.
+        kept = Document.objects.filter(pk=document.pk).first()
+        if kept is None:
+            return
+        if kept.live_version is not None:
+            _remove_passages(kept.live_version, kept.collection_id)
+        kept.delete()
 
 
 def _chunk(version: Version, number: int, passage: Passage, terms: Terms) -> Chunk:

@@ -14,7 +14,7 @@ from retrieval import collections, documents, expiry, indexing
 from retrieval.documents import Brought
 from retrieval.ids import uuid7
 from retrieval.indexing import Passage, make_live
-from retrieval.models import Collection, Document, Version
+from retrieval.models import Chunk, Collection, Document, Term, Version
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -135,3 +135,20 @@ def test_a_collection_is_deleted_while_passages_are_published(
             collections.delete(alice, notes.pk)
             assert not Collection.objects.exists()
         publishing.result()
+
+
+def test_a_document_is_deleted_while_its_passages_are_published(
+    notes: Collection, alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who deletes waits for the end of it, and finds more there than when they asked."""
+    version = a_version(notes)
+    with as_user(alice.pk), published(version, monkeypatch) as end:
+        threading.Timer(0.7, end).start()  # by now the deletion waits
+        documents.delete(alice, version.document_id)
+        end().result()
+    with as_system():
+        notes.refresh_from_db()
+        assert not Document.objects.exists()
+        assert not Chunk.objects.exists()
+        assert not Term.objects.exists(), "no word of it is left"
+        assert (notes.num_chunks, notes.num_terms) == (0, 0)
