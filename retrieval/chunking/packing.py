@@ -27,7 +27,7 @@ class Piece:
 
 def packed(pieces: list[Piece], settings: ChunkSettings) -> Iterator[list[Piece]]:
     """Groups of neighbours, of which a group's first may be the last of the one before: the overlap."""
-    rest_of_section = _section_tokens(pieces)
+    sections, branches = _section_tokens(pieces), _branch_tokens(pieces)
     group: list[Piece] = []
     num_shared = 0  # of the group's pieces, those that the group before had
     index = 0
@@ -36,7 +36,7 @@ def packed(pieces: list[Piece], settings: ChunkSettings) -> Iterator[list[Piece]
         if (
             piece.level
             and len(group) > num_shared
-            and _ends_at(group, piece, rest_of_section[index], settings)
+            and _ends_at(group, piece, sections[index], branches[index], settings)
         ):
             yield group
             group, num_shared = [], 0
@@ -58,20 +58,27 @@ def packed(pieces: list[Piece], settings: ChunkSettings) -> Iterator[list[Piece]
 
 
 def _ends_at(
-    group: list[Piece], heading: Piece, section_tokens: int, settings: ChunkSettings
+    group: list[Piece],
+    heading: Piece,
+    section_tokens: int,
+    branch_tokens: int,
+    settings: ChunkSettings,
 ) -> bool:
     """Whether this heading begins a chunk. Tiny sections are read together: one below what stands before
-    it if there is room, any other only if it is tiny as well; beside a long one, what a tiny one says
-    would be found by neither words nor meaning."""
+    it if there is room, any other only if it is tiny with all that stands below it; beside a long one,
+    what a tiny one says would be found by neither words nor meaning."""
     if all(piece.level for piece in group):
         return False  # headings above it, with nothing of their own
     before = sum(piece.tokens for piece in group)
     if before >= settings.min_tokens:
         return True
-    nearest = next((piece.level for piece in reversed(group) if piece.level), 0)
-    is_below = heading.level > nearest
     room = settings.max_tokens - group[0].context_tokens - before
-    return section_tokens > (room if is_below else min(settings.min_tokens, room))
+    nearest = next((piece.level for piece in reversed(group) if piece.level), 0)
+    # The end of a section that was too long for a chunk introduces nothing.
+    is_begun = bool(group[0].level) or not group[0].section
+    if is_begun and heading.level > nearest:
+        return section_tokens > room
+    return branch_tokens > min(settings.min_tokens, room)
 
 
 def _fits(group: list[Piece], piece: Piece, settings: ChunkSettings) -> bool:
@@ -113,4 +120,21 @@ def _section_tokens(pieces: list[Piece]) -> list[int]:
         totals[index] = pieces[index].tokens
         if index + 1 < len(pieces) and pieces[index + 1].section == pieces[index].section:
             totals[index] += totals[index + 1]
+    return totals
+
+
+def _branch_tokens(pieces: list[Piece]) -> list[int]:
+    """For each heading, how many tokens its section has with all sections below it; else 0."""
+    totals = [0] * len(pieces)
+    behind: list[tuple[int, int]] = []  # (level, tokens) of branches, the next one last
+    tokens = 0
+    for index in range(len(pieces) - 1, -1, -1):
+        piece = pieces[index]
+        tokens += piece.tokens
+        if not piece.level:
+            continue
+        while behind and behind[-1][0] > piece.level:
+            tokens += behind.pop()[1]
+        behind.append((piece.level, tokens))
+        totals[index], tokens = tokens, 0
     return totals

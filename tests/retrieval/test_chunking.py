@@ -244,6 +244,32 @@ def test_a_tiny_section_is_not_lost_in_a_long_one_that_follows(level: str, expec
     assert made[0].text.startswith("## Office\n\nIt opens at eight.")
 
 
+@pytest.mark.parametrize("levels", [("##", "###"), ("#", "##"), ("##", "###", "####")])
+def test_a_tiny_section_is_not_lost_in_what_stands_below_the_next_heading(
+    levels: tuple[str, ...],
+) -> None:
+    long = " ".join(f"Sentence number {number} is here." for number in range(30))
+    headings = "\n\n".join(f"{level} Cranes {level}" for level in levels)
+    parsed = parsed_markdown(f"## Office\n\nIt opens at eight.\n\n{headings}\n\n{long}")
+    made = chunks(parsed, words_and_signs, ChunkSettings())
+    assert made[0].text == "## Office\n\nIt opens at eight."
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize("level", ["#", "##", "###"])
+def test_the_end_of_a_long_section_stays_apart_from_the_next_one(level: str) -> None:
+    """Its headings, and its table's, are not those of what follows."""
+    rows = "\n".join(f"| item {number} | {number} |" for number in range(40))
+    long = " ".join(f"Sentence number {number} is here." for number in range(22))
+    parsed = parsed_markdown(
+        f"## Prices\n\n| Item | Price |\n| --- | --- |\n{rows}\n\n{level} Cranes\n\n{long}"
+    )
+    *prices, cranes = chunks(parsed, words_and_signs, ChunkSettings(max_tokens=256))
+    assert [chunk.text.count("| item") for chunk in prices] == [39, 1]
+    assert cranes.text.startswith(f"{level} Cranes")
+    assert "Item" not in cranes.context
+
+
 def test_rows_of_a_table_know_their_header() -> None:
     rows = "\n".join(f"| item {number} | {number} |" for number in range(40))
     parsed = parsed_markdown(f"# Prices\n\n| Item | Price |\n| --- | --- |\n{rows}")
