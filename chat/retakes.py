@@ -64,7 +64,7 @@ def regenerate(rights: Rights, retake: Retake, *, lease_owner: str) -> Sent:
         said: list[LogEvent] = []
         if retake.wish and answer.text:
             params |= {"wish": retake.wish, "of": str(answer.pk)}
-            said = _found_for(answer)
+            said = found_for(answer)
         elif retake.without:
             params |= {"without": sorted(retake.without)}
         if retake.confirms:
@@ -100,7 +100,7 @@ def go_on(
         rows.update(parts=answer.parts, text=answer.text, brought=answer.brought)
         begun.message.parts, begun.message.text = answer.parts, answer.text
         begun.message.brought = answer.brought
-        said = [*_found_for(answer), *unfold(answer.parts, answer.model)]
+        said = [*found_for(answer), *unfold(answer.parts, answer.model)]
         run_log.append(begun.pk, lease_owner, 1, said)
         return Sent(conversation, question, [begun], is_new=True, said=tuple(said))
 
@@ -127,7 +127,7 @@ def with_wish(plan: PromptPlan, generation: Generation) -> PromptPlan:
     return given_unjudged(plan) if before.edited or before.brought else plan
 
 
-def _found_for(answer: Message) -> list[LogEvent]:
+def found_for(answer: Message) -> list[LogEvent]:
     """What an answer was written from, for another one that is written from the same."""
     if not answer.found:
         return []

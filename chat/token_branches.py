@@ -20,6 +20,7 @@ from chat.events import Delta, LogEvent, PartKind, Started, ToolCall, ToolResult
 from chat.models import Generation, Message
 from chat.parts import Parts, fold
 from chat.refusals import CODE
+from chat.retakes import found_for
 from chat.rights import Rights
 from chat.screen import screen_of
 from chat.second_looks import Turn, check_model, written
@@ -113,12 +114,14 @@ def _begin(
     with transaction.atomic():
         now = rights_now(rights)
         user = now.user
-        if (found := message_once(user, fork.client_id)) is not None:
-            return access.answer_for(user, found.pk), []
+        if (made := message_once(user, fork.client_id)) is not None:
+            return access.answer_for(user, made.pk), []
         old = access.answer_for(user, fork.answer_id)
         conversation = access.conversation_for(user, old.conversation.pk, lock=True)
         question = Message.with_deleted.get(children=old.message)
-        events = [*_earlier(old.message.parts, old.model, turn), *said]
+        # The prompt holds it; looked for anew, something else might be found, and be cited.
+        found = found_for(old.message)
+        events = [*found, *_earlier(old.message.parts, old.model, turn), *said]
         actions.touch(conversation)
         actions.choose_path(conversation, question.pk, version=conversation.version)
         question.conversation = conversation

@@ -13,6 +13,7 @@ from inference import ChatTokenizer
 from inference.builtin import MODEL_DIR
 from tests.chat.reader import Frame, Reader
 from tests.chat.test_documents import a_collection, ready, upload
+from tests.chat.test_token_branches import fork_of
 from tests.sites import Site
 from webapp.servers.postgres import Postgres
 
@@ -237,6 +238,30 @@ def test_nothing_is_written_anew_from_what_is_no_longer_shared(alice: Reader, bo
         ):
             assert response.status_code == 409, response.text
             assert "not available any more" in response.text
+
+
+def test_a_branch_cites_what_its_prompt_holds(alice: Reader) -> None:
+    """Looked for anew, its numbers would mean what is found now; and it would go on when what it has
+    read may not be read any more."""
+    collection = a_collection(alice.client)
+    handbook = bring(alice, collection, HANDBOOK, "handbook.md")
+    question = "When does the office open?"
+    _, answer = ask(alice, question, sources={"collections": [collection]})
+    assert answer["found"]["excerpts"]
+    upload(alice.client, collection, "# Cranes\n\nCranes are birds.\n", "handbook.md")
+    ready(alice.client, handbook)
+    look = f"/api/messages/{answer['id']}"
+    (turn,) = alice.client.get(f"{look}/tokens").json()["turns"]
+    number, other, _ = fork_of(turn["tokens"])
+    fork = {"token": number, "choice": other["id"], "client_id": f"fork {look}"}
+    begun = alice.change("POST", f"{look}/branch", **fork).json()
+    alice.follow(begun["run"])
+    alice.hear_end(begun["run"])
+    kinds = [event["kind"] for event in alice.events(begun["run"])]
+    assert kinds.count("found") == 1
+    shown = alice.client.get(f"/api/messages/{begun['answer']}/excerpts").json()["excerpts"]
+    assert [one["version"] for one in shown] == [e["version"] for e in answer["found"]["excerpts"]]
+    assert "opens at 8" in shown[0]["text"]
 
 
 def test_a_question_that_says_little_is_looked_for_with_the_one_before(alice: Reader) -> None:
