@@ -14,7 +14,7 @@ from chat.storable import is_storable
 
 MAX_EXCERPTS = 1_000
 MAX_EXCERPT_CHARS = 1_000_000  # of one answer, together
-_MAX_PLACE = 2**31 - 1
+_MAX_PLACE = 2**31 - 2  # Postgres counts from 1
 
 Json = dict[str, Any]
 Check = Callable[[Any], bool]

@@ -206,6 +206,9 @@ def test_it_is_answered_from_documents_and_leaves_nothing(alice: Reader, chat_si
     (excerpt, *_) = answer["found"]["excerpts"]
     told = alice.change("POST", "/api/excerpts", excerpts=[excerpt]).json()["excerpts"]
     assert "opens at 8" in told[0]["text"]
+    for place, status in ((2**31 - 2, 200), (2**31 - 1, 400)):
+        beyond = {**excerpt, "start": place, "end": place}
+        assert alice.change("POST", "/api/excerpts", excerpts=[beyond]).status_code == status
     second = said("user", "Where is lunch served?", sources=picked(collection))
     more = answer_of(alice, ask(alice, first, answer, second, model="vitrine-small")["run"])
     numbers = [one["number"] for one in more["found"]["excerpts"]]
@@ -284,6 +287,7 @@ EXCERPT = {
         {"found": {"query": "?", "excerpts": [{**EXCERPT, "version": "x"}]}},
         {"found": {"query": "?", "excerpts": [{**EXCERPT, "end": -1}]}},
         {"found": {"query": "?", "excerpts": [{**EXCERPT, "end": 2**31 - 1}]}},
+        {"found": {"query": "?", "excerpts": [{**EXCERPT, "start": 2**31 - 1, "end": 2**31 - 1}]}},
         {"found": {"query": "?", "excerpts": [{**EXCERPT, "start": 9, "end": 3}]}},
         {"found": {"query": "?", "excerpts": [{**EXCERPT, "chunks": ["x"]}]}},
         {"found": {"query": "?", "excerpts": [EXCERPT] * 1001}},
