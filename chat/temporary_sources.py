@@ -1,4 +1,4 @@
-"""What messages of a temporary chat are and were answered from, as their page brings it along.
+"""What messages of a temporary chat, or of a file, are and were answered from, as it is brought along.
 
 None of it is believed: a passage is a place, and what stands there is read anew in the scope of who
 asks, so that a forged one shows nothing that its reader could not open.
@@ -26,6 +26,14 @@ def picked_in(value: Any) -> Picked:
         return Picked()
     _require(isinstance(value, dict), "'sources' of a message is an object.")
     return Picked(_ids(value.get("collections")), _ids(value.get("documents")))
+
+
+def named_in(value: Any) -> Json | None:
+    """The same as it is kept, with the names that it had. Raises BadFrame."""
+    picked_in(value)
+    if value is None:
+        return None
+    return {kind: _names(value.get(kind)) for kind in ("collections", "documents")}
 
 
 def found_in(value: Any) -> Json | None:
@@ -63,6 +71,13 @@ def _ids(values: Any) -> tuple[UUID, ...]:
     )
     _require(is_fine, "'sources' of a message names collections and documents.")
     return tuple(UUID(one["id"]) for one in given)
+
+
+def _names(values: Any) -> list[Json]:
+    given = values if isinstance(values, list) else []
+    names = [one.get("name") for one in given]
+    _require(all(map(_is_text, names)), "'sources' of a message have names.")
+    return [{"id": one["id"], "name": one["name"]} for one in given]
 
 
 def _require(is_fine: bool, message: str) -> None:

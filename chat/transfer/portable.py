@@ -17,10 +17,12 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from chat import feedback
-from chat.errors import BadRequest
+from chat.errors import BadFrame, BadRequest
+from chat.events import places_of
 from chat.models import Conversation, Message, MessageStatus
 from chat.parameters import Parameters
 from chat.storable import is_storable, storable
+from chat.temporary_sources import found_in, named_in
 
 Json = dict[str, Any]
 
@@ -91,6 +93,8 @@ def _fields_of(row: models.Model) -> Json:
     fields = {name: _plain(getattr(row, name)) for name in portable_fields(type(row))}
     if fields.get("status") == MessageStatus.RUNNING:
         fields["status"] = MessageStatus.STOPPED.value  # what is written later stays here
+    if fields.get("found"):  # headings may be those of what is no longer shared
+        fields["found"] = {**fields["found"], "excerpts": places_of(fields["found"]["excerpts"])}
     if getattr(row, "deleted_at", None) is not None and "parts" in fields:
         fields["parts"] = []  # the place of a deleted message whose replies are not
     return fields
@@ -154,7 +158,7 @@ def _checked_fields(
             result[name] = _checked(known[name], _storable(value, notes))
             if name in _CHECKS:
                 result[name] = _CHECKS[name](result[name])
-        except (BadRequest, ValidationError, TypeError, ValueError, OverflowError):
+        except (BadFrame, BadRequest, ValidationError, TypeError, ValueError, OverflowError):
             raise BadChat(f"The {name} of {what} makes no sense.") from None
     return result
 
@@ -182,6 +186,8 @@ _CHECKS = {
     "parameters": _checked_parameters,
     "assistant": _checked_assistant,
     "feedback": feedback.checked,
+    "sources": named_in,
+    "found": found_in,
 }
 
 

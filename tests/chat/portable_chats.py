@@ -29,7 +29,24 @@ parts = st.lists(
     ),
     max_size=4,
 )  # fmt: skip
+ids = st.uuids().map(str)
+picked = st.lists(st.fixed_dictionaries({"id": ids, "name": words}), max_size=2)
+excerpts = st.fixed_dictionaries(
+    {"number": st.integers(1, 99), "document": ids, "version": ids, "collection": ids, "name": words,
+     "start": st.integers(0, 9), "end": st.integers(9, 99), "first_page": st.just(1),
+     "last_page": st.just(1), "page_label": words, "context": st.just(""),
+     "chunks": st.lists(st.integers(1, 99), max_size=2)}
+)  # fmt: skip
 _GIVEN = {
+    "sources": st.none() | st.fixed_dictionaries({"collections": picked, "documents": picked}),
+    "found": st.none()
+    | st.fixed_dictionaries(
+        {
+            "query": words,
+            "excerpts": st.lists(excerpts, max_size=2),
+            "is_whole": st.booleans(),
+        }
+    ),
     "parts": parts,
     "status": st.sampled_from(["complete", "stopped", "refused", "failed"]),
     "created_at": moments,

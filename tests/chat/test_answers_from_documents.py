@@ -212,6 +212,7 @@ def test_headings_above_what_is_no_longer_shared_are_gone_with_it(
         json.dumps(retrieval_of(bob, answer)),
         bob.client.get(f"/api/messages/{answer['id']}/excerpts").text,
         json.dumps(bob.conversation(place["conversation"])),
+        bob.client.get(f"/api/conversations/{place['conversation']}/export").text,
     ):
         assert "Xylophonist" not in told
 

@@ -138,6 +138,13 @@ MESSAGE = {
         ({"parameters": [], "messages": [MESSAGE]}, "parameters of the chat"),
         ({"assistant": {"name": "A"}, "messages": [MESSAGE]}, "assistant of the chat"),
         ({"messages": [{"id": "1", "role": "user"}]}, "has no parts"),
+        ({"messages": [{**MESSAGE, "sources": {"collections": ["x"]}}]}, "sources of a message"),
+        ({"messages": [{**MESSAGE, "sources": "all"}]}, "sources of a message"),
+        (
+            {"messages": [{**MESSAGE, "found": {"excerpts": [{"version": "x"}]}}]},
+            "found of a message",
+        ),
+        ({"messages": [{**MESSAGE, "found": {"query": "?"}}]}, "found of a message"),
         ({"messages": [{**MESSAGE, "parent": ["1"]}]}, "not shaped"),
         (5, "no chat"),
     ],
