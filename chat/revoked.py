@@ -5,14 +5,17 @@ A document that is deleted, a collection that is no longer shared, a group that 
 may be read is asked of the database, which knows of all of them.
 """
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
 
 from chat.models import Message
 from retrieval.models import Version
+
+logger = logging.getLogger(__name__)
 
 _SCOPE = "SELECT set_config('vitrine.scope', %s, true)"
 # Prompts repeat what was found for earlier questions of their chat, on whichever branch.
@@ -50,7 +53,14 @@ def forget_prompts() -> int:
     could look at them any more (second_looks.py). In the system's scope."""
     rows = Message.with_deleted.filter(found__isnull=False)
     owners = list(rows.values_list("conversation__owner", flat=True).distinct())
-    return sum(map(_forget_of, owners))
+    num = 0
+    for owner_id in owners:
+        try:
+            num += _forget_of(owner_id)
+        except Error:
+            # What one has must not keep those of all others.
+            logger.exception("the prompts of user %s could not be looked through", owner_id)
+    return num
 
 
 def _forget_of(owner_id: Any) -> int:

@@ -119,3 +119,23 @@ def test_prompts_are_forgotten_when_a_right_ends(
         )
         assert [turn.output_ids for turn in turns] == [[4], [4]]
         assert revoked.forget_prompts() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prompts_of_others_are_forgotten_whatever_somebody_has(
+    alice: "User", bob: "User", charlie: "User", notes: Collection, add: Add, asked: Asked
+) -> None:
+    """Bob's place among them is in no order."""
+    secret = add(notes, SECRET)
+    with as_system():
+        access = Access.objects.create(collection=notes, owner=alice, user=bob)
+        for owner in (alice, charlie):
+            chat = Conversation.objects.create(owner=owner)
+            found = {"query": "?", "excerpts": [{"version": "none"}], "is_whole": False}
+            Message.objects.create(conversation=chat, role=Role.ASSISTANT, text="!", found=found)
+    with as_user(bob.pk):
+        turn = asked(secret, Conversation.objects.create(owner=bob))
+    with as_system():
+        access.delete()
+        assert revoked.forget_prompts() == 1
+        assert prompt_of(turn) == []
