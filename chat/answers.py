@@ -192,6 +192,8 @@ def _start(
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     path = history.branch_to(conversation, generation.message.parent_id)
+    # Before the plan reads it: what goes in between is then missed, and ends the answer.
+    reads = revoked.readable(revoked.versions_in(path))
     plan = retakes.with_wish(history.plan_on(conversation, path), generation)
     is_wish = "wish" in generation.params  # that is asked of the answer before, and of nothing else
     without = generation.params.get("without", ())
@@ -201,7 +203,7 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     return Asked(
         plan,
         sources,
-        revoked.versions_in(path),
+        reads,
         confirmed=_confirmed_along(path),
         begun=tuple(begun),
     )

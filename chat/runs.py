@@ -135,8 +135,9 @@ class Run:
 
     async def _note_reads(self, request: AnswerRequest) -> None:
         """Of what was found before, what may be read now: of the rest the prompt tells nothing."""
+        self._reads |= request.reads
         found = [event for event in request.events if isinstance(event, Found)]
-        versions = request.reads.union(*(event.versions for event in found))
+        versions = frozenset[str]().union(*(event.versions for event in found))
         if versions:
             readable = await self._patiently(in_db(revoked.readable), versions)
             self._reads |= readable

@@ -334,10 +334,10 @@ def _asked(ask: Ask, system: str) -> _Asked:
     if last is None or (last.role == Role.ASSISTANT) != needs_answer:
         raise BadFrame("The last message has to be a question, or the answer to write anew.")
     rows = [_row(said) for said in (earlier if needs_answer else ask.messages) if said]
+    reads = revoked.readable(revoked.versions_in(rows))  # before the plan reads it
     plan = PromptPlan(exchanges=_exchanges_of(rows), system=system)
     if not plan.exchanges:
         raise BadFrame("An answer needs a question.")
-    reads = revoked.versions_in(rows)
     if not needs_answer:
         rows[-1].sources = named(last.picked)
         return _Asked(plan, sources_along(rows), reads)

@@ -1,5 +1,6 @@
 """What may not be read any more: answers end, and prompts that hold it are forgotten."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -7,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import Group
 
-from chat import revoked
+from chat import answers, revoked
+from chat.asking import AnswerRequest
 from chat.models import Conversation, Generation, GenerationTurn, Message, Role
+from chat.prompt_plan import PromptPlan
+from chat.runs import Run
+from chat.spans import Clock, Trace
 from retrieval.models import Access, Collection, Document
 from tests.chat.reader import Reader
 from tests.chat.test_answers_from_documents import alice as alices_tab
@@ -139,3 +144,41 @@ def test_prompts_of_others_are_forgotten_whatever_somebody_has(
         access.delete()
         assert revoked.forget_prompts() == 1
         assert prompt_of(turn) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_goes_while_a_prompt_is_made_ends_the_answer(
+    alice: "User",
+    bob: "User",
+    notes: Collection,
+    add: Add,
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The prompt holds it, and by the time that the answer begins it may not be read any more."""
+    secret = add(notes, SECRET)
+    with as_system():
+        access = Access.objects.create(collection=notes, owner=alice, user=bob)
+
+    def plan_on(*_: Any) -> PromptPlan:
+        with as_system():
+            access.delete()
+        return PromptPlan(exchanges=())
+
+    monkeypatch.setattr(answers.history, "plan_on", plan_on)
+    with as_user(bob.pk):
+        chat = Conversation.objects.create(owner=bob)
+        asked(secret, chat)
+        generation = asked(None, chat).generation
+        begun = answers._asked_of(chat, generation)
+        assert begun.reads == {str(secret.live_version)}
+        run = Run(
+            generation.pk,
+            conversation_id=chat.pk,
+            message_id=generation.message_id,
+            user_id=bob.pk,
+            trace=Trace(Clock(), "trace"),
+        )
+        request = AnswerRequest("run", "m", [], user=str(bob.pk), reads=begun.reads)
+        asyncio.run(run._note_reads(request))
+        assert run._reads == begun.reads, "which it looks at while it is written"
