@@ -28,6 +28,7 @@ from chat.embedder import meanings_of
 from chat.models import CachedAnswer
 from chat.wire import dumps
 from inference import Caller
+from retrieval.models import Collection
 from retrieval.searching import Meaning
 
 logger = logging.getLogger(__name__)
@@ -151,6 +152,8 @@ def _keep(asked: Asked, text: str, found: Any, model: str, revision: str) -> Non
     meaning = asked.meanings[-1] if asked.meanings else None
     scope = asked.scope
     with transaction.atomic():
+        if not _is_current(scope):
+            return
         _rows(asked).filter(key=asked.key).delete()
         CachedAnswer.objects.filter(key=asked.key, expires_at__lte=timezone.now()).delete()
         CachedAnswer.objects.create(
@@ -168,3 +171,10 @@ def _keep(asked: Asked, text: str, found: Any, model: str, revision: str) -> Non
             vector=HalfVector(list(meaning.vector)) if meaning else None,
             expires_at=timezone.now() + timedelta(seconds=settings.CACHE_TTL_S),
         )
+
+
+def _is_current(scope: CacheScope) -> bool:
+    """Whether its collections are as they were: what has gone from one since is kept nowhere."""
+    rows = Collection.objects.filter(pk__in=[UUID(id_) for id_, _ in scope.versions])
+    now = dict(rows.values_list("pk", "version"))
+    return now == {UUID(id_): version for id_, version in scope.versions}

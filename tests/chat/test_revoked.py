@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.contrib.auth.models import Group
 
-from chat import answers, revoked
+from chat import answer_cache, answers, revoked
+from chat.answer_cache import Asked as AskedBefore
 from chat.asking import AnswerRequest
-from chat.models import Conversation, Generation, GenerationTurn, Message, Role
+from chat.cache_scope import CacheScope
+from chat.models import CachedAnswer, Conversation, Generation, GenerationTurn, Message, Role
 from chat.prompt_plan import PromptPlan
 from chat.runs import Run
 from chat.spans import Clock, Trace
+from retrieval import documents
 from retrieval.models import Access, Collection, Document
 from tests.chat.reader import Reader
 from tests.chat.test_answers_from_documents import alice as alices_tab
@@ -182,3 +185,28 @@ def test_what_goes_while_a_prompt_is_made_ends_the_answer(
         request = AnswerRequest("run", "m", [], user=str(bob.pk), reads=begun.reads)
         asyncio.run(run._note_reads(request))
         assert run._reads == begun.reads, "which it looks at while it is written"
+
+
+# --- answers that are kept ------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_answer_is_kept_from_what_has_gone_since(
+    alice: "User", notes: Collection, add: Add
+) -> None:
+    """It ends in the moment before it would have been stopped."""
+    secret = add(notes, SECRET)
+    add(notes, "This one stays.")
+
+    def keep(version: int) -> None:
+        scope = CacheScope(alice.pk, notes.pk, ((str(notes.pk), version),))
+        answer_cache._keep(AskedBefore(scope, "What is it?", "context"), "!", None, "m", "")
+
+    with as_user(alice.pk):
+        notes.refresh_from_db()
+        documents.delete(alice, secret.pk)
+        keep(notes.version)
+        assert not CachedAnswer.objects.exists()
+        notes.refresh_from_db()
+        keep(notes.version)
+        assert CachedAnswer.objects.count() == 1
