@@ -8,6 +8,7 @@ a filter never leaves fewer passages than there are.
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -90,11 +91,22 @@ def nearest(
         is_exact = cursor.fetchone()[0] <= MAX_EXACT
         if not is_exact:
             cursor.execute(_SETTINGS, [str(max(EF_SEARCH, limit)), str(MAX_SCAN_TUPLES)])
-        statement = (_EXACT if is_exact else _NEAR).format(
-            dimensions=int(model.dimensions), model=int(model.pk), conditions=scope.conditions("e")
-        )
-        cursor.execute(statement, given)
-        return [(id_, float(cosine)) for id_, cosine in cursor.fetchall()]
+        found: list[tuple[int, float]] = []
+        if not is_exact:
+            found = _found(cursor, _NEAR, given, model, scope)
+        if len(found) < limit:
+            # Others' passages are nearer by far, and it has given up among these.
+            found = _found(cursor, _EXACT, given, model, scope)
+        return found
+
+
+def _found(
+    cursor: Any, statement: str, given: dict[str, Any], model: EmbeddingModel, scope: SearchScope
+) -> list[tuple[int, float]]:
+    conditions = scope.conditions("e")
+    names = {"dimensions": int(model.dimensions), "model": int(model.pk), "conditions": conditions}
+    cursor.execute(statement.format(**names), given)
+    return [(id_, float(cosine)) for id_, cosine in cursor.fetchall()]
 
 
 def similarity(chunk_ids: Sequence[int], model: EmbeddingModel) -> dict[tuple[int, int], float]:

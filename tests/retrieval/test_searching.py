@@ -1,7 +1,7 @@
 """What is found, by whom, and in which order."""
 
 import random
-from math import log, sqrt
+from math import cos, log, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -252,6 +252,30 @@ def test_a_filter_leaves_no_fewer_of_many_than_there_are(
     with as_user(alice.pk), transaction.atomic():
         for scope in (SearchScope(tags=["rare"]), SearchScope(after=rare.created_at)):
             assert len(vectors.nearest([1.0, 0.0, 0.0], model, scope, 10)) == 1
+        assert len(vectors.nearest([1.0, 0.0, 0.0], model, ALL, 10)) == 10
+
+
+def test_whose_passages_are_all_far_away_finds_them_nevertheless(
+    alice: "User", bob: "User", notes: Collection, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index gives up among what others own, which is nearer by far."""
+    monkeypatch.setattr(vectors, "MAX_EXACT", 100)
+    monkeypatch.setattr(vectors, "MAX_SCAN_TUPLES", 300)
+    chance = random.Random(5)
+    model = tiny(3)
+    with as_user(bob.pk):
+        theirs = Collection.objects.create(owner=bob, name="Theirs")
+    for owner, low, high, num in ((theirs, -0.5, 1.0, 2000), (notes, -1.0, -0.9, 150)):
+        points = []
+        for _ in range(num):
+            x, angle = chance.uniform(low, high), chance.uniform(0, 2 * pi)
+            y = sqrt(1 - x * x)
+            points.append([x, y * cos(angle), y * sin(angle)])
+        add(owner, *["bird"] * num, vectors=points, model=model)
+    with as_user(alice.pk), transaction.atomic():
+        with connection.cursor() as cursor:
+            for way in ("bitmapscan", "seqscan", "sort", "hashjoin", "mergejoin"):
+                cursor.execute(f"SET LOCAL enable_{way} = off")  # as where there are many more
         assert len(vectors.nearest([1.0, 0.0, 0.0], model, ALL, 10)) == 10
 
 
