@@ -8,7 +8,8 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from retrieval.collections import own_collection_for
@@ -99,6 +100,7 @@ def _person(user: Any, email: str) -> Any:
 
 
 def _touch(collection: Collection) -> None:
-    """It comes first in the list, and what was answered from it is asked anew."""
-    collection.version += 1
-    collection.save(update_fields=["version", "updated_at"])
+    """It comes first in the list, and what was answered from it is asked anew. Who publishes counts the
+    version up as well, and may have been waited for."""
+    rows = Collection.objects.filter(pk=collection.pk)
+    rows.update(version=F("version") + 1, updated_at=timezone.now())

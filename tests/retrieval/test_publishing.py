@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import connection, transaction
 
-from retrieval import collections, documents, expiry, indexing
+from retrieval import collections, documents, expiry, indexing, sharing
 from retrieval.documents import Brought
 from retrieval.ids import uuid7
 from retrieval.indexing import Passage, make_live
@@ -152,3 +152,20 @@ def test_a_document_is_deleted_while_its_passages_are_published(
         assert not Chunk.objects.exists()
         assert not Term.objects.exists(), "no word of it is left"
         assert (notes.num_chunks, notes.num_terms) == (0, 0)
+
+
+def test_what_is_unshared_while_passages_are_published_counts_as_a_change_of_its_own(
+    notes: Collection, alice: "User", bob: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers that are kept are dropped where the version is another one."""
+    with as_user(alice.pk):
+        access = sharing.share(alice, notes.pk, email=bob.email)
+        notes.refresh_from_db()
+    version = a_version(notes)
+    with as_user(alice.pk), published(version, monkeypatch) as end:
+        threading.Timer(0.7, end).start()  # by now the other change waits
+        sharing.unshare(alice, notes.pk, access.pk)
+        end().result()
+        before = notes.version
+        notes.refresh_from_db()
+        assert notes.version == before + 2
