@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from retrieval.parsing import Block, Limits, Page, Parsed, Unreadable, parse
+from retrieval.storable import storable
 
 MAX_BYTES = 256 * 2**20
 _COLUMNS = "question, document, and answer or passage"
@@ -51,7 +52,7 @@ def load(path: Path) -> QuestionSet:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadSet(f"{path.name} is not in UTF-8.") from None
-    found = QuestionSet(path.name, hashlib.sha256(data).hexdigest())
+    found = QuestionSet(storable(path.name), hashlib.sha256(data).hexdigest())
     if text.lstrip().startswith(("{", "[")):
         _read_squad(text, found)
     else:
@@ -66,8 +67,9 @@ def _read_squad(text: str, found: QuestionSet) -> None:
     try:
         for article in json.loads(text)["data"]:
             for paragraph in article["paragraphs"]:
-                _add_paragraph(str(paragraph["context"]), paragraph["qas"], found)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+                # JSON can say what no text in Postgres holds; each sign has one in its place.
+                _add_paragraph(storable(str(paragraph["context"])), paragraph["qas"], found)
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError):
         message = f"{found.name} is JSON, but not as SQuAD's: data, paragraphs, context and qas."
         raise BadSet(message) from None
 
@@ -78,7 +80,7 @@ def _add_paragraph(context: str, questions: Any, found: QuestionSet) -> None:
         spans = tuple((start, start + len(text)) for start, text in answers if text)
         if spans:
             number = len(found.documents)
-            found.questions.append(Question(str(one["question"]), number, spans))
+            found.questions.append(Question(storable(str(one["question"])), number, spans))
     found.documents.append(plain_document(context))
 
 

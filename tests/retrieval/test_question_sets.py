@@ -74,6 +74,24 @@ def test_squads_format_is_read(tmp_path: Path) -> None:
     assert found.name == "set.csv"
 
 
+def test_what_no_database_keeps_is_replaced_sign_by_sign(tmp_path: Path) -> None:
+    context = "Pears\0grow \ud800 on trees."
+    given = squad((context, [("Where \ud800 do pears\0 grow?", "trees")]))
+    found = load(written(tmp_path, given))
+    (text,) = (document.text for document in found.documents)
+    assert text == "Pears\ufffdgrow \ufffd on trees."
+    start, end = found.questions[0].spans[0]
+    assert text[start:end] == "trees"
+    assert found.questions[0].text == "Where \ufffd do pears\ufffd grow?"
+
+
+def test_an_answer_that_begins_nowhere(tmp_path: Path) -> None:
+    given = squad(("Pears grow on trees.", [("Where?", "trees")]))
+    endless = given.replace('"answer_start": 14', '"answer_start": Infinity')
+    assert endless != given
+    assert "not as SQuAD's" in problem(written(tmp_path, endless))
+
+
 @pytest.mark.skipif(not XQUAD.exists(), reason="XQuAD is not here")
 @pytest.mark.parametrize("language", ["en", "de", "zh"])
 def test_xquad_is_read(language: str) -> None:
