@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from retrieval import document_files, indexing
+from retrieval import document_files, expiry, indexing
 from retrieval.collections import as_uuid, collection_for, may_write_in
 from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
 from retrieval.file_names import seen
@@ -123,7 +123,8 @@ def bring(
 ) -> tuple[Document, Version]:
     """A file becomes a document, or the next version of the one that has its name in the collection.
 
-    `is_new`: always a document of its own. Raises NotFound, NotAllowed, NoRoom, TooMany, BadValue.
+    `is_new`: always a document of its own. Raises NotFound, NotAllowed, NoRoom, TooMany, BadValue, and
+    Conflict where it would be gone with what has expired.
     """
     name = checked_name(brought.name)
     with transaction.atomic():
@@ -163,7 +164,7 @@ def bring_all(
 
 
 def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document, Version]:
-    """The next version of a document. Raises NotFound, NotAllowed, NoRoom."""
+    """The next version of a document. Raises NotFound, NotAllowed, NoRoom, Conflict."""
     with transaction.atomic():
         document = document_for(user, document_id, to_write=True)
         _hold_place(document.collection)
@@ -180,6 +181,9 @@ def _hold_place(collection: Collection) -> None:
 
 
 def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1) -> None:
+    if expiry.is_expired(collection):
+        text = gettext("This collection has expired, and its documents are gone. Make a new one.")
+        raise Conflict(text)
     if size_bytes > room_for(user, collection):
         raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
     if Document.objects.filter(collection=collection).count() + num > MAX_DOCUMENTS:

@@ -5,7 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from retrieval import document_files, expiry
+from retrieval import document_files, documents, expiry
+from retrieval.documents import Brought
+from retrieval.errors import Conflict
+from retrieval.ids import uuid7
 from retrieval.models import Chunk, Collection, Document, Version
 from tests.retrieval.conftest import Add
 from webapp.models import User
@@ -61,6 +64,25 @@ def test_what_has_expired_does_not_come_back(notes: Collection) -> None:
         expiry.note_use([notes.pk])
         notes.refresh_from_db()
     assert expiry.is_expired(notes)
+
+
+def test_nothing_is_brought_to_what_has_expired(notes: Collection, alice: User, add: Add) -> None:
+    """It would be taken, read and found, and gone within the hour."""
+    document = add(notes, "pears")
+    unused_for(notes, days=8)
+    brought = Brought(uuid7(), "apples.txt", 6)
+    with as_user(alice.pk):
+        for bring in (
+            lambda: documents.bring(alice, notes.pk, brought),
+            lambda: documents.bring_all(alice, notes.pk, [brought]),
+            lambda: documents.replace(alice, document.pk, brought),
+        ):
+            with pytest.raises(Conflict):
+                bring()
+    with as_system():
+        unused_for(notes, days=6)
+    with as_user(alice.pk):
+        assert documents.bring(alice, notes.pk, brought)
 
 
 def test_without_a_time_it_stays(notes: Collection, alice: User) -> None:
