@@ -121,7 +121,8 @@ def room_for(user: Any, collection: Collection) -> int:
 def bring(
     user: Any, collection_id: object, brought: Brought, *, is_new: bool = False
 ) -> tuple[Document, Version]:
-    """A file becomes a document, or the next version of the one that has its name in the collection.
+    """A file becomes a document, or the next version of the one that has its name in the collection, and
+    came from the same address: many sites call a page index.html.
 
     `is_new`: always a document of its own. Raises NotFound, NotAllowed, NoRoom, TooMany, BadValue, and
     Conflict where it would be gone with what has expired.
@@ -134,7 +135,8 @@ def bring(
         _check_room(user, collection, brought.size_bytes)
         document = None
         if not is_new:
-            document = Document.objects.filter(collection=collection, name=name).first()
+            rows = Document.objects.filter(collection=collection, name=name)
+            document = rows.filter(source_url=storable(brought.source_url)).first()
         if document is None:
             document = _add(user, collection, name, brought)
         return document, _add_version(document, brought)

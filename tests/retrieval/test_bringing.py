@@ -65,6 +65,28 @@ def test_a_name_is_what_is_seen_of_it(given: str, kept: str) -> None:
     assert documents.checked_name(given) == kept
 
 
+def test_pages_of_one_name_from_two_addresses_are_documents_of_their_own(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    with as_user(alice.pk):
+
+        def brought(address: str) -> tuple[Any, int]:
+            given = Brought(uuid7(), "index.html", 3, source_url=address)
+            document, version = documents.bring(alice, notes.pk, given)
+            assert document.source_url == address
+            return document.pk, version.number
+
+        first, second = brought("https://a.example/"), brought("https://b.example/")
+        by_hand = brought("")
+        assert len({first, second, by_hand}) == 3
+        assert [brought(f"https://{name}.example/") for name in "ab"] == [
+            (first[0], 2),
+            (second[0], 2),
+        ]
+        assert brought("") == (by_hand[0], 2)
+
+
 @pytest.mark.parametrize("given", ["", "  ", "/", "..", "\u202e", "a\x00b", "\ud800"])
 def test_a_name_of_nothing_is_none(given: str) -> None:
     with pytest.raises(BadValue):
