@@ -195,7 +195,7 @@ def _name(name: str, path: str) -> str:
     folders = [
         part for part in path.replace("\\", "/").split("/")[:-1] if part not in ("", ".", "..")
     ]
-    return " › ".join([*folders, name]) if folders else name
+    return documents.FOLDER.join([*folders, name])
 
 
 def _page(user: Any, collection_id: str, q: str, after: str, limit: int) -> list[Value]:

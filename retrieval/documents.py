@@ -29,6 +29,7 @@ from retrieval.system_rights import system_rights
 
 MAX_DOCUMENTS = 100_000  # of one collection
 MAX_NAME_CHARS = 255
+FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
 _BRINGING = 0x62726E67  # the class of its locks
 MAX_TAG_CHARS = 50
@@ -289,7 +290,10 @@ def checked_name(name: str) -> str:
 
 
 def _shortened(name: str) -> str:
-    """The ending tells the kind of the file, and stays."""
+    """The ending tells the kind of the file, and stays. Of folders in front of it the first ones go: by
+    what is left of the others its neighbours would all have the same name, and be versions of it."""
+    if FOLDER in name:
+        return "…" + name[1 - MAX_NAME_CHARS :]
     stem, dot, ending = name.rpartition(".")
     if not dot or len(ending) > 10:
         return name[:MAX_NAME_CHARS]

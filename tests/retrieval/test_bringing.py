@@ -87,6 +87,21 @@ def test_pages_of_one_name_from_two_addresses_are_documents_of_their_own(
         assert brought("") == (by_hand[0], 2)
 
 
+def test_files_of_a_deep_folder_are_documents_of_their_own(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    folders = documents.FOLDER.join(f"Folder {n} of a project" for n in range(20))
+    with as_user(alice.pk):
+        for name in ("offer.pdf", "contract.pdf"):
+            given = Brought(uuid7(), f"{folders}{documents.FOLDER}{name}", 3)
+            document, version = documents.bring(alice, notes.pk, given)
+            assert version.number == 1, "no version of its neighbour"
+            assert document.name.startswith("…")
+            assert document.name.endswith(f"Folder 19 of a project › {name}")
+            assert len(document.name) == documents.MAX_NAME_CHARS
+
+
 @pytest.mark.parametrize("given", ["", "  ", "/", "..", "\u202e", "a\x00b", "\ud800"])
 def test_a_name_of_nothing_is_none(given: str) -> None:
     with pytest.raises(BadValue):

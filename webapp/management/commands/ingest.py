@@ -72,7 +72,7 @@ def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
         for path in sorted(root.rglob("*")):
             parts = path.relative_to(root).parts
             if path.is_file() and not any(part.startswith(".") for part in parts):
-                yield path, " › ".join(parts)
+                yield path, documents.FOLDER.join(parts)
 
 
 def _bring(user: User, collection: Collection, path: Path, name: str) -> bool:
