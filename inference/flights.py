@@ -6,7 +6,7 @@ worker may still be ending the request before.
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from dataclasses import replace
 from itertools import count
 from time import monotonic
@@ -60,9 +60,10 @@ class Flight(ABC):
     def num_left(self, usual_output: float) -> tuple[int, float]:
         """Tokens to read, and those that will probably be written; an answer has so many usually."""
 
-    def lose_worker(self) -> None:
-        """One has died with it on board."""
-        self.num_deaths += 1
+    def lose_worker(self, *, is_blamed: bool = True) -> None:
+        """One has died with it on board. A second time counts only where it is blamed."""
+        if is_blamed or not self.num_deaths:
+            self.num_deaths += 1
 
     def hear(self, update: Reply) -> None:
         """Hand an update to the reader."""
@@ -91,6 +92,14 @@ class Flight(ABC):
     @abstractmethod
     def hear_aborted(self) -> None:
         """Answer an abort in the worker's place, while there is none."""
+
+
+def lose_worker(lost: Collection[Flight]) -> None:
+    """A worker has died with these on board. Where there is a suspect, of which there is one at a time,
+    it is blamed: others had gone on since a death before."""
+    has_suspect = any(flight.is_suspect for flight in lost)
+    for flight in lost:
+        flight.lose_worker(is_blamed=flight.is_suspect or not has_suspect)
 
 
 class Generation(Flight):
@@ -123,8 +132,8 @@ class Generation(Flight):
     def is_suspect(self) -> bool:
         return len(self._output_ids) == self._num_output_at_death
 
-    def lose_worker(self) -> None:
-        super().lose_worker()
+    def lose_worker(self, *, is_blamed: bool = True) -> None:
+        super().lose_worker(is_blamed=is_blamed)
         self._num_output_at_death = len(self._output_ids)
         self._num_unread = None
 

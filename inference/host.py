@@ -3,8 +3,8 @@
 A request outlives its worker. When a worker dies, another one, or its successor, gets what is missing
 of each (see `flights`); the caller notices a pause. A request that was on board twice when a worker
 died is failed, because it may be the cause; those that were on board once come one after the other, so
-that the cause is on board alone. The next request wakes a model that sleeps, and where it has several
-workers, as many of them as there are requests.
+that of those on board one can be the cause. The next request wakes a model that sleeps, and where it has
+several workers, as many of them as there are requests.
 """
 
 import asyncio

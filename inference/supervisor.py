@@ -20,7 +20,7 @@ from inference.catalog import ModelSpec, State, WorkerState
 from inference.channel import AsyncChannel
 from inference.config import EngineConfig
 from inference.errors import ModelError
-from inference.flights import Encoding, Flight
+from inference.flights import Encoding, Flight, lose_worker
 from inference.ledger import NoSpareMemory
 from inference.messages import (
     Abort,
@@ -455,10 +455,10 @@ class Supervisor:
     def _lose_flights(self, reason: str) -> None:
         """What was on board may board another worker, unless it may be what kills them."""
         lost, self.on_board = self.on_board, {}
+        if self.state == "ready" and not self._is_innocent:
+            lose_worker(lost.values())
         for flight in lost.values():
             flight.is_on_board = False
-            if self.state == "ready" and not self._is_innocent:
-                flight.lose_worker()
             if flight.num_deaths >= MAX_DEATHS:
                 message = f"The engine worker died {MAX_DEATHS} times on this request ({reason})."
                 flight.hear(Failed(flight.failed_code, message))

@@ -1,0 +1,44 @@
+"""Which request is blamed for the deaths of workers."""
+
+from inference import Caller, GenerateRequest, SamplingParams, Tokens
+from inference.encode_messages import EncodeRequest, EncoderInput
+from inference.flights import Encoding, Flight, Generation, lose_worker
+
+
+def generation(name: str) -> Generation:
+    return Generation(GenerateRequest(name, "tiny", (5, 6, 7), SamplingParams(max_tokens=100)))
+
+
+def encoding(name: str) -> Encoding:
+    return Encoding(EncodeRequest(name, (EncoderInput((5, 6), b""),), None, Caller()))
+
+
+def deaths(*flights: Flight) -> list[int]:
+    return [flight.num_deaths for flight in flights]
+
+
+def test_all_that_were_on_board_may_be_the_cause_once() -> None:
+    flights = generation("a"), generation("b"), encoding("c")
+    lose_worker(flights)
+    assert deaths(*flights) == [1, 1, 1]
+    assert all(flight.is_suspect for flight in flights)
+
+
+def test_who_has_gone_on_since_is_not_blamed_beside_a_suspect() -> None:
+    cause, other, newcomer = generation("cause"), generation("other"), generation("newcomer")
+    lose_worker([cause, other])
+    other.hear(Tokens("x", (9,), 1, 0.0))
+    assert not other.is_suspect
+    lose_worker([other, cause, newcomer])
+    assert deaths(cause, other, newcomer) == [2, 1, 1]
+    assert other.is_suspect, "it comes alone among suspects once more"
+    lose_worker([other])
+    assert other.num_deaths == 2
+
+
+def test_who_goes_on_and_kills_again_is_blamed_at_last() -> None:
+    flight = generation("a")
+    for _ in range(2):
+        flight.hear(Tokens("x", (9,), 1, 0.0))
+        lose_worker([flight])
+    assert flight.num_deaths == 2
