@@ -57,7 +57,7 @@ async def meanings_of(question: str, caller: Caller) -> list[Meaning]:
             embedded[model.name] = await _question(model.name, question, caller)
         one = embedded[model.name]
         if one is not None and one.revision == model.revision:
-            found.append(Meaning(model, one.vectors[0]))
+            found.append(Meaning(model, one.vectors[0], one.known_shares[0]))
         elif one is not None:
             _warn_once(f"questions have no vectors by {model.name} {model.revision}", "it is gone")
     return found
@@ -94,7 +94,8 @@ async def embed(model: str, texts: Sequence[str], role: str, caller: Caller) -> 
         truncate=True,
         caller=caller,
     )
-    return Embedded(found.vectors, model, engine().state(model).revision)
+    revision = engine().state(model).revision
+    return Embedded(found.vectors, model, revision, found.known_shares)
 
 
 async def relevance_of(question: str, texts: Sequence[str], caller: Caller) -> list[float] | None:

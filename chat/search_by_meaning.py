@@ -83,7 +83,7 @@ def _meaning(embedded: Embedded) -> Meaning | None:
     """None while no vectors are of this very model."""
     rows = EmbeddingModel.objects.filter(name=embedded.model, revision=embedded.revision)
     row = rows.filter(dimensions=len(embedded.vectors[0])).first()
-    return Meaning(row, embedded.vectors[0]) if row else None
+    return Meaning(row, embedded.vectors[0], embedded.known_shares[0]) if row else None
 
 
 def _near(user: Any, query: SearchQuery, meaning: Meaning) -> list[Hit]:

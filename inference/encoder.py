@@ -32,10 +32,12 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """One float32 vector per text, in the order of the texts; `num_tokens` is what was read."""
+    """One float32 vector per text, in the order of the texts; `num_tokens` is what was read, and
+    `known_shares` the part of each text's tokens that the model knows."""
 
     vectors: "tuple[array[float], ...]"
     num_tokens: int
+    known_shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class Encoder:
             dimensions = None  # nothing is cut, so nothing is scaled either
         inputs = await self._tokenized(texts, prompt=prompt, truncate=truncate)
         results = await self._run(inputs, dimensions, caller)
-        return Embeddings(tuple(results.rows), results.num_tokens)
+        known = tuple(map(self._tokenizer.known_share, inputs))
+        return Embeddings(tuple(results.rows), results.num_tokens, known)
 
     async def classify(
         self, texts: Sequence[str | tuple[str, str]], *, truncate: bool, caller: Caller

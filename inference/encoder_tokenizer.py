@@ -35,6 +35,7 @@ class EncoderTokenizer:
         end_ids = [i for end in ends if (i := tokenizer.token_to_id(end)) is not None]
         own_end = tokenizer.encode("").ids[-1:]  # newer files say it in tokenizer.json as well
         self._end_ids = [] if own_end == end_ids else end_ids
+        self._unknown_id = _unknown_id(tokenizer)
 
     @classmethod
     def load(cls, path: Path, layout: EncoderLayout) -> "EncoderTokenizer":
@@ -71,6 +72,13 @@ class EncoderTokenizer:
             else:
                 inputs.append(self._checked_ids(index, text, truncate=truncate))
         return inputs
+
+    def known_share(self, inputs: EncoderInput) -> float:
+        """The part of what is read that is no "unknown" token: near 1, but for scripts that the model
+        was not made for."""
+        num_unknown = inputs.ids.count(self._unknown_id) if self._unknown_id is not None else 0
+        num_own = len(inputs) - self._num_special(is_pair=False)
+        return max(0.0, 1.0 - num_unknown / max(1, num_own))
 
     def count(self, text: str) -> int:
         """Tokens of a text, however long it is, with the special ones around it."""
@@ -141,6 +149,12 @@ class EncoderTokenizer:
         if unknown is not None:
             raise InvalidParameter(f"texts[{index}]", f"the model has no token {unknown}")
         return EncoderInput(array("i", ids[:window]))
+
+
+def _unknown_id(tokenizer: Tokenizer) -> int | None:
+    """None: it has none, as those have none that can spell everything by its bytes, or does not tell."""
+    word = getattr(tokenizer.model, "unk_token", None)
+    return None if word is None else tokenizer.token_to_id(word)
 
 
 def _truncate(encodings: list[Encoding], room: int) -> None:

@@ -28,11 +28,13 @@ AT_ONCE = 64  # passages; between two calls the lease is renewed, and progress i
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A vector of length 1 for each text, and by which model in which of its revisions."""
+    """A vector of length 1 for each text, and by which model in which of its revisions; and the part of
+    each text that the model could read."""
 
     vectors: Sequence[Sequence[float]]
     model: str
     revision: str = ""
+    known_shares: Sequence[float] = ()
 
 
 Embed = Callable[[Sequence[str]], Awaitable[Embedded]]

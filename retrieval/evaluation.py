@@ -6,7 +6,7 @@ scope.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import log2
 from statistics import fmean
@@ -104,8 +104,10 @@ def evaluate(
     configurations: Sequence[Configuration],
     embed: Embed,
     count_tokens: Callable[[str], int],
+    known_shares: Mapping[str, float] | None = None,
 ) -> list[Result]:
-    """A result for each configuration. Nothing of it stays."""
+    """A result for each configuration. Nothing of it stays. `known_shares` as of `finders`, once `embed`
+    was asked."""
     cut = {
         one.chunking: [chunks(text, count_tokens, one.chunking) for text in given.documents]
         for one in configurations
@@ -119,7 +121,7 @@ def evaluate(
     with transaction.atomic():
         owner = _nobody()
         for chunking, documents in cut.items():
-            ground = _Ground(given, documents, found, owner)
+            ground = _Ground(given, documents, found, owner, known_shares)
             for one in configurations:
                 if one.chunking == chunking:
                     results[one] = ground.result(one)
@@ -169,7 +171,9 @@ class _Ground:
         documents: Sequence[Sequence[Piece]],
         found: Vectors,
         owner: Any,
+        known_shares: Mapping[str, float] | None,
     ) -> None:
+        self.known_shares = known_shares
         self.given = given
         self.documents = documents
         self.vectors = found
@@ -195,7 +199,7 @@ class _Ground:
 
     def result(self, configuration: Configuration) -> Result:
         scope = SearchScope(collections=[self.collection.pk])
-        find = finders(self.model, scope)[configuration.way]
+        find = finders(self.model, scope, self.known_shares)[configuration.way]
         rows = [self._row(question, find) for question in self.given.questions]
         scores = Scores(
             num_questions=len(rows),
@@ -253,8 +257,12 @@ def ndcg(hits: Sequence[bool], num_right: int) -> float:
     return gained / best if best else 0.0
 
 
-def finders(model: EmbeddingModel, scope: SearchScope) -> dict[str, Find]:
-    """By each of WAYS. `hybrid` is what the chat uses, `rrf` fuses by ranks alone."""
+def finders(
+    model: EmbeddingModel, scope: SearchScope, known_shares: Mapping[str, float] | None = None
+) -> dict[str, Find]:
+    """By each of WAYS. `hybrid` is what the chat uses, `rrf` fuses by ranks alone. `known_shares` are of
+    questions, where not all of each."""
+    known = {} if known_shares is None else known_shares
 
     def by_words(question: str, _: Any) -> list[int]:
         with transaction.atomic():
@@ -268,7 +276,8 @@ def finders(model: EmbeddingModel, scope: SearchScope) -> dict[str, Find]:
         return fused_by_ranks(by_words(question, vector), by_meaning(question, vector))
 
     def by_both(question: str, vector: Any) -> list[int]:
-        found = search(question, [Meaning(model, vector)], scope, NUM_CANDIDATES)
+        meaning = Meaning(model, vector, known.get(question, 1.0))
+        found = search(question, [meaning], scope, NUM_CANDIDATES)
         return [one.chunk_id for one in found]
 
     return {"words": by_words, "meaning": by_meaning, "rrf": by_ranks, "hybrid": by_both}
@@ -283,22 +292,29 @@ def fused_by_ranks(*rankings: Sequence[int]) -> list[int]:
     return sorted(scores, key=lambda id_: (-scores[id_], id_))
 
 
-def embedder(config: EngineConfig, model: str) -> Embed:
+class Embedder:
     """By an engine of this process, for whoever has none; it ends with what was asked. What is longer
-    than the model reads is cut."""
+    than the model reads is cut. `known_shares` are of all texts so far."""
 
-    async def embed(texts: Sequence[str], role: Role) -> list[Sequence[float]]:
-        engine = Engine(config)
+    def __init__(self, config: EngineConfig, model: str) -> None:
+        self.config = config
+        self.model = model
+        self.known_shares: dict[str, float] = {}
+
+    def __call__(self, texts: Sequence[str], role: Role) -> list[Sequence[float]]:
+        return asyncio.run(self._embed(texts, role))
+
+    async def _embed(self, texts: Sequence[str], role: Role) -> list[Sequence[float]]:
+        engine = Engine(self.config)
         try:
-            prompts = (await engine.encoder_layout(model)).prompts
+            prompts = (await engine.encoder_layout(self.model)).prompts
             found: list[Sequence[float]] = []
             for at in range(0, len(texts), _AT_ONCE):
                 part = texts[at : at + _AT_ONCE]
                 name = role if role in prompts else None
-                done = await engine.embed(model, part, prompt_name=name, truncate=True)
+                done = await engine.embed(self.model, part, prompt_name=name, truncate=True)
                 found += [list(vector) for vector in done.vectors]
+                self.known_shares |= zip(part, done.known_shares, strict=True)
             return found
         finally:
             await engine.close()
-
-    return lambda texts, role: asyncio.run(embed(texts, role))

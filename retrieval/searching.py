@@ -25,7 +25,8 @@ NUM_CANDIDATES = 50  # of each way of finding
 class Candidate:
     """A passage that was found. Ranks count from 1; None: not found in this way.
 
-    `coverage` is how much of what the question's words weigh is in it, from 0 to 1.
+    `coverage` is how much of what the question's words weigh is in it, from 0 to 1; `cosine` counts as
+    much as the model could read of the question.
     """
 
     chunk_id: int
@@ -39,10 +40,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The vector of a question, by this model."""
+    """The vector of a question, by this model, which could read so much of it.
+
+    Two texts of nothing but "unknown" tokens are near each other whatever they say. Of a passage that
+    is near about as much was read, so that the share counts twice.
+    """
 
     model: EmbeddingModel
     vector: "Sequence[float] | array[float]"
+    known_share: float = 1.0
 
 
 def search(
@@ -53,7 +59,8 @@ def search(
         by_words = lexical.ranked(question, scope, NUM_CANDIDATES)
         cosines: dict[int, float] = {}
         for each in meanings:  # a passage that has vectors of two models counts by the newer one's
-            cosines |= dict(vectors.nearest(each.vector, each.model, scope, NUM_CANDIDATES))
+            nearest = vectors.nearest(each.vector, each.model, scope, NUM_CANDIDATES)
+            cosines |= {id_: each.known_share**2 * cosine for id_, cosine in nearest}
     by_meaning = sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))
     return fused(by_words, by_meaning)[:limit]
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.table import Row
 from inference import BUILTIN_EMBEDDING, EngineConfig
 from retrieval import vectors
-from retrieval.evaluation import Find, embedder, finders
+from retrieval.evaluation import Embedder, Find, finders
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Chunk, Collection, Document, EmbeddingModel, Version
 from retrieval.question_sets import QuestionSet, load
@@ -36,7 +36,7 @@ def _measure(language: str) -> list[Row]:
     texts = [document.text for document in given.documents]
     questions = [question.text for question in given.questions]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-        embed = embedder(EngineConfig(models_dir=Path(folder)), BUILTIN_EMBEDDING)
+        embed = Embedder(EngineConfig(models_dir=Path(folder)), BUILTIN_EMBEDDING)
         passage_vectors = embed(texts, "document")
         question_vectors = embed(questions, "query")
     user = User.objects.create_user(f"{language}@example.org")
@@ -48,7 +48,7 @@ def _measure(language: str) -> list[Row]:
             add_passage(collection, text, vector, model)
             for text, vector in zip(texts, passage_vectors, strict=True)
         ]
-    ways = finders(model, SearchScope())
+    ways = finders(model, SearchScope(), embed.known_shares)
     named = {name: ways[way] for way, name in _NAMES.items()}
     with as_user(user.pk):
         return [

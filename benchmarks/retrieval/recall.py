@@ -23,7 +23,7 @@ from chat.models import Conversation
 from chat.search_by_meaning import _near
 from chat.search_query import parse
 from inference import BUILTIN_EMBEDDING, EngineConfig, TokenCounter
-from retrieval.evaluation import embedder
+from retrieval.evaluation import Embedder
 from retrieval.ids import uuid7
 from retrieval.models import EmbeddingModel
 from retrieval.question_sets import load
@@ -105,7 +105,7 @@ def quality() -> list[Row]:
         counter = TokenCounter.load(config, BUILTIN_EMBEDDING)
         texts = [document.text for document in given.documents] + list(_ASKED)
         cut = [(n, p.text) for n, text in enumerate(texts) for p in pieces_of(text, counter, 256)]
-        embed = embedder(config, BUILTIN_EMBEDDING)
+        embed = Embedder(config, BUILTIN_EMBEDDING)
         pieces = np.array(embed([text for _, text in cut], "document"))
         asked = np.array(embed([one.text for one in given.questions], "query")) @ pieces.T
         of_text = np.array([n for n, _ in cut])

@@ -17,7 +17,7 @@ from benchmarks.retrieval.quality import DATA, add_passage
 from benchmarks.table import Row
 from inference import BUILTIN_EMBEDDING, EngineConfig
 from retrieval import vectors
-from retrieval.evaluation import embedder
+from retrieval.evaluation import Embedder
 from retrieval.models import Collection
 from retrieval.question_sets import load
 from retrieval.scopes import SearchScope
@@ -45,7 +45,7 @@ def measure() -> list[Row]:
     texts = [document.text for document in given.documents]
     user = User.objects.create_user("turns@example.org")
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-        embed = embedder(EngineConfig(models_dir=Path(folder)), BUILTIN_EMBEDDING)
+        embed = Embedder(EngineConfig(models_dir=Path(folder)), BUILTIN_EMBEDDING)
         asked = sorted({text for turn in follow_ups + others for text in _queries(turn)})
         of_query = dict(zip(asked, embed(asked, "query"), strict=True))
         passages = embed(texts, "document")
@@ -58,7 +58,12 @@ def measure() -> list[Row]:
         ]
 
     def find(text: str) -> list[Candidate]:
-        return search(text, [Meaning(model, of_query[text])], SearchScope(), 2 * NUM_CANDIDATES)
+        return search(
+            text,
+            [Meaning(model, of_query[text], embed.known_shares[text])],
+            SearchScope(),
+            2 * NUM_CANDIDATES,
+        )
 
     with as_user(user.pk):
         return [

@@ -54,6 +54,21 @@ def test_a_prompt_goes_in_front(tokenizer: EncoderTokenizer) -> None:
     assert pair == tokenizer.encode([("fox", "dog")], truncate=False)[0]
 
 
+def test_how_much_of_a_text_is_known(path: Path) -> None:
+    """The built-in model knows few signs of Chinese; one that spells by bytes knows all."""
+    from inference.catalog import _MINILM_PACKAGE, _packaged
+
+    minilm = _packaged(_MINILM_PACKAGE)
+    assert minilm is not None
+    tokenizer = _load(minilm)
+    texts = ["When does the office open?", "办公室几点开门?", "👩‍🚀", ""]
+    shares = [tokenizer.known_share(one) for one in tokenizer.encode(texts, truncate=True)]
+    assert shares[0] == shares[3] == 1.0
+    assert 0.0 < shares[1] < 0.7
+    assert shares[2] == 0.0
+    assert _load(path).known_share(_load(path).encode(["办公室"], truncate=True)[0]) == 1.0
+
+
 def test_a_pair_tells_its_texts_apart(tokenizer: EncoderTokenizer, path: Path) -> None:
     (found,) = tokenizer.encode([("quick", "brown fox")], truncate=False)
     first, second = _plain(path, "quick"), _plain(path, "brown fox")

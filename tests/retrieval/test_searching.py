@@ -305,6 +305,23 @@ def test_filters(alice: "User", notes: Collection, add: Add) -> None:
             assert set(texts_found("", scope, meaning)) == wanted
 
 
+def test_what_the_model_cannot_read_weighs_less(alice: "User", notes: Collection, add: Add) -> None:
+    model = tiny(3)
+    add(notes, "Right word.", vectors=[[0, 1, 0]], model=model)
+    add(notes, "Near.", vectors=[[1, 0, 0]], model=model)
+    add(notes, "Word for word, with many others around it.", vectors=[[0.6, 0.8, 0]], model=model)
+    with as_user(alice.pk):
+        known = search("word", [Meaning(model, [1.0, 0.0, 0.0])], SearchScope())
+        half = search("word", [Meaning(model, [1.0, 0.0, 0.0], 0.5)], SearchScope())
+        unknown = search("word", [Meaning(model, [1.0, 0.0, 0.0], 0.0)], SearchScope())
+        words = search("word", [], SearchScope())
+    cosines = {one.chunk_id: one.cosine for one in known}
+    assert all(one.cosine == pytest.approx((cosines[one.chunk_id] or 0) / 4) for one in half)
+    ranked = [one.chunk_id for one in words]
+    assert [one.chunk_id for one in unknown][: len(ranked)] == ranked
+    assert {one.cosine for one in unknown} == {0.0}
+
+
 @pytest.mark.parametrize(
     "question",
     ["", " ", "'", "\\", ":*", "a'b\\c:d | !x & (y", "\x00", "\ud800", "🙂", "a" * 100_000],

@@ -13,8 +13,8 @@ from retrieval.evaluation import (
     KS,
     WAYS,
     Configuration,
+    Embedder,
     Result,
-    embedder,
     evaluate,
     parse_configuration,
 )
@@ -54,7 +54,8 @@ class Command(BaseCommand):
             given = load(options["set"])
             counter = TokenCounter.load(settings.ENGINE, options["model"])
             asked = _configurations(options, counter.window_tokens)
-            results = evaluate(given, asked, embedder(settings.ENGINE, options["model"]), counter)
+            embed = Embedder(settings.ENGINE, options["model"])
+            results = evaluate(given, asked, embed, counter, embed.known_shares)
         except (BadSet, ModelError, EngineError) as error:
             raise CommandError(str(error)) from None
         except OSError as error:
