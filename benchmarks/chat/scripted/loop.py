@@ -87,6 +87,8 @@ class ScriptedLoop:
         if stream := self._streams.pop(request_id, None):
             self._updates.append((request_id, _finished(stream, "abort")))
 
+    def give_way(self, for_s: float) -> None: ...
+
     def probe(self, probe: Probe) -> None:
         self._updates.append((probe.request_id, Cached((0,) * len(probe.prompts))))
 
