@@ -11,6 +11,7 @@ import pytest
 from tests.chat.api_caller import Caller
 from tests.chat.reader import Reader
 from tests.sites import Site, SiteMaker, email_of
+from tests.upstream_server import UpstreamServer
 
 if TYPE_CHECKING:
     from chat.models import Conversation
@@ -37,6 +38,13 @@ def chat_site(make_site: SiteMaker, small_models: str) -> Iterator[Site]:
     with make_site(**chat_environment(small_models)) as site:
         site.set_up().close()
         yield site
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    """Another company's, whose models a site of the test's may have."""
+    with UpstreamServer() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,13 +1,32 @@
 """Policies and rules of a test's site, written as the console writes them."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from tests.sites import Site
+from tests.sites import Site, SiteMaker
 
 PHRASE = "crimson heron"
 """What the rule `planted` finds."""
+
+
+@contextmanager
+def judged_site(
+    make_site: SiteMaker, models: str, *, pattern: str = PHRASE, **environment: str
+) -> Iterator[Site]:
+    """A running site of these models, `far` by default, with the built-in classifiers and a rule."""
+    with make_site(
+        VITRINE_MODELS=models,
+        VITRINE_DEFAULT_MODEL="far",
+        VITRINE_MODERATION="builtin",
+        **environment,
+    ) as site:
+        site.set_up().close()
+        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
+        plant_rule(site, pattern=pattern)
+        yield site
 
 
 def set_policy(site: Site, content: dict[str, Any], **fields: Any) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from tests.chat.api_caller import Caller
-from tests.chat.policies import plant_rule, set_policy
+from tests.chat.policies import judged_site, plant_rule, set_policy
 from tests.chat.reader import Frame, Reader
 from tests.chat.test_temporary import ask, said
 from tests.sites import Site, SiteMaker, email_of
@@ -20,21 +20,8 @@ BLOCKED = {"input": {"illicit": {"block": 0.9}}}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    with make_site(
-        VITRINE_MODELS=f"far={server.url}",
-        VITRINE_DEFAULT_MODEL="far",
-        VITRINE_MODERATION="builtin",
-    ) as site:
-        site.set_up().close()
-        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
-        plant_rule(site, pattern=PHRASE)
+    with judged_site(make_site, f"far={server.url}", pattern=PHRASE) as site:
         yield site
 
 

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chat.document_prompt import text_of_rows
 from chat.document_search import Search
-from chat.looking_up import _select, text_of
+from chat.looking_up import _select, passages_of
 from chat.sources import Picked, Sources
 from retrieval.models import Collection
 from retrieval.scopes import SearchScope
@@ -28,6 +29,6 @@ def test_long_names_of_documents_take_room_too(alice: "User", notes: Collection,
         found = search("canary", [], SearchScope())
         sources = Sources("canary", Picked(collections=(notes.pk,)))
         shown = _select(sources, Search("canary", (), found), None, len, ROOM)
-        assert len(text_of(shown.excerpts)) <= ROOM
+        assert len(text_of_rows(passages_of(shown.excerpts))) <= ROOM
         dropped = {one["dropped"] for one in shown.candidates}
     assert dropped == {None, "budget"}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chat import anthropic_api, openai_api, rest
-from tests.chat.policies import PHRASE, plant_rule, set_policy
+from tests.chat.policies import PHRASE, judged_site, set_policy
 from tests.chat.reader import Reader
 from tests.sites import ROOT, Site, SiteMaker
 from tests.upstream_server import UpstreamServer, events, texts
@@ -117,23 +117,9 @@ def test_nobody_else_asks_a_model() -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer, small_models: str) -> Iterator[Site]:
-    with make_site(
-        VITRINE_MODELS=f"far={server.url},{small_models}",
-        VITRINE_DEFAULT_MODEL="far",
-        VITRINE_MODERATION="builtin",
-        VITRINE_DTYPE="float32",
-        VITRINE_THREADS="1",
-    ) as site:
-        site.set_up().close()
-        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
-        plant_rule(site)
+    models = f"far={server.url},{small_models}"
+    with judged_site(make_site, models, VITRINE_DTYPE="float32", VITRINE_THREADS="1") as site:
         yield site
 
 

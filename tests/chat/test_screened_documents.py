@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.chat.policies import PHRASE, plant_rule, set_policy
+from tests.chat.policies import PHRASE, judged_site, set_policy
 from tests.chat.reader import Reader
 from tests.chat.test_answers_from_documents import bring
 from tests.chat.test_documents import a_collection
@@ -21,21 +21,8 @@ REDACTED = {"documents": {"illicit": {"redact": 0.9}}}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    with make_site(
-        VITRINE_MODELS=f"far={server.url}",
-        VITRINE_DEFAULT_MODEL="far",
-        VITRINE_MODERATION="builtin",
-    ) as site:
-        site.set_up().close()
-        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
-        plant_rule(site)
+    with judged_site(make_site, f"far={server.url}") as site:
         yield site
 
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.chat.api_caller import Caller
-from tests.chat.policies import PHRASE, add_policy, plant_rule, set_policy
+from tests.chat.policies import PHRASE, add_policy, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
 from tests.sites import Site, SiteMaker, email_of, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
@@ -21,24 +21,9 @@ BLOCKED = {"illicit": {"block": 0.9}}
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer, small_models: str) -> Iterator[Site]:
     models = f"far={server.url},{small_models}"
-    with make_site(
-        VITRINE_MODELS=models,
-        VITRINE_DEFAULT_MODEL="far",
-        VITRINE_MODERATION="builtin",
-        VITRINE_DTYPE="float32",
-        VITRINE_THREADS="1",
-    ) as site:
-        site.set_up().close()
-        site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
-        plant_rule(site)
+    with judged_site(make_site, models, VITRINE_DTYPE="float32", VITRINE_THREADS="1") as site:
         yield site
 
 

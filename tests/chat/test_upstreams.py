@@ -15,12 +15,6 @@ SLOW = events(*texts(*(f"word{n} " for n in range(200))), pause_s=0.05)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     models = f"far={server.url}?key=FAR_KEY,steady={server.url}?continue=prefix&context=1000"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far", FAR_KEY="sk-far") as site:
