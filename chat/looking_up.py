@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import F, QuerySet, Sum
 
 from chat.db import in_db
-from chat.document_prompt import documents_text, rows_of, text_of_rows
+from chat.document_prompt import documents_text, rows_of
 from chat.document_search import Search, find
 from chat.embedder import relevance_of
 from chat.events import Found
@@ -36,10 +36,6 @@ async def look_up(sources: Sources, caller: Caller, count: CountTokens, room_tok
     search = await _search(sources, caller)
     relevance = await _relevance(search, caller)
     return await in_db(_select)(sources, search, relevance, count, room_tokens)
-
-
-def text_of(excerpts: Sequence[dict[str, Any]]) -> str:
-    return text_of_rows(passages_of(excerpts))
 
 
 def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:

@@ -51,6 +51,11 @@ class EncodeRequest:
     def num_tokens(self) -> int:
         return sum(map(len, self.inputs))
 
+    @property
+    def is_chore(self) -> bool:
+        """Of the class that nobody waits for."""
+        return self.caller.priority == "background"
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:

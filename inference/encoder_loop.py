@@ -116,7 +116,7 @@ class EncoderLoop:
         self._forward_ms = self._interrupted_s = 0.0
         due = self.queue.take(self._budget_tokens(), self._tokens_in(_CHORE_STEP_S))
         packed = PACKED_TOKENS if self.model.can_pack else 0
-        is_chore = bool(due) and due[0][0].is_chore
+        is_chore = bool(due) and due[0][0].request.is_chore
         between = self._look_up if is_chore else None
         went_well = [self._run(batch, between) for batch in batches_by_length(due, packed)]
         took_s = monotonic() - started_s - self._interrupted_s

@@ -10,7 +10,6 @@ from inference.encode_messages import EncodeRequest
 from inference.fair_share import FairShare
 from inference.priority import RANK
 
-_CHORE = RANK["background"]
 _MAX_PADDING = 4  # of a batch's longest input at most one part in so many is padding
 _FREE_PADDING_TOKENS = 16  # that much costs less than a batch of its own
 
@@ -32,11 +31,6 @@ class EncoderTask:
         # The last one is taken next.
         self.waiting = sorted(range(len(self.request.inputs)), key=self.length)
         self.num_waiting_tokens = self.request.num_tokens
-
-    @property
-    def is_chore(self) -> bool:
-        """Of the class that nobody waits for."""
-        return RANK[self.request.caller.priority] == _CHORE
 
     @property
     def is_done(self) -> bool:
@@ -94,7 +88,7 @@ class EncoderQueue:
     @property
     def has_urgent(self) -> bool:
         """Whether something waits that is no chore."""
-        return not all(task.is_chore for task in self._waiting())
+        return not all(task.request.is_chore for task in self._waiting())
 
     def take(self, budget_tokens: int, chore_tokens: int | None = None) -> list[Due]:
         """The inputs of the next step: at least one, and as many as the budget allows, which is another
@@ -111,7 +105,7 @@ class EncoderQueue:
             own_rank = RANK[task.request.caller.priority]
             if due and (num_tokens > budget_tokens or own_rank != rank):
                 break
-            if not due and own_rank == _CHORE and chore_tokens is not None:
+            if not due and task.request.is_chore and chore_tokens is not None:
                 budget_tokens = chore_tokens
             rank = own_rank
             budget_tokens -= num_tokens

@@ -213,11 +213,6 @@ class Encoding(Flight):
     def is_suspect(self) -> bool:
         return self.num_deaths > 0
 
-    @property
-    def is_chore(self) -> bool:
-        """Whether nobody waits for it."""
-        return self.request.caller.priority == "background"
-
     def num_left(self, usual_output: float) -> tuple[int, float]:
         return self.request.num_tokens, 0.0
 

@@ -179,7 +179,7 @@ class Supervisor:
     def give_way(self, for_s: float) -> None:
         """Compute no chore for so long, if there is one on board."""
         flights = self.on_board.values()
-        if self.is_ready and any(isinstance(f, Encoding) and f.is_chore for f in flights):
+        if self.is_ready and any(isinstance(f, Encoding) and f.request.is_chore for f in flights):
             assert self._channel is not None
             self._channel.send(GiveWay(for_s))
 
