@@ -33,6 +33,12 @@ def is_draining() -> bool:
     return _draining
 
 
+def is_idle() -> bool:
+    """Whether no answer is being written and no model is on its way into memory."""
+    is_loading = any(state.state == "loading" for state in service.model_states())
+    return not service.num_active() and not is_loading
+
+
 async def startup() -> None:
     """Start the engine, and take up batches, documents, and answers whose process died. Call it on the
     serving loop."""

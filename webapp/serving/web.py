@@ -49,6 +49,7 @@ class WebProcess:
 
     async def _start(self) -> None:
         from webapp import lifecycle
+        from webapp.serving.garbage import collect_when_idle
 
         if self.is_ready is not None:
             with contextlib.suppress(BrokenPipeError):  # the supervisor has stopped waiting
@@ -58,10 +59,12 @@ class WebProcess:
         except Exception:
             # The pages still work, and /readyz says what is missing.
             logger.exception("the engine could not be started")
+        await collect_when_idle(lifecycle.is_idle)
 
     async def _end(self) -> None:
         from webapp import lifecycle
 
+        self._tasks[0].cancel()
         try:
             async with asyncio.timeout(self.drain_timeout_s + 2.0):
                 await lifecycle.drain(self.drain_timeout_s)

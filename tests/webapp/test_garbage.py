@@ -1,0 +1,53 @@
+"""Cyclic garbage of the web process is collected while nobody waits, and by no burst of requests."""
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextlib import suppress
+from weakref import ref
+
+import pytest
+
+from webapp.serving import garbage
+
+
+class _Knot:
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Looks often; the collector is as it was behind it."""
+    thresholds = gc.get_threshold()
+    monkeypatch.setattr(garbage, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(garbage, "COLLECT_EVERY_S", 0.01)
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+async def _run_for(seconds: float, *, is_idle: bool) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await garbage.collect_when_idle(lambda: is_idle)
+
+
+async def test_an_idle_process_frees_knots_and_keeps_what_was_there() -> None:
+    task = asyncio.create_task(_run_for(0.5, is_idle=True))
+    await asyncio.sleep(0.2)
+    assert gc.get_freeze_count() > 0
+    late = ref(_Knot())
+    await task
+    assert late() is None
+
+
+async def test_a_busy_process_waits_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    knot = ref(_Knot())
+    await _run_for(0.2, is_idle=False)
+    assert knot() is not None
+    assert gc.get_freeze_count() == 0
+    monkeypatch.setattr(garbage, "LONGEST_S", 0.02)
+    await _run_for(0.2, is_idle=False)
+    assert knot() is None
