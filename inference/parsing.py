@@ -46,10 +46,11 @@ class AnswerParser:
         answer's own text, so that white space which comes next is part of it.
         """
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
+        from transformers.utils.chat_parsing.response_templates import load_response_template
 
         self._offered = {t["function"]["name"]: _properties(t["function"]) for t in tools}
         self._family = family_of(chat_template, has_tools=bool(tools))
-        template = self._family.template
+        template = self._family.loaded(load_response_template)
         # Without an anchor the parser would take all of the prompt for the answer's beginning.
         is_begun = self._family.begun(prompt_tail) is not None
         prefix = prompt_tail if is_begun else ""
