@@ -121,6 +121,13 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
 
     # --- deciding ---------------------------------------------------------------------------------
 
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody is judge of their own case. Administrators may: there may be nobody else, and the
+        log tells of it."""
+        is_own = obj is not None and obj.owner_id == request.user.pk
+        may_decide = bool(super().has_change_permission(request, obj))
+        return may_decide and (not is_own or _is_administrator(request))
+
     def save_model(self, request: HttpRequest, obj: Decision, form: Any, change: bool) -> None:
         values = form.cleaned_data
         decide = {"uphold": uphold, "overturn": overturn}.get(values["verdict"])
@@ -141,14 +148,18 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         self._decide(request, rows, "overturned", overturn)
 
     def _decide(self, request: HttpRequest, rows: Any, what: str, decide: Any) -> None:
-        chosen = list(rows)
+        rows = list(rows)
+        chosen = [one for one in rows if self.has_change_permission(request, one)]
+        if len(chosen) < len(rows):
+            messages.warning(request, "Your own cases are for others to decide.")
         decide(chosen, request.user)
         for owner_id in {one.owner_id for one in chosen}:
             reconsider(owner_id)
         LogEntry.objects.log_actions(
             cast(int, request.user.pk), chosen, CHANGE, [{"changed": {"fields": [what]}}]
         )
-        messages.success(request, f"{len(chosen)} {what}.")
+        if chosen:
+            messages.success(request, f"{len(chosen)} {what}.")
 
     # --- columns ----------------------------------------------------------------------------------
 
@@ -193,3 +204,7 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         num_strikes = Strike.objects.filter(owner=row.owner_id, lifted_at=None).count()
         head = format_html("<div>{} strikes that count</div>", num_strikes)
         return head + format_html_join("", "<div>{} {}: {}</div>", lines)
+
+
+def _is_administrator(request: HttpRequest) -> bool:
+    return bool(getattr(request.user, "is_superuser", False))
