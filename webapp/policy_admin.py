@@ -140,6 +140,7 @@ class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
         try:
             context["replayed"] = replay(
                 parsed(json.loads(written)),
+                row,
                 stage=stage,
                 shows_texts=request.user.has_perm("moderation.view_decision"),
             )

@@ -3,12 +3,18 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
+from itertools import islice
 
-from moderation.models import Decision
+from django.db.models import QuerySet
+
+from moderation.models import Decision, ModerationPolicy
 from moderation.policies import Action, Judged, Policy, Reason, Stage, rank, replayed
+from webapp.models import ApiKey, User
 from webapp.tenancy import as_system
 
 NUM_TEXTS = 500
+NUM_LOOKED_AT = 20_000  # where a policy is for models that are seldom asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +39,18 @@ class Replay:
     rows: tuple[Row, ...]
 
 
-def replay(policy: Policy, *, stage: str = "", shows_texts: bool = False) -> Replay:
-    """Of the newest NUM_TEXTS, of a stage or of all, that a policy in force has judged. With
-    `shows_texts` those that were kept are told, to who may review them."""
+def replay(
+    policy: Policy, whom: ModerationPolicy, *, stage: str = "", shows_texts: bool = False
+) -> Replay:
+    """Of the newest NUM_TEXTS, of a stage or of all, that a policy in force has judged, of those for whom
+    `whom` is. With `shows_texts` those that were kept are told, to who may review them."""
     with as_system():  # everybody's scores; of texts only what waits for reviewers
-        recent = Decision.objects.filter(is_dry_run=False).exclude(scores={})
+        recent = _of(whom, Decision.objects.filter(is_dry_run=False).exclude(scores={}))
         recent = recent.filter(stage=stage) if stage else recent
-        decisions = {str(row.pk): row for row in recent.order_by("-created_at")[:NUM_TEXTS]}
+        newest = recent.order_by("-created_at")[:NUM_LOOKED_AT].iterator(chunk_size=NUM_TEXTS)
+        names = whom.model_names or ["*"]
+        fitting = (row for row in newest if any(fnmatchcase(row.model, name) for name in names))
+        decisions = {str(row.pk): row for row in islice(fitting, NUM_TEXTS)}
     past = [
         Judged(pk, _stage(row), row.scores, _action(row), bool(row.failed))
         for pk, row in decisions.items()
@@ -70,6 +81,19 @@ def replay(policy: Policy, *, stage: str = "", shows_texts: bool = False) -> Rep
         categories=tuple(categories.most_common()),
         rows=tuple(rows),
     )
+
+
+def _of(whom: ModerationPolicy, decisions: QuerySet[Decision]) -> QuerySet[Decision]:
+    """By the tier and the groups that people have now."""
+    if whom.tiers:
+        decisions = decisions.filter(owner__tier__in=whom.tiers)
+    if whom.groups:
+        people = User.objects.filter(groups__name__in=whom.groups)
+        decisions = decisions.filter(owner__in=people)
+    if whom.key_prefixes:
+        keys = ApiKey.objects.filter(prefix__in=whom.key_prefixes)
+        decisions = decisions.filter(api_key_id__in=keys.values("pk"))
+    return decisions
 
 
 def _stage(row: Decision) -> Stage:

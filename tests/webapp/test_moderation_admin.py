@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from moderation.evaluation import read_cases_file
 from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
-from webapp.models import User
+from webapp.models import ApiKey, User
 from webapp.tenancy import as_system
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 POLICIES = "/admin/moderation/moderationpolicy/"
+QUEUE = "/admin/moderation/decision/"
 
 
 @pytest.fixture
@@ -172,6 +173,32 @@ def test_a_replay_looks_at_one_stage(console: Client, alice: User, policy: Any) 
     assert "Of 1 texts: 0 the same, 0 stricter, 1 laxer." in page
 
 
+def test_a_replay_looks_at_those_for_whom_the_policy_is(
+    console: Client, alice: User, bob: User, policy: ModerationPolicy
+) -> None:
+    members = Group.objects.create(name="choir")
+    bob.groups.add(members)
+    key = ApiKey.objects.create(user=bob, name="k", prefix="vt-abc", secret_hash="x", scopes=[])
+    for owner in (alice, bob):
+        decided(owner, model="small-1")
+    decided(bob, model="large", api_key_id=key.pk)
+
+    def num_texts(**whom: list[str]) -> str:
+        ModerationPolicy.objects.filter(pk=policy.pk).update(
+            **{"tiers": [], "groups": [], "key_prefixes": [], "model_names": [], **whom}
+        )
+        page = console.get(f"{POLICIES}{policy.pk}/replay/").content.decode()
+        return page.partition('<p class="mb-2">Of ')[2].partition(" texts")[0]
+
+    assert num_texts() == "3"
+    assert num_texts(model_names=["small-*"]) == "2"
+    assert num_texts(groups=["choir"]) == "2"
+    assert num_texts(groups=["choir"], model_names=["small-*"]) == "1"
+    assert num_texts(key_prefixes=["vt-abc"]) == "1"
+    assert num_texts(tiers=[alice.tier_id]) == "3"
+    assert num_texts(tiers=["enterprise"]) == "0"
+
+
 @pytest.mark.parametrize(
     ("pattern", "said"),
     [
@@ -200,13 +227,13 @@ def test_a_rule_is_tried_on_its_examples(console: Client) -> None:
 def test_the_queue_shows_what_waits_first(console: Client, alice: User) -> None:
     waiting, later = decided(alice, review="open"), decided(alice, review="open")
     noted = decided(alice, action="note", text="", failed=[{"classifier": "x", "reason": "away"}])
-    page = console.get("/admin/moderation/decision/").content.decode()
+    page = console.get(QUEUE).content.decode()
     places = [page.index(f"/decision/{row.pk}/change/") for row in (waiting, later, noted)]
     assert places == sorted(places)
     page = console.get("/admin/moderation/decision/?failed=yes").content.decode()
     assert f"/decision/{noted.pk}/change/" in page
     assert f"/decision/{waiting.pk}/change/" not in page
-    path = f"/admin/moderation/decision/{waiting.pk}/change/"
+    path = f"{QUEUE}{waiting.pk}/change/"
     assert "a canary sings" in console.get(path).content.decode()
 
 
@@ -214,7 +241,7 @@ def test_what_was_wrong_counts_no_more(console: Client, admin: User, alice: User
     row = decided(alice, review="open")
     with as_system():
         strike = Strike.objects.create(owner=alice, decision=row, points=2)
-    path = f"/admin/moderation/decision/{row.pk}/change/"
+    path = f"{QUEUE}{row.pk}/change/"
     form = {"verdict": "overturn", "notes": "A song.", "is_harmless": "on"}
     assert console.post(path, form).status_code == 302
     with as_system():
@@ -244,7 +271,7 @@ def test_labels_are_read_by_evalmoderation(alice: User, tmp_path: Path) -> None:
 def test_many_are_decided_at_once(console: Client, alice: User, bob: User) -> None:
     rows = [decided(owner, review="open") for owner in (alice, bob)]
     form = {"action": "uphold_chosen", "_selected_action": [str(row.pk) for row in rows]}
-    assert console.post("/admin/moderation/decision/", form).status_code == 302
+    assert console.post(QUEUE, form).status_code == 302
     with as_system():
         assert {row.review for row in Decision.objects.all()} == {"upheld"}
 
@@ -259,13 +286,36 @@ def test_who_may_only_look_decides_nothing(
     with as_system():
         strike = Strike.objects.create(owner=alice, decision=row, points=2)
     client.force_login(bob)
-    path = "/admin/moderation/decision/"
+    path = QUEUE
     client.post(path, {"action": action, "_selected_action": [str(row.pk)]})
     with as_system():
         row.refresh_from_db()
         strike.refresh_from_db()
     assert (row.review, strike.lifted_at) == ("open", None)
     assert action not in client.get(path).content.decode()
+
+
+def test_a_reviewer_leaves_own_cases_to_others_and_an_administrator_may(
+    client: Client, admin: User, alice: User, bob: User
+) -> None:
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename__endswith="_decision"))
+    own, other = decided(bob, review="open"), decided(alice, review="open")
+    client.force_login(bob)
+    answer = client.post(f"{QUEUE}{own.pk}/change/", {"verdict": "overturn", "notes": ""})
+    assert answer.status_code == 403
+    chosen = {"action": "overturn_chosen", "_selected_action": [own.pk, other.pk]}
+    said = client.post(QUEUE, chosen, follow=True).content.decode()
+    assert "Your own cases are for others to decide." in said
+    with as_system():
+        found = {row.pk: row.review for row in Decision.objects.all()}
+    assert found == {own.pk: "open", other.pk: "overturned"}
+    mine = decided(admin, review="open")
+    client.force_login(admin)
+    client.post(f"{QUEUE}{mine.pk}/change/", {"verdict": "uphold", "notes": ""})
+    with as_system():
+        mine.refresh_from_db()
+    assert mine.review == "upheld"
 
 
 def test_nobody_else_gets_in(client: Client, charlie: User, policy: ModerationPolicy) -> None:
@@ -276,7 +326,7 @@ def test_nobody_else_gets_in(client: Client, charlie: User, policy: ModerationPo
         for path in (
             POLICIES,
             f"{POLICIES}{policy.pk}/replay/",
-            f"/admin/moderation/decision/{row.pk}/change/",
+            f"{QUEUE}{row.pk}/change/",
             "/admin/moderation/editablerule/add/",
         ):
             response = client.get(path)
