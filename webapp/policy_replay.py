@@ -42,8 +42,8 @@ class Replay:
 def replay(
     policy: Policy, whom: ModerationPolicy, *, stage: str = "", shows_texts: bool = False
 ) -> Replay:
-    """Of the newest NUM_TEXTS, of a stage or of all, that a policy in force has judged, of those for whom
-    `whom` is. With `shows_texts` those that were kept are told, to who may review them."""
+    """Of the newest NUM_TEXTS, of a stage or of all, that a policy in force has judged, of those for
+    whom `whom` is. With `shows_texts` those that were kept are told, to who may review them."""
     with as_system():  # everybody's scores; of texts only what waits for reviewers
         recent = _of(whom, Decision.objects.filter(is_dry_run=False).exclude(scores={}))
         recent = recent.filter(stage=stage) if stage else recent
