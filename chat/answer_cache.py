@@ -69,13 +69,20 @@ class Hit:
     similarity: float
 
 
-def context_of(scope: CacheScope, model: str, messages: Sequence[Any], sampling: Any) -> str:
+def context_of(
+    scope: CacheScope,
+    model: str,
+    messages: Sequence[Any],
+    sampling: Any,
+    max_context_tokens: int | None,
+) -> str:
     """`messages` are those of the prompt without the question; `sampling` is what the answer is drawn
-    with."""
+    with. Who may fill less of the context reads fewer passages, and has an answer of their own."""
     parts = {
         "model": model,
         "messages": list(messages),
         "sampling": repr(sampling),
+        "max_context_tokens": max_context_tokens,
         "versions": list(scope.versions),
     }
     return sha256(dumps(parts).encode()).hexdigest()

@@ -180,7 +180,9 @@ async def _cached(state: AnswerState, scope: CacheScope) -> tuple[Hit | None, As
     asked = Asked(
         scope,
         str(question["content"]),
-        answer_cache.context_of(scope, request.model, earlier, request.sampling),
+        answer_cache.context_of(
+            scope, request.model, earlier, request.sampling, request.max_context_tokens
+        ),
     )
     state.watch.begin("cache")
     hit, asked = await answer_cache.find(asked, _caller(state))

@@ -162,6 +162,22 @@ def test_nothing_is_left_of_answers_from_what_may_not_be_read_any_more(
     assert kept() == (0,)
 
 
+def test_who_may_fill_less_of_the_context_has_an_answer_of_their_own(
+    chat_site: Site, alice: Reader
+) -> None:
+    sources = {"collections": [a_cached_collection(alice)]}
+    ask(alice, QUESTION, sources=sources)
+    assert ask(alice, QUESTION, sources=sources)["from_cache"] is not None
+    chat_site.execute(
+        "INSERT INTO webapp_tier SELECT (jsonb_populate_record(tier,"
+        " jsonb_build_object('slug', 'narrow', 'context_tokens', 900))).*"
+        " FROM webapp_tier tier WHERE slug = 'free'"
+    )
+    chat_site.execute("UPDATE webapp_user SET tier_id = 'narrow' WHERE email = %s", alice.email)
+    assert ask(alice, QUESTION, sources=sources)["from_cache"] is None
+    assert ask(alice, QUESTION, sources=sources)["from_cache"] is not None
+
+
 def test_another_prompt_another_model_and_another_take_are_answered_anew(alice: Reader) -> None:
     sources = {"collections": [a_cached_collection(alice)]}
     first = ask(alice, QUESTION, sources=sources)
