@@ -4,9 +4,11 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from inference.pickling import pickled_by_fields
 from inference.priority import Priority
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Caller:
     """For whom something is computed.
@@ -20,6 +22,7 @@ class Caller:
     priority: Priority = "interactive"
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class EncoderInput:
     """One text, or a pair of texts, as token ids with their special tokens.
@@ -35,6 +38,7 @@ class EncoderInput:
         return len(self.ids)
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class EncodeRequest:
     """Some inputs for an embedding model, a classifier or a reranker.
@@ -57,6 +61,7 @@ class EncodeRequest:
         return self.caller.priority == "background"
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """The only answer to an EncodeRequest that went well.

@@ -12,11 +12,13 @@ from typing import Literal
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
 from inference.errors import EngineError
+from inference.pickling import pickled_by_fields
 from inference.priority import Priority
 
 FinishReason = Literal["stop", "length", "abort"]
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
     """How to draw tokens. `seed` is always resolved by the caller, so that a replay draws the same.
@@ -59,6 +61,7 @@ class SamplingParams:
         )
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     """One answer to generate.
@@ -96,6 +99,7 @@ def kv_salt(adapter: str, cache_salt: str) -> str:
     return f"{len(adapter)}:{adapter}{cache_salt}"
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Queued:
     """Waiting. `position` counts from 1; `wait_s` is an estimate, None while nothing is known."""
@@ -104,6 +108,7 @@ class Queued:
     wait_s: float | None = None
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Prefill:
     """Reading the prompt: `num_done` of `num_total` tokens, `num_cached` of them from the cache.
@@ -117,6 +122,7 @@ class Prefill:
     elapsed_ms: float = 0.0
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
     """The natural logarithm of a token's probability, and the likeliest tokens in its place.
@@ -129,6 +135,7 @@ class TokenLogprob:
     top: tuple[tuple[int, float], ...] = ()
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """New tokens. `text` may be empty while a character or a stop string is still open.
@@ -151,6 +158,7 @@ class PromptLogprobs:
     logprobs: tuple[TokenLogprob, ...]
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Timings:
     """Durations of one request, in milliseconds; ttft counts from its arrival at the worker.
@@ -169,6 +177,7 @@ class Timings:
     engine_ms: float = 0.0
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts of one request. Cached tokens are a part of the prompt tokens."""
@@ -178,6 +187,7 @@ class Usage:
     completion_tokens: int = 0
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The last update of a request that ended well. `stop` names the stop string that matched."""
@@ -273,6 +283,7 @@ class WorkerSetup:
     path: Path
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Submit:
     request: GenerateRequest | EncodeRequest
@@ -347,6 +358,7 @@ class LoadFailed:
     message: str
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class EngineStats:
     """A picture of the worker after a step.
@@ -379,6 +391,7 @@ class EngineStats:
         return EngineStats(**totals)
 
 
+@pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class StepFrame:
     """All updates of a step, or of several (see `gathering`): (request_id, update) in order, and the
