@@ -11,6 +11,10 @@ import pytest
 from webapp.serving import garbage
 
 
+# What other tests have left is collected here as well, and may complain: it is not about that.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 class _Knot:
     def __init__(self) -> None:
         self.own = self
