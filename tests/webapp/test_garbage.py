@@ -10,7 +10,6 @@ import pytest
 
 from webapp.serving import garbage
 
-
 # What other tests have left is collected here as well, and may complain: it is not about that.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
