@@ -7,7 +7,7 @@ JSON is read here and not there, so that a model's mistake raises nothing.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
@@ -25,7 +25,7 @@ class Call:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Family:
     """`opening` and `closing` are written around what turns out to be no call, so it is seen whole."""
 
@@ -33,13 +33,6 @@ class Family:
     opening: str = ""
     closing: str = ""
     read: Callable[[str, Properties], list[Call]] = lambda raw, offered: []
-    _loaded: list[Any] = field(default_factory=list, repr=False, compare=False)
-
-    def loaded(self, load: Callable[[Template], Any]) -> Any:
-        """The template as transformers reads it, once for all answers: it compiles each mark."""
-        if not self._loaded:
-            self._loaded.append(load(self.template))
-        return self._loaded[0]
 
     def begun(self, prompt_tail: str) -> str | None:
         """What the template has written of the answer itself: all behind the last anchor, which is

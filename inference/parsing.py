@@ -7,9 +7,10 @@ over as text: a model's mistake must never become an exception.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from inference.call_forms import Call, family_of
+from inference.call_forms import Call, Family, family_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,10 @@ class AnswerParser:
         answer's own text, so that white space which comes next is part of it.
         """
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
-        from transformers.utils.chat_parsing.response_templates import load_response_template
 
         self._offered = {t["function"]["name"]: _properties(t["function"]) for t in tools}
         self._family = family_of(chat_template, has_tools=bool(tools))
-        template = self._family.loaded(load_response_template)
+        template = _response_template(self._family)
         # Without an anchor the parser would take all of the prompt for the answer's beginning.
         is_begun = self._family.begun(prompt_tail) is not None
         prefix = prompt_tail if is_begun else ""
@@ -121,3 +121,11 @@ def _properties(function: dict[str, Any]) -> dict[str, Any]:
     parameters = function.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     return properties if isinstance(properties, dict) else {}
+
+
+@cache
+def _response_template(family: Family) -> Any:
+    """As transformers reads it, once for all answers: it compiles each mark."""
+    from transformers.utils.chat_parsing.response_templates import load_response_template
+
+    return load_response_template(family.template)
