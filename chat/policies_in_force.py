@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from uuid import UUID
 
 from django.contrib.auth import get_user_model
@@ -13,7 +12,7 @@ from chat import moderating
 from chat.db import in_db
 from chat.gathering import Gathering
 from moderation.models import EditableRule, ModerationPolicy
-from moderation.policies import BadPolicy, Policy, Stage, parsed
+from moderation.policies import BadPolicy, Policy, Stage, is_for_model, parsed
 from moderation.rules import BadRule, compiled
 
 logger = logging.getLogger(__name__)
@@ -38,7 +37,7 @@ class InForce:
             (not self.tiers or who.tier in self.tiers)
             and (not self.groups or not self.groups.isdisjoint(who.groups))
             and (not self.key_prefixes or who.key_prefix in self.key_prefixes)
-            and any(fnmatchcase(who.model, name) for name in self.model_names or ("*",))
+            and is_for_model(self.model_names, who.model)
         )
 
 

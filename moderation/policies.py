@@ -11,6 +11,7 @@ Pure: a verdict follows from the policy and the scores alone, so that old ones c
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from moderation.categories import CATEGORIES, Scores
@@ -130,6 +131,11 @@ class Policy:
             "partial_output": "keep" if self.keeps_partial else "remove",
             "strikes": dict(self.strikes),
         }
+
+
+def is_for_model(patterns: Sequence[str], model: str) -> bool:
+    """Whether a policy with these names or shell patterns is for a model; without any it is for all."""
+    return any(fnmatchcase(model, pattern) for pattern in patterns or ("*",))
 
 
 def rank(action: Action) -> int:

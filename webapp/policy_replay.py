@@ -3,13 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
 from itertools import islice
 
 from django.db.models import QuerySet
 
 from moderation.models import Decision, ModerationPolicy
-from moderation.policies import Action, Judged, Policy, Reason, Stage, rank, replayed
+from moderation.policies import Action, Judged, Policy, Reason, Stage, is_for_model, rank, replayed
 from webapp.models import ApiKey, User
 from webapp.tenancy import as_system
 
@@ -48,8 +47,7 @@ def replay(
         recent = _of(whom, Decision.objects.filter(is_dry_run=False).exclude(scores={}))
         recent = recent.filter(stage=stage) if stage else recent
         newest = recent.order_by("-created_at")[:NUM_LOOKED_AT].iterator(chunk_size=NUM_TEXTS)
-        names = whom.model_names or ["*"]
-        fitting = (row for row in newest if any(fnmatchcase(row.model, name) for name in names))
+        fitting = (row for row in newest if is_for_model(whom.model_names, row.model))
         decisions = {str(row.pk): row for row in islice(fitting, NUM_TEXTS)}
     past = [
         Judged(pk, _stage(row), row.scores, _action(row), bool(row.failed))
