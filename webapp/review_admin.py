@@ -124,9 +124,9 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody is judge of their own case. Administrators may: there may be nobody else, and the
         log tells of it."""
-        is_own = obj is not None and obj.owner_id == request.user.pk
+        user: Any = request.user
         may_decide = bool(super().has_change_permission(request, obj))
-        return may_decide and (not is_own or _is_administrator(request))
+        return may_decide and (obj is None or obj.owner_id != user.pk or user.is_superuser)
 
     def save_model(self, request: HttpRequest, obj: Decision, form: Any, change: bool) -> None:
         values = form.cleaned_data
@@ -204,7 +204,3 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         num_strikes = Strike.objects.filter(owner=row.owner_id, lifted_at=None).count()
         head = format_html("<div>{} strikes that count</div>", num_strikes)
         return head + format_html_join("", "<div>{} {}: {}</div>", lines)
-
-
-def _is_administrator(request: HttpRequest) -> bool:
-    return bool(getattr(request.user, "is_superuser", False))

@@ -230,7 +230,7 @@ def test_the_queue_shows_what_waits_first(console: Client, alice: User) -> None:
     page = console.get(QUEUE).content.decode()
     places = [page.index(f"/decision/{row.pk}/change/") for row in (waiting, later, noted)]
     assert places == sorted(places)
-    page = console.get("/admin/moderation/decision/?failed=yes").content.decode()
+    page = console.get(f"{QUEUE}?failed=yes").content.decode()
     assert f"/decision/{noted.pk}/change/" in page
     assert f"/decision/{waiting.pk}/change/" not in page
     path = f"{QUEUE}{waiting.pk}/change/"
