@@ -8,7 +8,7 @@ from torch.nn.functional import linear as torch_linear
 
 from inference.native.kernels import kernels
 
-_FEWEST_ROWS, MOST_ROWS = 16, 64  # but one row; for others oneDNN is as quick, or quicker
+MOST_ROWS = 64  # of more, oneDNN is as quick, or quicker
 _MAX_ERROR = 4e-3  # relative, of a product that is rounded to bfloat16
 
 
@@ -32,7 +32,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def is_for(num_rows: int) -> bool:
     """Whether so many rows are multiplied more quickly than by oneDNN."""
-    return num_rows == 1 or _FEWEST_ROWS <= num_rows <= MOST_ROWS
+    return 1 <= num_rows <= MOST_ROWS
 
 
 @cache
