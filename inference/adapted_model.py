@@ -5,8 +5,11 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from inference.adapter_files import read_adapter
 from inference.catalog import ModelSpec, ModelState
 from inference.chat_template import read_chat_template
+from inference.encode_messages import Encoded, EncodeRequest
+from inference.encoder_revision import read_encoder_revision
 from inference.host import ModelHost
 from inference.messages import AdapterInfo, GenerateRequest, Update
 
@@ -41,6 +44,14 @@ class AdaptedModel:
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
         return self.host.generate(replace(request, adapter=self.spec.name))
+
+    async def encode(self, request: EncodeRequest) -> Encoded:
+        return await self.host.encode(replace(request, adapter=self.spec.name))
+
+    def read_revision(self) -> str:
+        """Of an embedding model with this adapter, by the files: as `as_state` tells it once they are
+        loaded. Raises ModelRefused."""
+        return _joined(read_encoder_revision(self.host.path), read_adapter(self.path).revision)
 
     async def count_cached(
         self, prompts: Sequence[Sequence[int]], cache_salt: str, timeout_s: float

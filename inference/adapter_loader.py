@@ -5,15 +5,21 @@ log, in the model's `ModelInfo`, and in the answer of whoever asks for it.
 """
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import nn
+from transformers import PretrainedConfig
 
 from inference import memory
 from inference.adapter_files import AdapterFiles, read_adapter
 from inference.adapter_weights import places_of, read_pairs
 from inference.adapters import Adapters
-from inference.adapters_selftest import check_adapters, kinds_of
+from inference.adapters_selftest import check_adapters, check_encoder_adapters, kinds_of
 from inference.config import Adapter, EngineConfig
+from inference.encoder_model import EncoderModel
 from inference.errors import ModelError, ModelRefused, ModelTooLarge
 from inference.loader import LoadedModel, Progress
 from inference.messages import AdapterInfo
@@ -21,17 +27,36 @@ from inference.messages import AdapterInfo
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A loaded model, and what proves that layers of such `kinds` take adapters."""
+
+    name: str
+    model: nn.Module
+    config: PretrainedConfig
+    check: Callable[[PretrainedConfig, set[str]], None]
+
+    @classmethod
+    def of_chat(cls, loaded: LoadedModel) -> "Base":
+        return cls(loaded.info.name, loaded.model, loaded.config, check_adapters)
+
+    @classmethod
+    def of_encoder(cls, name: str, encoder: EncoderModel) -> "Base":
+        model: Any = encoder.model
+        return cls(name, model, model.config, check_encoder_adapters)
+
+
 def load_adapters(
-    loaded: LoadedModel, config: EngineConfig, progress: Progress, dtype: torch.dtype
+    base: Base, config: EngineConfig, progress: Progress, dtype: torch.dtype
 ) -> Adapters:
     """Those that are configured for a loaded model, with the others' problems."""
     adapters = Adapters()
     proven: set[str] = set()
-    configured = config.adapters_of(loaded.info.name)
+    configured = config.adapters_of(base.name)
     for number, adapter in enumerate(configured):
         progress(f"adapter {adapter.name}", 0.89 + 0.01 * number / len(configured))
         try:
-            _load(adapter, adapters, loaded, config, dtype, proven)
+            _load(adapter, adapters, base, config, dtype, proven)
         except ModelError as error:
             _refuse(adapter, adapters, str(error))
         except Exception as error:
@@ -49,7 +74,7 @@ def _refuse(adapter: Adapter, adapters: Adapters, reason: str) -> None:
 def _load(
     adapter: Adapter,
     adapters: Adapters,
-    loaded: LoadedModel,
+    base: Base,
     config: EngineConfig,
     dtype: torch.dtype,
     proven: set[str],
@@ -61,12 +86,12 @@ def _load(
     if config.num_ranks(adapter.base) > 1:
         raise ModelRefused(f"{adapter.base} is split over several processes.")
     files = read_adapter(adapter.path)
-    places = places_of(files, loaded.model)
+    places = places_of(files, base.model)
     _check_memory(adapter, files, dtype)
     if (kinds := kinds_of(files.layers)) - proven:
-        check_adapters(loaded.config, kinds)
+        base.check(base.config, kinds)
         proven |= kinds
-    pairs = read_pairs(files, dtype, next(loaded.model.parameters()).device)
+    pairs = read_pairs(files, dtype, next(base.model.parameters()).device)
     adapters.add(AdapterInfo(adapter.name, files.revision, files.rank), places, pairs)
 
 

@@ -103,8 +103,8 @@ class Adapters:
         """The next forward computes these, packed or as the rows of a batch."""
         if not self._layers:
             return
-        begin, groups = 0, self._step.groups
-        groups.clear()
+        begin = 0
+        groups: list[tuple[str, slice]] = []
         for span in spans:
             end = begin + span.num_tokens
             name, group = groups[-1] if groups else ("", slice(0, 0))
@@ -113,7 +113,15 @@ class Adapters:
             elif span.adapter:
                 groups.append((span.adapter, slice(begin, end)))
             begin = end
-        self._step.num_rows = begin
+        self._enter(groups, begin)
+
+    def enter_one(self, name: str, num_rows: int) -> None:
+        """The next forward computes so many rows, all through one adapter, or through none ("")."""
+        if self._layers:
+            self._enter([(name, slice(0, num_rows))] if name else [], num_rows)
+
+    def _enter(self, groups: list[tuple[str, slice]], num_rows: int) -> None:
+        self._step.groups, self._step.num_rows = groups, num_rows
         if self._is_on != bool(groups):
             self._is_on = bool(groups)
             for layer in self._layers.values():

@@ -8,7 +8,7 @@ import torch
 from transformers.utils.logging import disable_progress_bar
 
 from inference import int8, memory
-from inference.adapter_loader import load_adapters
+from inference.adapter_loader import Base, load_adapters
 from inference.adapters import Adapters
 from inference.block_pool import BLOCK_TOKENS
 from inference.catalog import BUILTIN_EMBEDDING
@@ -67,6 +67,14 @@ def assemble(
         # (docs/retrieval.md). Around the products float32 is quicker than bfloat16 for few tokens.
         bits, dtype = 8, torch.float32
     encoder, info = load_encoder(name, path, progress, dtype, bits=bits)
+    encoder.adapters = adapters = load_adapters(
+        Base.of_encoder(name, encoder), config, progress, dtype
+    )
+    info = replace(
+        info,
+        weights_bytes=info.weights_bytes + adapters.size_bytes,
+        adapters=tuple(adapters.infos.values()),
+    )
     return EncoderLoop(encoder, max_waiting_tokens=config.max_waiting_tokens), info
 
 
@@ -93,7 +101,7 @@ def _assemble_chat(
         if followers is not None:
             followers.close()
         raise
-    adapters = load_adapters(loaded, config, progress, dtype)
+    adapters = load_adapters(Base.of_chat(loaded), config, progress, dtype)
     tokenizer = read_rust_tokenizer(path)
     draft = load_draft(loaded, tokenizer, config, progress, dtype)
     progress("warming up", 0.9)

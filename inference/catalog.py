@@ -91,8 +91,9 @@ def problem_of(adapter: Adapter, specs: Mapping[str, ModelSpec]) -> str:
         return f"'{adapter.base}' runs on another server, which serves its adapters itself."
     if base.base:
         return f"'{adapter.base}' is an adapter itself; '{adapter.name}' needs the model behind it."
-    if base.kind != "chat":
-        return f"'{adapter.base}' is {KIND_NAMES[base.kind]}; adapters are served of chat models."
+    if base.kind not in ("chat", "embedding"):
+        kind = KIND_NAMES[base.kind]
+        return f"'{adapter.base}' is {kind}; adapters are served of chat and embedding models."
     same = specs.get(adapter.name)
     if same is not None and same.base != adapter.base:
         return f"'{adapter.name}' is the name of a model already, and cannot be an adapter's."

@@ -44,12 +44,14 @@ class EncodeRequest:
     """Some inputs for an embedding model, a classifier or a reranker.
 
     `dimensions` asks for vectors that are cut to so many components and scaled to length 1 again.
+    `adapter` is the name of the one that the inputs go through, if they do.
     """
 
     request_id: str
     inputs: tuple[EncoderInput, ...]
     dimensions: int | None = None
     caller: Caller = field(default_factory=Caller)
+    adapter: str = ""
 
     @property
     def num_tokens(self) -> int:

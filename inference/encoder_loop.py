@@ -14,9 +14,9 @@ from torch import Tensor
 
 from inference.encode_messages import Encoded, EncodeRequest
 from inference.encoder_model import PACKED_TOKENS, EncoderModel
-from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length
+from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length, by_adapter
 from inference.encoder_selftest import check_batches
-from inference.errors import EncodingFailed, Overloaded, RequestError
+from inference.errors import EncodingFailed, ModelError, Overloaded, RequestError
 from inference.messages import (
     Cached,
     EngineStats,
@@ -64,7 +64,7 @@ class EncoderLoop:
         """Queue a request, or answer at once why not."""
         try:
             checked = self._checked(request)
-        except RequestError as error:
+        except (RequestError, ModelError) as error:
             self._emit(request.request_id, Failed.of(error))
             return
         if not self.queue.add(checked):
@@ -88,6 +88,8 @@ class EncoderLoop:
                 raise RequestError("An input has more or fewer types than tokens.")
         if not request.inputs:
             raise RequestError("There is no input.")
+        if request.adapter:
+            self.model.adapters.require(request.adapter)
         return request
 
     def probe(self, probe: Probe) -> None:
@@ -118,7 +120,8 @@ class EncoderLoop:
         packed = PACKED_TOKENS if self.model.can_pack else 0
         is_chore = bool(due) and due[0][0].request.is_chore
         between = self._look_up if is_chore else None
-        went_well = [self._run(batch, between) for batch in batches_by_length(due, packed)]
+        batches = [batch for own in by_adapter(due) for batch in batches_by_length(own, packed)]
+        went_well = [self._run(batch, between) for batch in batches]
         took_s = monotonic() - started_s - self._interrupted_s
         if due:
             self.estimates.learn_step(sum(task.length(i) for task, i in due), took_s)
@@ -185,9 +188,10 @@ class EncoderLoop:
 
     def _rows(self, batch: list[Due], between: Callable[[], None] | None = None) -> list[Tensor]:
         inputs = [task.request.inputs[index] for task, index in batch]
+        adapter = batch[0][0].request.adapter
         if self.model.can_batch:
-            return list(self.model.encode(inputs, between))
-        return [self.model.encode([each], between)[0] for each in inputs]
+            return list(self.model.encode(inputs, between, adapter))
+        return [self.model.encode([each], between, adapter)[0] for each in inputs]
 
     def _take(self, task: EncoderTask, index: int, row: Tensor) -> None:
         """A result has come: (width,). The last one of a request ends it."""

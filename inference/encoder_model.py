@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from inference.adapters import Adapters
 from inference.encode_messages import EncoderInput
 from inference.encoder_layout import EncoderLayout
 from inference.int8_linear import Int8Linear
@@ -26,8 +27,9 @@ to the longest would be a third of the work."""
 class EncoderModel:
     """An embedding model, a classifier or a reranker with its weights.
 
-    `modes` pool an embedding model's output, `dense` stand behind them. Padding is always behind a
-    text, where causal attention does not look and a mask hides it from other attention.
+    `modes` pool an embedding model's output, `dense` stand behind them; `adapters` are none at first.
+    Padding is always behind a text, where causal attention does not look and a mask hides it from other
+    attention.
     """
 
     def __init__(
@@ -56,44 +58,55 @@ class EncoderModel:
             and "position_ids" in inspect.signature(model.forward).parameters
         )
         self._num_weights = sum(map(_num_weights, model.modules()))
+        self.adapters = Adapters()
+        self._entered = "", 0  # an adapter and a forward's rows
         self._between: Callable[[], None] | None = None
         for layer in _layers(model):
             layer.register_forward_pre_hook(self._begin_layer)
 
     @torch.inference_mode()
     def encode(
-        self, inputs: Sequence[EncoderInput], between: Callable[[], None] | None = None
+        self,
+        inputs: Sequence[EncoderInput],
+        between: Callable[[], None] | None = None,
+        adapter: str = "",
     ) -> Tensor:
         """(inputs, width) in float32: vectors, probabilities of labels, or logits of relevance.
 
         `between` is called before each layer, and may encode something else meanwhile.
         """
-        outer, self._between = self._between, between
+        outer, self._between = (self._between, self._entered), between
         try:
-            return self._encode(inputs)
+            return self._encode(inputs, adapter)
         finally:
-            self._between = outer
+            self._between, entered = outer
+            self._enter(*entered)
+
+    def _enter(self, adapter: str, num_rows: int) -> None:
+        self._entered = adapter, num_rows
+        self.adapters.enter_one(adapter, num_rows)
 
     def _begin_layer(self, *_: object) -> None:
         if self._between is not None:
             self._between()
 
-    def _encode(self, inputs: Sequence[EncoderInput]) -> Tensor:
+    def _encode(self, inputs: Sequence[EncoderInput], adapter: str) -> Tensor:
         if self.can_pack and len(inputs) > 1 and max(map(len, inputs)) <= PACKED_TOKENS:
-            return self._encode_packed(inputs)
+            return self._encode_packed(inputs, adapter)
         ids = _padded([torch.tensor(i.ids) for i in inputs], self._pad_id)
         lengths = torch.tensor([len(i) for i in inputs])
         mask = torch.arange(ids.shape[1]) < lengths.unsqueeze(1)  # (inputs, tokens)
         arguments = {"input_ids": ids, "attention_mask": mask.long()}
         if self._takes_types:
             arguments["token_type_ids"] = _padded([_types(i) for i in inputs], 0)
+        self._enter(adapter, ids.numel())
         with _threads_for(ids.numel() * self._num_weights):
             output = self.model(**arguments)
         if self.layout.kind == "embedding":
             return self._vectors(output.last_hidden_state, mask)
         return self._scores(output.logits.float())
 
-    def _encode_packed(self, inputs: Sequence[EncoderInput]) -> Tensor:
+    def _encode_packed(self, inputs: Sequence[EncoderInput], adapter: str) -> Tensor:
         """Several inputs in a row, each of which sees itself alone."""
         rows = _packed([len(i) for i in inputs])
         ids = _padded([torch.cat([torch.tensor(inputs[n].ids) for n in row]) for row in rows], 0)
@@ -109,6 +122,7 @@ class EncoderModel:
         is_same = owners.unsqueeze(1) == owners.unsqueeze(2)  # (rows, tokens, tokens)
         mask = torch.zeros(is_same.shape, dtype=self.dtype)
         mask.masked_fill_(~is_same, torch.finfo(self.dtype).min)
+        self._enter(adapter, ids.numel())
         with _threads_for(ids.numel() * self._num_weights):
             output = self.model(
                 input_ids=ids,

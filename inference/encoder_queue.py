@@ -123,6 +123,14 @@ class EncoderQueue:
         return rank, had, task.num_waiting_tokens, task.arrival
 
 
+def by_adapter(due: list[Due]) -> list[list[Due]]:
+    """What goes through the same adapter, or through none, together: a forward is for one of them."""
+    found: dict[str, list[Due]] = {}
+    for task, index in due:
+        found.setdefault(task.request.adapter, []).append((task, index))
+    return list(found.values())
+
+
 def batches_by_length(due: list[Due], packed_tokens: int = 0) -> Iterator[list[Due]]:
     """Inputs of about the same length together, the longest first: what is padded is wasted. Those of up
     to `packed_tokens` are not padded, and go together."""

@@ -307,15 +307,19 @@ class Engine:
     async def encoder_revision(self, model: str) -> str:
         """As `ModelState.revision`; of one that has not been loaded yet as its files are now, which are
         read anew each time. Raises ModelError."""
-        revision = self.state(model).revision
-        return revision or await asyncio.to_thread(read_encoder_revision, self._host(model).path)
+        if revision := self.state(model).revision:
+            return revision
+        served = self._local(model)
+        if isinstance(served, AdaptedModel):
+            return await asyncio.to_thread(served.read_revision)
+        return await asyncio.to_thread(read_encoder_revision, served.path)
 
     async def _encoder(self, model: str, kind: ModelKind) -> Encoder:
         """Read once, in a thread. Raises ModelError, WrongKind."""
         self.require(model, kind)
         task = self._encoders.get(model)
         if task is None or (task.done() and task.exception() is not None):
-            task = asyncio.create_task(asyncio.to_thread(_read_encoder, self._host(model)))
+            task = asyncio.create_task(asyncio.to_thread(_read_encoder, self._local(model)))
             self._encoders[model] = task
         return await asyncio.shield(task)
 
@@ -350,6 +354,8 @@ class Engine:
         changed.set()
 
 
-def _read_encoder(host: ModelHost) -> Encoder:
-    layout = read_encoder_layout(host.path)
-    return Encoder(layout, EncoderTokenizer.load(host.path, layout), host.encode)
+def _read_encoder(served: ModelHost | AdaptedModel) -> Encoder:
+    """An adapter has its base's tokenizer and layout."""
+    path = served.host.path if isinstance(served, AdaptedModel) else served.path
+    layout = read_encoder_layout(path)
+    return Encoder(layout, EncoderTokenizer.load(path, layout), served.encode)

@@ -60,7 +60,7 @@ def estimate_needs(
     kind = read_kind(path)
     weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
     if kind != "chat":
-        return Needs(weights_bytes, 0)
+        return Needs(weights_bytes + _adapter_bytes(name, config, on_gpu), 0)
     kv_bytes = config.kv_bytes or 1
     problems = {"adapters": "", "draft model": ""}
     beside = {

@@ -113,10 +113,15 @@ def small_model(config: PretrainedConfig) -> tuple[Any, list[list[int]]]:
             config, dtype=torch.float32
         ).eval()
         set_experts_implementation(model)
-        _widen(model)
-        longest = max_context_tokens(config)
-        lengths = [min(n, longest) for n in _PROMPT_LENGTHS]
-        return model, [torch.randint(3, VOCAB_SIZE, (n,)).tolist() for n in lengths]
+        widen(model)
+        return model, some_prompts(config)
+
+
+def some_prompts(config: PretrainedConfig) -> list[list[int]]:
+    """Random ones of several lengths, for a shrunk config."""
+    longest = max_context_tokens(config)
+    lengths = [min(n, longest) for n in _PROMPT_LENGTHS]
+    return [torch.randint(3, VOCAB_SIZE, (n,)).tolist() for n in lengths]
 
 
 def plain_logits(model: Any, prompts: list[list[int]]) -> list[Tensor]:
@@ -131,7 +136,7 @@ def _mixing_layers(config: PretrainedConfig) -> set[int]:
     return {layer for layer in range(num_layers) if kinds[layer] not in _FEED_FORWARD}
 
 
-def _widen(model: nn.Module) -> None:
+def widen(model: nn.Module) -> None:
     """Weights so wide that each layer tells in the logits, and that attention is far from uniform.
 
     As initialised they are so narrow that a state or a softcap which is lost would pass for rounding.

@@ -164,17 +164,17 @@ async def test_an_adapter_may_bring_its_own_chat_template(folder: Path, tmp_path
 def test_adapters_without_a_base_are_left_out_and_say_why(
     folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make_encoder(tmp_path / "encoder", pooling="mean")
+    make_encoder(tmp_path / "labels", labels=("good", "bad"))
     path = folder / "pirate"
     config = config_of(
         folder,
         Adapter("orphan", "org/later", path),
         Adapter("nested", "org/pirate", path),
         Adapter("merged", "tiny", path),
-        Adapter("vectors", "encoder", path),
+        Adapter("scores", "labels", path),
         models_dir=tmp_path,
     )
-    entries = (*config.extra_models, f"encoder={tmp_path / 'encoder'}")
+    entries = (*config.extra_models, f"labels={tmp_path / 'labels'}")
     with caplog.at_level(logging.WARNING):
         engine = Engine(replace(config, extra_models=entries))
         engine.refresh()
@@ -183,9 +183,9 @@ def test_adapters_without_a_base_are_left_out_and_say_why(
         "There is no model 'org/later' for the adapter 'orphan'.",
         "'org/pirate' is an adapter itself; 'nested' needs the model behind it.",
         "'merged' is the name of a model already, and cannot be an adapter's.",
-        "'encoder' is an embedding model; adapters are served of chat models.",
+        "'labels' is a classifier; adapters are served of chat and embedding models.",
     ]
-    assert not {"orphan", "nested", "vectors"} & {s.spec.name for s in engine.models()}
+    assert not {"orphan", "nested", "scores"} & {s.spec.name for s in engine.models()}
     assert engine.spec("merged").base == ""
     shutil.copytree(folder / "base", tmp_path / "org" / "later")
     assert "orphan" in {state.spec.name for state in engine.models()}

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers.models.qwen3.modeling_qwen3 import Qwen3MLP
 
 from inference import ModelRefused
-from inference.adapter_loader import load_adapters
+from inference.adapter_loader import Base, load_adapters
 from inference.adapters_selftest import check_adapters, kinds_of
 from inference.assembly import make_kv
 from inference.config import Adapter, EngineConfig
@@ -113,7 +113,7 @@ def runner_of(made: Made, **settings: Any) -> ModelRunner:
     loaded = load(made.base, **settings)
     config = made.config()
     dtype = settings.get("dtype", torch.float32)
-    adapters = load_adapters(loaded, config, lambda *_: None, dtype)
+    adapters = load_adapters(Base.of_chat(loaded), config, lambda *_: None, dtype)
     assert not [info.problem for info in adapters.infos.values() if info.problem]
     return make_runner(loaded.model, make_kv(loaded, config), adapters)
 

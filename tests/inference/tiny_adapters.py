@@ -76,11 +76,12 @@ def merged(path: Path, model: Path, adapter: Path) -> Path:
 
 def _layers(model: Path, targets: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """The (outputs, inputs) of a model's linear layers whose paths end so."""
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModel, AutoModelForCausalLM
     from transformers.pytorch_utils import Conv1D
 
     found = {}
-    whole = AutoModelForCausalLM.from_pretrained(model)
+    is_encoder = (model / "modules.json").exists()
+    whole = (AutoModel if is_encoder else AutoModelForCausalLM).from_pretrained(model)
     for name, module in whole.named_modules():
         if name.endswith(targets):
             shape = tuple(module.weight.shape)

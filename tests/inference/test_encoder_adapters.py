@@ -1,0 +1,190 @@
+"""Adapters of embedding models: as in the weights, alone and beside others, in their base's worker."""
+
+import logging
+from array import array
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import torch
+from torch import Tensor
+from transformers import AutoConfig
+
+from inference import Caller, Engine, ModelRefused
+from inference.adapter_loader import Base, load_adapters
+from inference.adapters_selftest import check_encoder_adapters, encoder_error
+from inference.config import Adapter
+from inference.encode_messages import Encoded, EncodeRequest, EncoderInput
+from inference.encoder_loader import load_encoder
+from inference.encoder_loop import EncoderLoop
+from inference.encoder_model import EncoderModel
+from inference.messages import Failed, Reply
+from inference.small_config import shrink
+from tests.inference.conftest import engine_config
+from tests.inference.tiny_adapters import make_adapter, merged
+from tests.inference.tiny_models import make_encoder
+
+TARGETS = {
+    "bert": ("query", "key", "value", "attention.output.dense", "intermediate.dense"),
+    "qwen3": ("q_proj", "k_proj", "v_proj", "o_proj", "down_proj"),
+}
+POOLING = {"bert": "mean", "qwen3": "lasttoken"}
+INPUTS = [EncoderInput(array("i", range(5, 5 + n))) for n in (19, 3, 11, 70)]
+SHORT = INPUTS[:3]  # which share a row where a model can
+
+
+def made(tmp_path: Path, model_type: str) -> tuple[EncoderModel, EncoderModel]:
+    """A model with the adapters "one" and "two", and one that has "one" in its weights."""
+    base = make_encoder(tmp_path / "base", model_type=model_type, pooling=POOLING[model_type])
+    paths = [
+        make_adapter(tmp_path / name, base, targets=TARGETS[model_type], seed=seed)
+        for seed, name in enumerate(("one", "two"))
+    ]
+    adapters = tuple(Adapter(path.name, "base", path) for path in paths)
+    encoder = load(base)
+    config = replace(engine_config(base), adapters=adapters)
+    encoder.adapters = load_adapters(
+        Base.of_encoder("base", encoder), config, lambda *_: None, torch.float32
+    )
+    assert not [info.problem for info in encoder.adapters.infos.values() if info.problem]
+    return encoder, load(merged(tmp_path / "merged", base, paths[0]))
+
+
+def load(path: Path) -> EncoderModel:
+    encoder, _ = load_encoder("base", path, lambda *_: None, torch.float32)
+    return encoder
+
+
+def is_close(found: Tensor, expected: Tensor) -> bool:
+    return bool(((found - expected).norm(dim=-1) <= 1e-4 * expected.norm(dim=-1)).all())
+
+
+@pytest.mark.parametrize("model_type", TARGETS)
+@pytest.mark.parametrize("inputs", [INPUTS, SHORT, INPUTS[:1]], ids=["padded", "short", "one"])
+def test_beside_is_as_in_the_weights(
+    model_type: str, inputs: Sequence[EncoderInput], tmp_path: Path
+) -> None:
+    encoder, whole = made(tmp_path, model_type)
+    before = encoder.encode(inputs)
+    found = encoder.encode(inputs, adapter="one")
+    assert is_close(found, whole.encode(inputs))
+    assert not is_close(found, encoder.encode(inputs, adapter="two"))
+    assert not is_close(found, before)
+    assert torch.equal(encoder.encode(inputs), before)
+
+
+def request(
+    name: str, inputs: Sequence[EncoderInput], adapter: str, priority: Any
+) -> EncodeRequest:
+    return EncodeRequest(name, tuple(inputs), None, Caller(name, 1.0, priority), adapter)
+
+
+def answers(loop: EncoderLoop) -> dict[str, Reply]:
+    told: dict[str, Reply] = {}
+    while not loop.is_idle:
+        for frame in loop.step():
+            told |= dict(frame.updates)
+    return told
+
+
+def rows_of(reply: Reply) -> Tensor:
+    assert isinstance(reply, Encoded)
+    return torch.tensor([list(row) for row in reply.rows()])
+
+
+def test_a_step_has_texts_of_several_adapters_and_each_goes_through_its_own(tmp_path: Path) -> None:
+    encoder, _ = made(tmp_path, "bert")
+    loop = EncoderLoop(encoder, max_waiting_tokens=10_000)
+    names = ("", "one", "two")
+    for name in names:
+        loop.submit(request(f"r{name}", INPUTS, name, "interactive"))
+    told = answers(loop)
+    for name in names:
+        assert is_close(rows_of(told[f"r{name}"]), encoder.encode(INPUTS, adapter=name))
+
+
+def test_who_interrupts_a_chore_leaves_it_its_adapter(tmp_path: Path) -> None:
+    encoder, _ = made(tmp_path, "bert")
+    loop = EncoderLoop(encoder, max_waiting_tokens=10_000)
+    looks: list[float] = []
+    urgent: dict[str, Reply] = {}
+
+    def listen(wait_s: float) -> None:
+        looks.append(wait_s)
+        if len(looks) == 2:  # between its first layers
+            loop.submit(request("question", SHORT, "two", "interactive"))
+
+    loop.interrupt_by(listen, lambda frame: urgent.update(frame.updates))
+    loop.submit(request("chore", INPUTS[:1], "one", "background"))
+    told = answers(loop)
+    assert is_close(rows_of(urgent["question"]), encoder.encode(SHORT, adapter="two"))
+    assert is_close(rows_of(told["chore"]), encoder.encode(INPUTS[:1], adapter="one"))
+
+
+def test_an_adapter_that_there_is_not_fails_its_request_alone(tmp_path: Path) -> None:
+    encoder, _ = made(tmp_path, "bert")
+    loop = EncoderLoop(encoder, max_waiting_tokens=10_000)
+    loop.submit(request("lost", SHORT, "three", "interactive"))
+    loop.submit(request("found", SHORT, "one", "interactive"))
+    told = answers(loop)
+    assert isinstance(told["lost"], Failed)
+    assert told["lost"].code == "model_not_found"
+    assert isinstance(told["found"], Encoded)
+
+
+@pytest.mark.parametrize("model_type", TARGETS)
+def test_the_proof_sees_layers_that_are_multiplied_past_their_modules(
+    model_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_encoder(tmp_path / "base", model_type=model_type, pooling=POOLING[model_type])
+    config = AutoConfig.from_pretrained(path)
+    names = {"bert": "encoder.layer.#.attention.self.query", "qwen3": "layers.#.self_attn.q_proj"}
+    kinds = {names[model_type]}
+    check_encoder_adapters(config, kinds)
+    with pytest.raises(ModelRefused, match="no layer like"):
+        check_encoder_adapters(config, {"encoder.layer.#.nothing"})
+    monkeypatch.setattr("inference.adapters.Adapters.enter_one", lambda *_: None)
+    assert encoder_error(shrink(config), kinds) > 0.01
+
+
+# --- in the engine --------------------------------------------------------------------------------
+
+
+@pytest_asyncio.fixture
+async def engine(tmp_path: Path, tiny_model: Path) -> AsyncIterator[Engine]:
+    base = make_encoder(tmp_path / "base", pooling="mean")
+    adapter = make_adapter(tmp_path / "one", base, targets=TARGETS["bert"])
+    labels = make_encoder(tmp_path / "labels", labels=("good", "bad"))
+    config = engine_config(tiny_model)
+    whole = merged(tmp_path / "merged", base, adapter)
+    entries = (f"base={base}", f"merged={whole}", f"labels={labels}", f"chat={tiny_model}")
+    adapters = (Adapter("one", "base", adapter), Adapter("of labels", "labels", adapter))
+    running = Engine(replace(config, extra_models=entries, default_model="chat", adapters=adapters))
+    yield running
+    await running.close()
+
+
+async def test_it_is_a_model_of_its_own_in_its_bases_worker(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    assert engine.spec("one").kind == "embedding"
+    assert "of labels" not in {state.spec.name for state in engine.models()}
+    by_files = [await engine.encoder_revision(name) for name in ("base", "one")]
+    texts = ["The quick brown fox.", "jumps over the lazy dog " * 9]
+    one, base, whole = [
+        torch.tensor([list(v) for v in (await engine.embed(name, texts)).vectors])
+        for name in ("one", "base", "merged")
+    ]
+    assert is_close(one, whole)
+    assert not is_close(one, base)
+    assert engine.worker_pids("one") == engine.worker_pids("base")
+    assert [await engine.encoder_revision(name) for name in ("base", "one")] == by_files
+    assert len(set(by_files)) == 2
+    info = engine.info("base")
+    assert info is not None
+    assert [adapter.name for adapter in info.adapters] == ["one"]
+    assert [engine.state(name).state for name in ("one", "base")] == ["ready", "ready"]
