@@ -7,7 +7,7 @@ forward answers with the adapters in its weights; one of an encoder, likewise, w
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,9 +40,22 @@ _STD = 0.2  # of A and B: beside weights of 0.15, what they add is some half of 
 
 def check_adapters(config: PretrainedConfig, kinds: set[str]) -> None:
     """Raise ModelRefused where adapters at such layers would be wrong, or cannot be proven right."""
+    _check(config, kinds, adapted_error)
+
+
+def check_encoder_adapters(config: PretrainedConfig, kinds: set[str]) -> None:
+    """As `check_adapters`, of an encoder."""
+    _check(config, kinds, encoder_error)
+
+
+def _check(
+    config: PretrainedConfig,
+    kinds: set[str],
+    find_error: Callable[[PretrainedConfig, set[str]], float],
+) -> None:
     require_right(
         config,
-        lambda: adapted_error(shrink(config), kinds),
+        lambda: find_error(shrink(config), kinds),
         fails="does not run with such an adapter",
         differs="with such an adapter than with the same in its weights",
     )
@@ -63,16 +76,6 @@ def adapted_error(config: PretrainedConfig, kinds: set[str]) -> float:
     runner = make_runner(model, small_cache(config, len(prompts)), adapters)
     packed = run_packed(runner, prompts, _NAMES)
     return worst_error((logits, plain[which][position]) for which, position, logits in packed)
-
-
-def check_encoder_adapters(config: PretrainedConfig, kinds: set[str]) -> None:
-    """As `check_adapters`, of an encoder."""
-    require_right(
-        config,
-        lambda: encoder_error(shrink(config), kinds),
-        fails="does not run with such an adapter",
-        differs="with such an adapter than with the same in its weights",
-    )
 
 
 @torch.inference_mode()
