@@ -28,7 +28,7 @@ PREFIX = "batch_"
 WINDOW = timedelta(hours=24)
 LEASE_S = 10.0
 # Asked every second though nothing waits; Django would take longer to make it than Postgres to answer.
-_WAITING = """
+WAITING = """
 SELECT id, owner_id, status FROM chat_batch
 WHERE status = ANY(%s) AND lease_until < %s ORDER BY id
 """
@@ -106,7 +106,7 @@ def find_waiting() -> list[tuple[UUID, Any, bool]]:
     oldest first. Needs the system's scope."""
     ending = (BatchStatus.CANCELLING, BatchStatus.FINALIZING)
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, [list(UNFINISHED_BATCHES), timezone.now()])
+        cursor.execute(WAITING, [list(UNFINISHED_BATCHES), timezone.now()])
         found = cursor.fetchall()
     return [(id_, owner_id, status in ending) for id_, owner_id, status in found]
 

@@ -17,6 +17,7 @@ from chat.embedder import embed
 from chat.engine import engine
 from chat.message_pieces import pieces_of
 from chat.message_vectors import Waiting
+from chat.waiting import Waits, waiting
 from inference import Caller, EngineError, TokenCounter
 from retrieval.models import EmbeddingModel, Version, VersionState
 
@@ -62,7 +63,7 @@ async def _drop(models: list[EmbeddingModel]) -> None:
 def _is_our_turn() -> bool:
     """Documents come first: somebody has asked for those."""
     is_document_waiting = Version.objects.filter(state=VersionState.EMBEDDING).exists()
-    return message_vectors.is_anything_waiting() and not is_document_waiting
+    return Waits.MESSAGES in waiting() and not is_document_waiting
 
 
 async def _embed(batch: list[Waiting]) -> None:

@@ -21,6 +21,7 @@ from retrieval.vectors import embedding_model
 LEASE_S = 30
 MAX_ATTEMPTS = 3  # processes, or workers of the engine, that one message may take down
 
+WAITING = "SELECT FROM chat_messagevector WHERE model_id IS NULL AND attempts < %s"
 _CLAIM = """
     UPDATE chat_messagevector SET
         lease_until = now() + make_interval(secs => %(lease_s)s), attempts = attempts + 1
@@ -74,10 +75,6 @@ class Waiting:
     text: str
     pieces: list[Piece] = field(default_factory=list)
     vectors: list[Sequence[float]] = field(default_factory=list)
-
-
-def is_anything_waiting() -> bool:
-    return MessageVector.objects.filter(model=None, attempts__lt=MAX_ATTEMPTS).exists()
 
 
 def claim(limit: int) -> list[Waiting]:

@@ -20,9 +20,7 @@ logger = logging.getLogger(__name__)
 _TAKEN_OUT = re.compile(rf"{re.escape(BLACK)}█*\]\s*$")
 """Where a key of many lines may go on, of which nobody knows any more how it began: the log has the sign
 in its place."""
-# Asked every few seconds though nothing is lost; Django would take longer to make it than Postgres to
-# answer.
-_LOST = """
+LOST = """
 SELECT run.id, conversation.owner_id FROM chat_generation AS run
 JOIN chat_conversation AS conversation ON conversation.id = run.conversation_id
 WHERE run.status IN ('queued', 'prefill', 'decode') AND run.lease_until < %s
@@ -33,7 +31,7 @@ MAX_ATTEMPTS = 4  # an answer that took three processes down is not tried again
 def find_lost() -> list[tuple[UUID, int]]:
     """(run id, owner id) of active runs that nobody holds. Needs the system scope."""
     with connection.cursor() as cursor:
-        cursor.execute(_LOST, [timezone.now()])
+        cursor.execute(LOST, [timezone.now()])
         return [(run_id, owner_id) for run_id, owner_id in cursor.fetchall()]
 
 

@@ -23,6 +23,7 @@ from chat.engine import close_engine, engine, workers_now
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
+from chat.waiting import Waits, waiting
 from inference import (
     BUILTIN_EMBEDDING,
     EngineStats,
@@ -38,6 +39,7 @@ _JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
 SMALL_CHUNKS = 64
 
 __all__ = [
+    "Waits",
     "check_moderation",
     "drain",
     "embed_documents",
@@ -53,6 +55,7 @@ __all__ = [
     "resume",
     "start",
     "take_up_batch",
+    "waiting",
 ]
 
 

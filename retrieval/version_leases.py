@@ -24,9 +24,7 @@ LEASE_S = 30.0
 RENEW_S = 10.0
 MAX_ATTEMPTS = 3  # processes that one file may take down
 
-# Asked four times a second though nothing waits; Django would take longer to make it than Postgres to
-# answer.
-_WAITING = """
+WAITING = """
 SELECT id FROM retrieval_version
 WHERE state = ANY(%s) AND lease_until < %s AND num_chunks <= %s ORDER BY created_at, id
 """
@@ -41,7 +39,7 @@ def find_waiting(*states: VersionState, max_chunks: int | None = None) -> list[U
     """Those that nobody works on, the oldest first; with `max_chunks` only those that are so small."""
     with connection.cursor() as cursor:
         most = 2**31 - 1 if max_chunks is None else max_chunks
-        cursor.execute(_WAITING, [list(states), timezone.now(), most])
+        cursor.execute(WAITING, [list(states), timezone.now(), most])
         return [row[0] for row in cursor.fetchall()]
 
 

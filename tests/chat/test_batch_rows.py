@@ -11,6 +11,7 @@ from chat.batch_calls import Answer
 from chat.batch_lines import Checked
 from chat.batch_rows import End, LeaseLost
 from chat.models import ApiFile, Batch, BatchResult, BatchStatus
+from chat.waiting import Waits, waiting
 from tests.chat.batch_client import jsonl, line
 from webapp.api_keys import create_api_key, revoke_api_key
 from webapp.models import Tier
@@ -49,8 +50,10 @@ def test_of_two_processes_one_has_it(batch: Batch) -> None:
     assert batch_rows.claim(batch.pk, OTHER) is None
     with as_system():
         assert batch_rows.find_waiting() == []
+        assert waiting() == set()
         run_out(batch)
         assert batch_rows.find_waiting() == [(batch.pk, batch.owner_id, False)]
+        assert waiting() == {Waits.BATCHES}
 
 
 def test_who_has_lost_it_writes_nothing(batch: Batch) -> None:

@@ -16,6 +16,7 @@ from chat.delete_all import delete_portion
 from chat.farewell import let_go
 from chat.message_pieces import MAX_CHARS, pieces_of
 from chat.models import Conversation, Message, MessageStatus, MessageVector, Role
+from chat.waiting import Waits, waiting
 from inference import BUILTIN_EMBEDDING, EngineError, TokenCounter
 from retrieval.models import Collection, Document, EmbeddingModel, Version, VersionState
 from retrieval.retiring import retire_some
@@ -269,9 +270,13 @@ def test_documents_come_first(alice: "User", loop: Loop) -> None:
     loop.embed()
     assert num_waiting() == 1
     with as_system():
+        assert waiting() == {Waits.DOCUMENTS, Waits.MESSAGES}
         Version.objects.filter(pk=version.pk).update(state=VersionState.READY)
+        assert waiting() == {Waits.MESSAGES}
     loop.embed()
     assert num_waiting() == 0
+    with as_system():
+        assert waiting() == set()
 
 
 # --- pieces ---------------------------------------------------------------------------------------

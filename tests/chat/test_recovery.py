@@ -14,6 +14,7 @@ from chat.events import Delta, Failed, Started
 from chat.models import Generation
 from chat.rights import Rights
 from chat.spans import Clock, Trace
+from chat.waiting import Waits, waiting
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
     run = _overdue(alice)
     with as_system():
         assert recovery.find_lost() == [(run.pk, alice.pk)]
+        assert Waits.ANSWERS in waiting()
     with as_user(alice.pk):
         assert async_to_sync(_resume_beside_its_writer)(run.pk) == [False, True]
         run.refresh_from_db()

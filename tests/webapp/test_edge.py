@@ -19,7 +19,7 @@ from django.test import Client, RequestFactory
 
 from retrieval.db import NUM_THREADS
 from tests.conftest import PASSWORD
-from webapp import keep_alive, lifecycle
+from webapp import chores, keep_alive, lifecycle
 from webapp.api_keys import create_api_key
 from webapp.asgi import build_application
 from webapp.error_pages import server_error
@@ -290,7 +290,7 @@ async def test_any_asgi_server_can_start_and_end_it(settings: Any) -> None:
     assert lifecycle.is_draining()
 
 
-@pytest.mark.parametrize("chore", [lifecycle.recover_lost, lifecycle.take_up_batches])
+@pytest.mark.parametrize("chore", [chores.recover_lost, chores.take_up_batches])
 async def test_a_chore_gives_its_connection_back(chore: Callable[[], Awaitable[None]]) -> None:
     """But for those that the database threads keep: others would leave nothing for anybody else."""
     pool: Any = connection.pool  # type: ignore[attr-defined]
