@@ -29,12 +29,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A loaded model, and what proves that layers of such `kinds` take adapters."""
+    """A loaded model, and what proves that layers of such `kinds` take adapters. `is_for_one`: it
+    computes one of them at a time."""
 
     name: str
     model: nn.Module
     config: PretrainedConfig
     check: Callable[[PretrainedConfig, set[str]], None]
+    is_for_one: bool = False
 
     @classmethod
     def of_chat(cls, loaded: LoadedModel) -> "Base":
@@ -43,7 +45,7 @@ class Base:
     @classmethod
     def of_encoder(cls, name: str, encoder: EncoderModel) -> "Base":
         model: Any = encoder.model
-        return cls(name, model, model.config, check_encoder_adapters)
+        return cls(name, model, model.config, check_encoder_adapters, is_for_one=True)
 
 
 def load_adapters(
@@ -92,7 +94,9 @@ def _load(
         base.check(base.config, kinds)
         proven |= kinds
     pairs = read_pairs(files, dtype, next(base.model.parameters()).device)
-    adapters.add(AdapterInfo(adapter.name, files.revision, files.rank), places, pairs)
+    info = AdapterInfo(adapter.name, files.revision, files.rank)
+    if not (base.is_for_one and adapters.merge(info, places, pairs)):
+        adapters.add(info, places, pairs)
 
 
 def _check_memory(adapter: Adapter, files: AdapterFiles, dtype: torch.dtype) -> None:

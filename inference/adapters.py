@@ -4,7 +4,8 @@ A step's tokens lie together by adapter, so each adapter in it costs two thin pr
 many sequences use it; the base's product is one for all (Chen et al. 2023, "Punica", and Sheng et al.
 2023, "S-LoRA", section 4: the base and the adapters are computed apart and added). The base's weights
 are never changed, of whatever kind they are, and a step without adapters runs the very layers that there
-were before. Imports torch.
+were before. A small model that computes one adapter at a time has others in their place meanwhile
+(`merged_weights.py`). Imports torch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from inference.adapter_weights import Pair, Place
 from inference.errors import ModelRefused, UnknownModel
 from inference.low_rank import LowRankSum, Part
+from inference.merged_weights import MergedWeights
 from inference.messages import AdapterInfo
 from inference.native.low_rank import make_sum
 from inference.spans import Span
@@ -65,6 +67,8 @@ class Adapters:
     def __init__(self) -> None:
         self.infos: dict[str, AdapterInfo] = {}
         self._layers: dict[int, _Layer] = {}  # by their modules' ids
+        self._merged: dict[str, MergedWeights] = {}
+        self._put_in: MergedWeights | None = None
         self._step = _Step()
         self._is_on = False
 
@@ -78,6 +82,17 @@ class Adapters:
             raise UnknownModel(name)
         if problem := self.infos[name].problem:
             raise ModelRefused(problem)
+
+    def merge(
+        self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]
+    ) -> bool:
+        """Make weights with an adapter in them, for a model that `enter_one` is called for. False: this
+        one can have none; `add` the adapter."""
+        if (merged := MergedWeights.of(places, pairs)) is None:
+            return False
+        self._merged[info.name] = merged
+        self.infos[info.name] = replace(info, size_bytes=merged.size_bytes)
+        return True
 
     def add(
         self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]
@@ -117,8 +132,15 @@ class Adapters:
 
     def enter_one(self, name: str, num_rows: int) -> None:
         """The next forward computes so many rows, all through one adapter, or through none ("")."""
+        merged = self._merged.get(name)
+        if merged is not self._put_in:
+            if self._put_in is not None:
+                self._put_in.take_out()
+            if merged is not None:
+                merged.put_in()
+            self._put_in = merged
         if self._layers:
-            self._enter([(name, slice(0, num_rows))] if name else [], num_rows)
+            self._enter([(name, slice(0, num_rows))] if name and not merged else [], num_rows)
 
     def _enter(self, groups: list[tuple[str, slice]], num_rows: int) -> None:
         self._step.groups, self._step.num_rows = groups, num_rows

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import AutoConfig
 
-from inference import Caller, Engine, ModelRefused
+from inference import Caller, Engine, ModelRefused, merged_weights
 from inference.adapter_loader import Base, load_adapters
 from inference.adapters_selftest import check_encoder_adapters, encoder_error
 from inference.config import Adapter
@@ -62,10 +62,17 @@ def is_close(found: Tensor, expected: Tensor) -> bool:
     return bool(((found - expected).norm(dim=-1) <= 1e-4 * expected.norm(dim=-1)).all())
 
 
+@pytest.fixture(params=[merged_weights.MAX_BYTES, 0], ids=["merged", "beside"])
+def max_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Of a model that has weights of its own for each adapter."""
+    monkeypatch.setattr(merged_weights, "MAX_BYTES", request.param)
+    return int(request.param)
+
+
 @pytest.mark.parametrize("model_type", TARGETS)
 @pytest.mark.parametrize("inputs", [INPUTS, SHORT, INPUTS[:1]], ids=["padded", "short", "one"])
-def test_beside_is_as_in_the_weights(
-    model_type: str, inputs: Sequence[EncoderInput], tmp_path: Path
+def test_it_is_as_in_the_weights(
+    model_type: str, inputs: Sequence[EncoderInput], tmp_path: Path, max_bytes: int
 ) -> None:
     encoder, whole = made(tmp_path, model_type)
     before = encoder.encode(inputs)
@@ -74,6 +81,9 @@ def test_beside_is_as_in_the_weights(
     assert not is_close(found, encoder.encode(inputs, adapter="two"))
     assert not is_close(found, before)
     assert torch.equal(encoder.encode(inputs), before)
+    size_bytes = encoder.adapters.infos["one"].size_bytes
+    num_layers = len(TARGETS[model_type])
+    assert (size_bytes > 64 * 64 * 4 * num_layers) == (max_bytes > 0)
 
 
 def request(
@@ -95,6 +105,7 @@ def rows_of(reply: Reply) -> Tensor:
     return torch.tensor([list(row) for row in reply.rows()])
 
 
+@pytest.mark.usefixtures("max_bytes")
 def test_a_step_has_texts_of_several_adapters_and_each_goes_through_its_own(tmp_path: Path) -> None:
     encoder, _ = made(tmp_path, "bert")
     loop = EncoderLoop(encoder, max_waiting_tokens=10_000)
@@ -106,6 +117,7 @@ def test_a_step_has_texts_of_several_adapters_and_each_goes_through_its_own(tmp_
         assert is_close(rows_of(told[f"r{name}"]), encoder.encode(INPUTS, adapter=name))
 
 
+@pytest.mark.usefixtures("max_bytes")
 def test_who_interrupts_a_chore_leaves_it_its_adapter(tmp_path: Path) -> None:
     encoder, _ = made(tmp_path, "bert")
     loop = EncoderLoop(encoder, max_waiting_tokens=10_000)
