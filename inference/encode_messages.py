@@ -44,7 +44,8 @@ class EncodeRequest:
     """Some inputs for an embedding model, a classifier or a reranker.
 
     `dimensions` asks for vectors that are cut to so many components and scaled to length 1 again.
-    `adapter` is the name of the one that the inputs go through, if they do.
+    `adapter` is the name of the one that the inputs go through, if they do. `is_replay`: a worker had
+    accepted it and died, so that no other one is too full for it.
     """
 
     request_id: str
@@ -52,6 +53,7 @@ class EncodeRequest:
     dimensions: int | None = None
     caller: Caller = field(default_factory=Caller)
     adapter: str = ""
+    is_replay: bool = False
 
     @property
     def num_tokens(self) -> int:

@@ -67,8 +67,10 @@ class EncoderQueue:
         return sum(task.num_waiting_tokens for task in self._tasks.values())
 
     def add(self, request: EncodeRequest) -> bool:
-        """False: no room. A lone request always has some: there is nothing better to do."""
-        if self._tasks and self.num_tokens + request.num_tokens > self._max_tokens:
+        """False: no room. A lone request always has some: there is nothing better to do; and so has one
+        that was accepted before."""
+        is_full = self._tasks and self.num_tokens + request.num_tokens > self._max_tokens
+        if is_full and not request.is_replay:
             return False
         assert request.request_id not in self._tasks
         self._num_arrived += 1

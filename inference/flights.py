@@ -126,6 +126,7 @@ class Generation(Flight):
             request_id=self.wire_id,
             output_ids=self.request.output_ids + tuple(self._output_ids),
             num_prompt_rated=self._num_prompt_rated,
+            is_replay=self.num_deaths > 0,
         )
 
     @property
@@ -159,7 +160,7 @@ class Generation(Flight):
         return self._num_unread, expected
 
     def hear_aborted(self) -> None:
-        usage = Usage(len(self.request.prompt_ids), self._num_cached or 0, len(self._output_ids))
+        usage = Usage(len(self.request.prompt_ids), self._num_cached or 0, self.num_output)
         self.hear(Finished("abort", usage, Timings()))
 
     def _noted(self, update: Reply) -> Reply:
@@ -217,7 +218,7 @@ class Encoding(Flight):
         return self.request.num_tokens, 0.0
 
     def as_sent(self) -> EncodeRequest:
-        return replace(self.request, request_id=self.wire_id)
+        return replace(self.request, request_id=self.wire_id, is_replay=self.num_deaths > 0)
 
     def hear_aborted(self) -> None:
         self.hear(Failed("aborted", "The request was aborted."))

@@ -1,7 +1,7 @@
 """Weights of a model with an adapter in them, beside its own: nothing is multiplied twice then.
 
-For models that compute one adapter at a time, and that are small: such an adapter takes as much memory as
-the layers that it changes. Imports torch.
+For models that compute one adapter at a time, and that are small: such an adapter takes as much memory
+as the layers that it changes. Imports torch.
 """
 
 from collections.abc import Mapping

@@ -118,14 +118,18 @@ class WaitingQueue:
 
     def has_room(self, sequence: Sequence) -> bool:
         """A lone sequence always has: however long, there is nothing better to do. What waits in a
-        lower class takes no room from it, for it is behind it."""
+        lower class takes no room from it, for it is behind it. And who was accepted before always has:
+        an answer that has begun does not end because its worker did."""
+        if sequence.request.was_accepted:
+            return True
         rank = RANK[sequence.request.priority]
         ahead = [s for s in self.sequences if RANK[s.request.priority] <= rank]
         needed = sum(map(self.estimates.num_tokens, [*ahead, sequence]))
         return not ahead or needed <= self.max_tokens
 
     def sort(self, running: Iterable[Sequence]) -> None:
-        """Higher classes first; within, by what their users have had and what goes before for them.
+        """Higher classes first; within, who was accepted before, and then by what their users have had
+        and what goes before for them.
 
         That is start-time fair queueing: a request begins, in its user's own time, when all that the
         user has running and has queued before will have been computed.
@@ -141,7 +145,12 @@ class WaitingQueue:
             begins[sequence.id] = self.share.of(user) + queued.get(user, 0.0)
             self._queue(queued, sequence)
         self.sequences.sort(
-            key=lambda s: (RANK[s.request.priority], begins[s.id], s.arrived_s),
+            key=lambda s: (
+                RANK[s.request.priority],
+                not s.request.was_accepted,
+                begins[s.id],
+                s.arrived_s,
+            ),
         )
 
     def _queue(self, queued: dict[str, float], sequence: Sequence) -> None:

@@ -1,6 +1,7 @@
 """Who goes next, in how large a step, and what lies together in a batch; by lengths alone."""
 
 from array import array
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,12 @@ def test_the_queue_is_bounded_in_tokens() -> None:
     queue.take(100)
     assert queue.add(_request("d", 50)), "what is computed waits no more"
     assert _queue(max_tokens=10).add(_request("alone", 500)), "nothing better is there to do"
+
+
+def test_a_full_queue_takes_in_what_another_worker_had_accepted() -> None:
+    queue = _queue(_request("a", 90), max_tokens=100)
+    assert not queue.add(_request("b", 20))
+    assert queue.add(replace(_request("b", 20), is_replay=True))
 
 
 def test_what_was_removed_is_not_computed() -> None:

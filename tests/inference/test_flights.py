@@ -1,6 +1,6 @@
 """Which request is blamed for the deaths of workers."""
 
-from inference import Caller, GenerateRequest, SamplingParams, Tokens
+from inference import Caller, Finished, GenerateRequest, SamplingParams, Tokens
 from inference.encode_messages import EncodeRequest, EncoderInput
 from inference.flights import Encoding, Flight, Generation, lose_worker
 
@@ -34,6 +34,24 @@ def test_who_has_gone_on_since_is_not_blamed_beside_a_suspect() -> None:
     assert other.is_suspect, "it comes alone among suspects once more"
     lose_worker([other])
     assert other.num_deaths == 2
+
+
+def test_the_next_worker_is_told_that_one_had_accepted_it() -> None:
+    for flight in (generation("a"), encoding("b")):
+        assert not flight.as_sent().is_replay
+        lose_worker([flight])
+        assert flight.as_sent().is_replay
+
+
+def test_an_abort_between_two_workers_counts_what_was_written_before_a_restart_too() -> None:
+    request = GenerateRequest("a", "tiny", (5, 6, 7), SamplingParams(max_tokens=9), (1, 2))
+    flight = Generation(request)
+    flight.hear(Tokens("x", (9,), 1, 0.0))
+    lose_worker([flight])
+    flight.hear_aborted()
+    (*_, end) = [flight._updates.get_nowait() for _ in range(flight._updates.qsize())]
+    assert isinstance(end, Finished)
+    assert end.usage.completion_tokens == 3
 
 
 def test_who_goes_on_and_kills_again_is_blamed_at_last() -> None:

@@ -1,7 +1,8 @@
 """Invariants of the plan, on integers, for any traffic."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -161,6 +162,16 @@ def test_a_full_queue_refuses_and_forgets() -> None:
     scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256))
     assert [scheduler.add(_sequence(n, 3)) for n in "abc"] == [True, True, False]
     assert scheduler.find("c") is None
+
+
+@pytest.mark.parametrize("accepted", [{"is_replay": True}, {"output_ids": (5, 6)}])
+def test_a_full_queue_takes_in_whom_another_worker_had_accepted(accepted: dict[str, Any]) -> None:
+    scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256), max_num_sequences=1)
+    assert [scheduler.add(_sequence(n, 3)) for n in "ab"] == [True, True]
+    request = replace(_sequence("replay", 3, user="another").request, **accepted)
+    assert scheduler.add(Sequence(request))
+    assert not scheduler.add(_sequence("c", 3))
+    assert [sequence.id for sequence, _ in _run_step(scheduler)] == ["replay"]
 
 
 def test_a_queue_full_of_chores_takes_people_in() -> None:

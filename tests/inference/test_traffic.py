@@ -112,7 +112,8 @@ def take_up(traffic: Traffic, data: st.DataObject) -> None:
     before, output = traffic.asked[name], traffic.output_of(name)
     kept = output[: data.draw(st.integers(0, len(output)))]
     of = heirs_of(before, data)
-    traffic.ask(request(before.prompt_ids, before.params, output_ids=kept, **of))
+    again = request(before.prompt_ids, before.params, output_ids=kept, **of)
+    traffic.ask(replace(again, is_replay=True))
 
 
 def abort(traffic: Traffic, data: st.DataObject) -> None:

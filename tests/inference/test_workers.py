@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,6 +138,43 @@ async def test_a_kill_of_one_of_two_costs_no_stream_a_token(engine: Engine) -> N
     assert told == [], "nobody had to wait for a worker to load"
     await _until(lambda: engine.state("tiny").num_ready == 2)
     assert killed[0] not in engine.worker_pids("tiny")
+
+
+async def test_a_kill_of_one_of_two_with_full_queues_ends_no_answer_that_was_accepted(
+    tiny_model: Path,
+) -> None:
+    """The other one has no room for more, but these are no newcomers."""
+    limits: dict[str, Any] = {"max_num_sequences": 2, "max_waiting_tokens": 1000}
+    engine = Engine(engine_config(tiny_model, workers=TWO, **limits))
+    requests = [_salted(f"r{n}", n, **LONG) for n in range(16)]
+    heard: list[list[Update]] = [[] for _ in requests]
+    refused: set[int] = set()
+    killed: list[int] = []
+
+    async def listen(number: int) -> None:
+        async for update in engine.generate(requests[number]):
+            heard[number].append(update)
+            if isinstance(update, Failed):
+                assert update.code == "overloaded"
+                assert not killed, "only newcomers are refused"
+                refused.add(number)
+            num_writing = sum(bool(_ids(updates)) for updates in heard)
+            if not killed and refused and num_writing >= 4:
+                killed.append(engine.worker_pids("tiny")[0])
+                os.kill(killed[0], signal.SIGKILL)
+
+    try:
+        engine.load("tiny")
+        await _until(lambda: engine.state("tiny").num_ready == 2, timeout_s=300)
+        calm = [_ids(await _run(engine, request)) for request in requests]
+        requests = [replace(r, cache_salt=f"storm {r.cache_salt}") for r in requests]
+        await asyncio.gather(*map(listen, range(16)))
+    finally:
+        await engine.close()
+    assert killed, [(len(_ids(h)), type(h[-1])) for h in heard]
+    assert len(refused) < 12, "some waited for each worker"
+    for number in set(range(16)) - refused:
+        assert _ids(heard[number]) == calm[number]
 
 
 async def test_what_kills_every_worker_fails_alone(engine: Engine) -> None:
