@@ -32,17 +32,21 @@ class MergedWeights:
     @classmethod
     def of(cls, places: Mapping[str, Place], pairs: Mapping[str, Pair]) -> Self | None:
         """None where a layer is not plain, or all of them are too large."""
-        if any(type(place.module) is not nn.Linear for place in places.values()):
-            return None
-        weights = {path: place.module.weight for path, place in places.items()}
-        if not all(weight.is_floating_point() for weight in weights.values()):
-            return None
-        if sum(weight.nbytes for weight in weights.values()) > MAX_BYTES:
+        own: dict[str, nn.Parameter] = {}
+        for path, place in places.items():
+            weight = place.module._parameters.get("weight")
+            # A class of its own may compute something else with its weights.
+            if type(place.module) is not nn.Linear or weight is None:
+                return None
+            own[path] = weight
+        is_too_large = sum(weight.nbytes for weight in own.values()) > MAX_BYTES
+        is_shared = len(set(map(id, own.values()))) < len(own)
+        if is_too_large or is_shared or not all(w.is_floating_point() for w in own.values()):
             return None
         return cls(
             [
-                _Layer(places[path].module, weights[path], _sum(weights[path], *pairs[path]))
-                for path in pairs
+                _Layer(places[path].module, weight, _sum(weight, *pairs[path]))
+                for path, weight in own.items()
             ]
         )
 
