@@ -78,7 +78,7 @@ class Rights:
     def may_use(self, model: str) -> bool:
         own = [*self.user.tier.model_names, *self.user.granted_models]
         of_key = self.api_key.model_names if self.api_key else ["*"]
-        return _matches(model, own) and _matches(model, of_key)
+        return _matches(model, own) and _matches(model, of_key) and not engine().is_internal(model)
 
     def require_model(self, model: str, kind: ModelKind = "chat") -> None:
         """Raises WrongKind, or UnknownModel: also for what is there and may not be used."""

@@ -7,7 +7,7 @@ worker processes that `Engine` starts.
 
 from inference.call_forms import THINK_CLOSE, Call
 from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState, WorkerState
-from inference.config import EngineConfig
+from inference.config import Adapter, EngineConfig
 from inference.defaults import DEFAULT_MAX_TOKENS
 from inference.encode_messages import Caller
 from inference.encoder import Classifications, Embeddings, LabelScore, Relevance, Reranking
@@ -63,6 +63,7 @@ __all__ = [
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "THINK_CLOSE",
+    "Adapter",
     "AnswerParser",
     "Asked",
     "Call",

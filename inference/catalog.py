@@ -31,6 +31,7 @@ class ModelSpec:
     title: str
     description: str = ""
     base: str = ""
+    is_internal: bool = False
 
     @property
     def kind(self) -> ModelKind:
@@ -103,7 +104,9 @@ def problem_of(adapter: Adapter, specs: Mapping[str, ModelSpec]) -> str:
 def _with_adapter(adapter: Adapter, base: ModelSpec) -> ModelSpec:
     title = adapter.name.rpartition("/")[2]
     description = f"{base.title} with the adapter in {adapter.path}."
-    return ModelSpec(adapter.name, base.path, title, description, base=base.name)
+    return ModelSpec(
+        adapter.name, base.path, title, description, base.name, is_internal=adapter.is_internal
+    )
 
 
 def _all(config: EngineConfig) -> Iterator[ModelSpec]:

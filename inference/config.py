@@ -30,13 +30,15 @@ MAX_NUM_DRAFTING = 4
 class Adapter:
     """A LoRA adapter of a model: `name` is asked for like a model's, `path` its directory.
 
-    With a `problem` it is not read, and whoever asks for it is told that.
+    With a `problem` it is not read, and whoever asks for it is told that. One that `is_internal` is for
+    the program's own use, and not among the models that people are shown.
     """
 
     name: str
     base: str
     path: Path
     problem: str = ""
+    is_internal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

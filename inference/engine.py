@@ -83,13 +83,13 @@ class Engine:
     def models(self, kind: ModelKind | None = None) -> list[ModelState]:
         """The models of the catalogue and how they stand, those pulled a moment ago included.
 
-        All of them, or those of one kind.
+        All that are not internal, or those of one kind.
         """
         self.refresh()
         return [
             served.as_state(is_default=name == self.default_model)
             for name, served in self._served.items()
-            if kind is None or served.spec.kind == kind
+            if not served.spec.is_internal and (kind is None or served.spec.kind == kind)
         ]
 
     def require(self, model: str, kind: ModelKind) -> None:
@@ -100,6 +100,11 @@ class Engine:
 
     def spec(self, model: str) -> ModelSpec:
         return self._find(model).spec
+
+    def is_internal(self, model: str) -> bool:
+        """Whether a model is there for the program's own use."""
+        served = self._served.get(model)
+        return served is not None and served.spec.is_internal
 
     def is_upstream(self, model: str) -> bool:
         """Whether another server runs the model: it is asked by chat(), not by generate()."""

@@ -173,10 +173,25 @@ async def engine(tmp_path: Path, tiny_model: Path) -> AsyncIterator[Engine]:
     config = engine_config(tiny_model)
     whole = merged(tmp_path / "merged", base, adapter)
     entries = (f"base={base}", f"merged={whole}", f"labels={labels}", f"chat={tiny_model}")
-    adapters = (Adapter("one", "base", adapter), Adapter("of labels", "labels", adapter))
+    adapters = (
+        Adapter("one", "base", adapter),
+        Adapter("own", "base", adapter, is_internal=True),
+        Adapter("of labels", "labels", adapter),
+    )
     running = Engine(replace(config, extra_models=entries, default_model="chat", adapters=adapters))
     yield running
     await running.close()
+
+
+async def test_one_of_the_programs_own_is_shown_to_nobody(engine: Engine) -> None:
+    assert {"one", "base"} <= {state.spec.name for state in engine.models()}
+    assert "own" not in {state.spec.name for state in engine.models()}
+    assert engine.is_internal("own")
+    assert not any(map(engine.is_internal, ("one", "base", "there is none")))
+    vectors = [
+        (await engine.embed(name, ["The quick brown fox."])).vectors for name in ("own", "one")
+    ]
+    assert is_close(*(torch.tensor([list(v) for v in own]) for own in vectors))
 
 
 async def test_it_is_a_model_of_its_own_in_its_bases_worker(
@@ -198,5 +213,5 @@ async def test_it_is_a_model_of_its_own_in_its_bases_worker(
     assert len(set(by_files)) == 2
     info = engine.info("base")
     assert info is not None
-    assert [adapter.name for adapter in info.adapters] == ["one"]
+    assert [adapter.name for adapter in info.adapters] == ["one", "own"]
     assert [engine.state(name).state for name in ("one", "base")] == ["ready", "ready"]

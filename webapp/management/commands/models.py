@@ -14,4 +14,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         for spec in discover(settings.ENGINE).values():
-            self.stdout.write(describe(spec))
+            if not spec.is_internal:
+                self.stdout.write(describe(spec))
