@@ -22,7 +22,8 @@ def grammar_of(data: ChatCompletionIn, tokenizer: ChatTokenizer) -> str:
     is_strict = any(tool.function.strict for tool in tools)
     if not (is_forced or is_single or is_strict or answer):
         return ""  # the model may do as it likes, and a mask for each token costs time
-    if not tokenizer.can_call_tools:
+    form = tokenizer.call_form
+    if form is None:
         problem = f"the chat template of {data.model} has no form for tool calls"
         raise InvalidParameter("tool_choice" if is_forced else "tools", problem)
     functions = [
@@ -31,7 +32,7 @@ def grammar_of(data: ChatCompletionIn, tokenizer: ChatTokenizer) -> str:
         if forced is None or tool.function.name == forced.function.name
     ]
     return tool_grammar(
-        tokenizer.added_tokens,
+        form,
         functions,
         is_forced=is_forced,
         is_single=is_single,

@@ -128,12 +128,24 @@ def _typed(text: str, schema: Any) -> Any:
 def _read_llama(raw: str, offered: Properties) -> list[Call]:
     """{"name": …, "parameters": {…}}, several parted by semicolons. The name has to be a tool's."""
     calls: list[Call] = []
-    for part in re.split(r"(?<=\})\s*;\s*(?=\{)", raw.strip()):
-        found = _read_object(_loaded(part))
+    rest = raw.strip()
+    while rest:
+        try:
+            value, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return []
+        found = _read_object(value)
         if not found or found[0].name not in offered:
             return []
         calls += found
+        rest = rest[end:].lstrip()
+        if rest and not rest.startswith(";"):
+            return []
+        rest = rest.removeprefix(";").lstrip()
     return calls
+
+
+_DECODER = json.JSONDecoder()
 
 
 def _read_mistral(raw: str, offered: Properties) -> list[Call]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from inference.call_forms import CALL_OPEN
+from inference.call_grammars import CallForm, form_of
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
 from inference.token_bytes import TokenBytes
@@ -77,10 +77,10 @@ class ChatTokenizer:
         """Tokens that stand apart from text, such as marks of turns and of tool calls."""
         return frozenset(self._tokenizer.get_added_vocab())
 
-    @property
-    def can_call_tools(self) -> bool:
-        """Whether the chat template has a form for tool calls that `AnswerParser` reads."""
-        return CALL_OPEN in self.chat_template
+    @cached_property
+    def call_form(self) -> CallForm | None:
+        """How the chat template has tool calls written; None where it knows none."""
+        return form_of(self.chat_template, self._tokenizer.get_added_vocab())
 
     def encode_chat(
         self,

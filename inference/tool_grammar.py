@@ -1,15 +1,11 @@
-"""Grammars of answers that call tools, in the Hermes form that `call_forms.HERMES` reads. Torch-free.
-
-A call is `<tool_call>`, a line of JSON, `</tool_call>`. The marks are tokens of the vocabulary; free
-text contains them neither as tokens nor spelled out, so that where a call begins is never in doubt.
-Strings inside of JSON may spell them: a call with such an argument is read as text.
-"""
+"""Grammars of answers that call tools, in the form of the model's family. Torch-free."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from inference.call_forms import CALL_CLOSE, CALL_OPEN, THINK_CLOSE, THINK_OPEN, family_of
+from inference.call_grammars import CallForm
 from inference.errors import InvalidParameter
 from inference.grammar import checked, json_part, nested_parts
 
@@ -18,7 +14,7 @@ _RULES = f"TEXT: /(?s:.*)/ & ~/(?s:.*)({_MARKS})(?s:.*)/"
 
 
 def tool_grammar(
-    added_tokens: Collection[str],
+    form: CallForm,
     functions: Sequence[dict[str, Any]],
     *,
     is_forced: bool,
@@ -27,26 +23,21 @@ def tool_grammar(
 ) -> str:
     """The grammar of answers that may or (`is_forced`) must call `functions`, once or more often.
 
-    `functions` are OpenAI's: name and parameters, a JSON schema. `added_tokens` are those of the
-    vocabulary that stand apart. What is no call follows the grammar `answer`, or is any text.
-    Raises InvalidParameter.
+    `functions` are OpenAI's: name and parameters, a JSON schema. What is no call follows the grammar
+    `answer`, or is any text. Raises InvalidParameter.
     """
-    if not {CALL_OPEN, CALL_CLOSE} <= set(added_tokens):
-        raise InvalidParameter("tool_choice", "the model's vocabulary has no tokens for tool calls")
     parts = [json_part(f"arguments{i}", _parameters(f)) for i, f in enumerate(functions)]
-    heads = [json.dumps(f'{{"name": {json.dumps(f["name"])}, "arguments": ') for f in functions]
-    one = " | ".join(f'{head} @arguments{i} "}}"' for i, head in enumerate(heads))
-    more = "" if is_single else '("\\n" call)*'
+    calls = form.calls(is_single=is_single)
+    thinking = form.thinking if form.is_thought_forced else ""
     if is_forced:
-        start = f"call {more}"
+        start = f"{thinking} {calls}"
     elif answer:
         parts += nested_parts("answer", answer)
-        start = f"call {more} | @answer"
+        start = f"{thinking} ({calls} | {form.answer.format('@answer')})"
     else:
-        start = f"{_thought(added_tokens)} TEXT (call {'' if is_single else 'TEXT'})"
-        start += "?" if is_single else "*"
-    call = f'call: {CALL_OPEN} "\\n" (one) "\\n" {CALL_CLOSE}'
-    rules = f"start: {start}\n{call}\none: {one}\n{_RULES}"
+        start = f"{form.thinking} {form.free(is_single=is_single)}"
+    call = form.call([f["name"] for f in functions])
+    rules = f"start: {start.strip()}\ncall: {call}\n{form.rules()}"
     try:
         return checked(json.dumps({"grammars": [{"lark_grammar": rules}, *parts]}), "tools")
     except RecursionError as error:
@@ -64,12 +55,6 @@ def opens_thinking(chat_template: str, prompt_tail: str) -> bool:
     """Whether a prompt that ends so has begun the model's thinking for it."""
     begun = family_of(chat_template, has_tools=False).begun(prompt_tail) or ""
     return begun.rfind(THINK_OPEN) > begun.rfind(THINK_CLOSE)
-
-
-def _thought(added_tokens: Collection[str]) -> str:
-    if not {THINK_OPEN, THINK_CLOSE} <= set(added_tokens):
-        return ""
-    return f"({THINK_OPEN} TEXT {THINK_CLOSE})?"
 
 
 def _parameters(function: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,22 @@
-"""Under a grammar of tool calls, what a model draws is read back as the calls that were asked for."""
+"""Under a grammar of tool calls, what a model draws is read back as the calls that were asked for: in
+the form of each family of models."""
 
 import json
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from inference import AnswerParser, Call, InvalidParameter, Reasoning, Segment, Text
-from inference.grammar import json_schema_grammar
+from inference.call_grammars import CallForm, form_of
+from inference.grammar import Grammars, json_schema_grammar
 from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
-from tests.inference.drawing import GRAMMARS, TOKENIZER, drawn
+from tests.inference.drawing import drawn, with_marks
 
-ADDED = {token.content for token in TOKENIZER.get_added_tokens_decoder().values()}
-TEMPLATE = "<tool_call> <think>"
-MARKS = ("<tool_call>", "<think>", "</think>", "<|im_end|>")
 WEATHER: dict[str, Any] = {
     "name": "get_weather",
     "parameters": {
@@ -33,12 +35,112 @@ LAMP: dict[str, Any] = {
         "additionalProperties": False,
     },
 }
+TOOLS = [{"type": "function", "function": function} for function in (WEATHER, LAMP)]
 JSON = json_schema_grammar({"enum": [{"done": True}, {"done": False}]})
 
 
-def read(text: bytes, tail: str = "<|im_start|>assistant\n") -> list[Segment]:
-    parser = AnswerParser(TEMPLATE, tail)
-    return parser.feed(text.decode()) + parser.finish()
+@dataclass(frozen=True)
+class Model:
+    """What its chat template holds, how its prompts end, its marks, an answer with two calls (or with
+    one, where no more is written), and what stands once for each call."""
+
+    template: str
+    tail: str
+    marks: tuple[str, ...]
+    answer: str
+    sign: str
+    calls_alone: bool = False
+
+    @cached_property
+    def vocabulary(self) -> tuple[Tokenizer, Grammars]:
+        return with_marks(self.marks)
+
+    @property
+    def form(self) -> CallForm:
+        tokenizer, _ = self.vocabulary
+        form = form_of(self.template, {mark: tokenizer.token_to_id(mark) for mark in self.marks})
+        assert form is not None
+        return form
+
+    def grammar(self, *functions: dict[str, Any], **wanted: Any) -> str:
+        return tool_grammar(self.form, functions, **wanted)
+
+    def draw(self, grammar: str, data: st.DataObject) -> bytes:
+        return drawn(grammar, data, preferred=(*self.marks, "<|im_end|>"), of=self.vocabulary)
+
+    def read(self, text: bytes, tail: str | None = None) -> list[Segment]:
+        parser = AnswerParser(self.template, self.tail if tail is None else tail, TOOLS)
+        return parser.feed(text.decode()) + parser.finish()
+
+
+_WEATHER, _LAMP = '{"city": "Oslo"}', '{"is_on": true}'
+_CALLS = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+_CALL = ("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>")
+_HARMONY = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+MODELS = {
+    "hermes": Model(
+        "<tool_call> <think>",
+        "<|im_start|>assistant\n",
+        ("<tool_call>", "</tool_call>", "<think>", "</think>"),
+        f'<tool_call>\n{{"name": "get_weather", "arguments": {_WEATHER}}}\n</tool_call>\n'
+        f'<tool_call>\n{{"name": "lamp", "arguments": {_LAMP}}}\n</tool_call>',
+        "<tool_call>",
+    ),
+    "llama": Model(
+        "<|python_tag|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        ("<|python_tag|>",),
+        f'{{"name": "get_weather", "parameters": {_WEATHER}}}; '
+        f'{{"name": "lamp", "parameters": {_LAMP}}}',
+        '"parameters": ',
+        calls_alone=True,
+    ),
+    "mistral": Model(
+        "[TOOL_CALLS]",
+        "[INST]Hello[/INST]",
+        ("[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]"),
+        f"[TOOL_CALLS]get_weather[ARGS]{_WEATHER}[TOOL_CALLS]lamp[CALL_ID]a1b2c3d4e[ARGS]{_LAMP}",
+        "[TOOL_CALLS]",
+    ),
+    "mistral before version 11": Model(
+        "[TOOL_CALLS]",
+        "[INST]Hello[/INST]",
+        ("[TOOL_CALLS]",),
+        f'[TOOL_CALLS] [{{"name": "get_weather", "arguments": {_WEATHER}}},'
+        f' {{"name": "lamp", "arguments": {_LAMP}}}]',
+        '"arguments": ',
+    ),
+    "deepseek v3.1": Model(
+        f"{_CALLS[0]}",
+        "<｜Assistant｜>",
+        ("<think>", "</think>", *_CALLS, *_CALL),
+        f"{_CALLS[0]}{_CALL[0]}get_weather{_CALL[1]}{_WEATHER}{_CALL[2]}"
+        f"{_CALL[0]}lamp{_CALL[1]}{_LAMP}{_CALL[2]}{_CALLS[1]}",
+        _CALL[0],
+    ),
+    "deepseek r1": Model(
+        f"{_CALLS[0]} ```json",
+        "<｜Assistant｜>",
+        ("<think>", "</think>", *_CALLS, *_CALL),
+        f"{_CALLS[0]}{_CALL[0]}function{_CALL[1]}get_weather\n```json\n{_WEATHER}\n```{_CALL[2]}\n"
+        f"{_CALL[0]}function{_CALL[1]}lamp\n```json\n{_LAMP}\n```{_CALL[2]}{_CALLS[1]}",
+        _CALL[0],
+    ),
+    "gpt-oss": Model(
+        "<|channel|>",
+        "<|start|>assistant",
+        ("<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|start|>", "<|call|>"),
+        f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{_HARMONY}{_WEATHER}",
+        "to=functions.",
+        calls_alone=True,
+    ),
+}
+HERMES = MODELS["hermes"]
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return MODELS[request.param]
 
 
 def check(call: Call) -> None:
@@ -53,68 +155,95 @@ def check(call: Call) -> None:
     assert arguments.get("days", 1) in (1, 2, 3)
 
 
-@given(st.data(), st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_a_forced_answer_is_calls_and_nothing_else(data: st.DataObject, is_single: bool) -> None:
-    grammar = tool_grammar(ADDED, [WEATHER, LAMP], is_forced=True, is_single=is_single)
-    segments = read(drawn(grammar, data, preferred=MARKS))
-    assert segments
-    assert len(segments) == 1 or not is_single
-    for segment in segments:
-        assert isinstance(segment, Call)
-        check(segment)
+def test_a_familys_own_calls_follow_its_grammar(model: Model) -> None:
+    """As its template has them, token by token."""
+    tokenizer, grammars = model.vocabulary
+    for is_forced in (True, False):
+        state = grammars.start(model.grammar(WEATHER, LAMP, is_forced=is_forced, is_single=False))
+        for token_id in tokenizer.encode(model.answer).ids:
+            assert state.mask()[token_id], tokenizer.decode([token_id], skip_special_tokens=False)
+            state.take(token_id)
+    assert [type(s) for s in model.read(model.answer.encode())].count(Call) >= 1
 
 
-@given(st.data(), st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_a_free_answer_may_call_and_then_calls_well(data: st.DataObject, is_single: bool) -> None:
-    grammar = tool_grammar(ADDED, [WEATHER, LAMP], is_forced=False, is_single=is_single)
-    text = drawn(grammar, data, preferred=MARKS)
-    calls = [s for s in read(text) if isinstance(s, Call)]
+@given(st.data(), st.sampled_from(list(MODELS)), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_a_forced_answer_is_calls_and_nothing_else(
+    data: st.DataObject, name: str, is_single: bool
+) -> None:
+    model = MODELS[name]
+    grammar = model.grammar(WEATHER, LAMP, is_forced=True, is_single=is_single)
+    segments = model.read(model.draw(grammar, data))
+    calls = [segment for segment in segments if isinstance(segment, Call)]
+    assert calls
+    assert len(calls) == 1 or not is_single
+    for call in calls:
+        check(call)
+    if name != "gpt-oss":  # which thinks first, and may say so
+        assert calls == segments
+
+
+@given(st.data(), st.sampled_from(list(MODELS)), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_a_free_answer_may_call_and_then_calls_well(
+    data: st.DataObject, name: str, is_single: bool
+) -> None:
+    model = MODELS[name]
+    grammar = model.grammar(WEATHER, LAMP, is_forced=False, is_single=is_single)
+    text = model.draw(grammar, data)
+    calls = [s for s in model.read(text) if isinstance(s, Call)]
     assert len(calls) <= 1 or not is_single
-    assert len(calls) == text.count(b"<tool_call>"), "none of them came as text"
+    if calls or not model.calls_alone:
+        assert len(calls) == text.count(model.sign.encode()), "none of them came as text"
     for call in calls:
         check(call)
 
 
-@given(st.data())
-@settings(max_examples=30, deadline=None)
-def test_an_answer_in_json_may_be_a_call_instead(data: st.DataObject) -> None:
-    grammar = tool_grammar(ADDED, [LAMP], is_forced=False, is_single=True, answer=JSON)
-    [segment] = read(drawn(grammar, data))
-    if isinstance(segment, Call):
-        check(segment)
-    else:
-        assert isinstance(segment, Text)
-        assert list(json.loads(segment.text)) == ["done"]
+@given(st.data(), st.sampled_from(list(MODELS)))
+@settings(max_examples=100, deadline=None)
+def test_an_answer_in_json_may_be_a_call_instead(data: st.DataObject, name: str) -> None:
+    model = MODELS[name]
+    grammar = model.grammar(LAMP, is_forced=False, is_single=True, answer=JSON)
+    segments = model.read(model.draw(grammar, data))
+    last = segments[-1]
+    if isinstance(last, Call):
+        check(last)
+        return
+    assert isinstance(last, Text)
+    if name != "gpt-oss":
+        assert len(segments) == 1
+        assert list(json.loads(last.text)) == ["done"]
+    else:  # what it has said before is text as well
+        assert last.text.rstrip().endswith("}")
 
 
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_thinking_that_the_prompt_has_opened_comes_first(data: st.DataObject) -> None:
     tail = "<|im_start|>assistant\n<think>\n"
-    assert opens_thinking(TEMPLATE, tail)
-    assert not opens_thinking(TEMPLATE, f"{tail}</think>\n")
+    assert opens_thinking(HERMES.template, tail)
+    assert not opens_thinking(HERMES.template, f"{tail}</think>\n")
     asked = "what does <think> mean?<|im_end|>\n<|im_start|>assistant\n"
-    assert not opens_thinking(TEMPLATE, asked), "a person's word opens nothing"
-    inner = tool_grammar(ADDED, [LAMP], is_forced=False, is_single=True, answer=JSON)
+    assert not opens_thinking(HERMES.template, asked), "a person's word opens nothing"
+    inner = HERMES.grammar(LAMP, is_forced=False, is_single=True, answer=JSON)
     for grammar in (behind_thinking(inner), behind_thinking(JSON)):
         text = drawn(grammar, data, preferred=("</think>",))
         thought, answer = text.decode().split("</think>")
-        [last] = [s for s in read(text, tail) if not isinstance(s, Reasoning)]
+        [last] = [s for s in HERMES.read(text, tail) if not isinstance(s, Reasoning)]
         assert isinstance(last, Call) or json.loads(answer) == json.loads(last.text)
         assert "<tool_call>" not in thought
 
 
 def test_the_choice_of_a_token_is_the_grammars_where_it_matters() -> None:
     """Nothing but the opening mark begins a forced call, and no other name follows."""
-    state = GRAMMARS.start(tool_grammar(ADDED, [LAMP], is_forced=True, is_single=True))
+    tokenizer, grammars = HERMES.vocabulary
+    state = grammars.start(HERMES.grammar(LAMP, is_forced=True, is_single=True))
     mask = state.mask()
     assert [i for i, is_allowed in enumerate(mask) if is_allowed] == [
-        TOKENIZER.token_to_id("<tool_call>")
+        tokenizer.token_to_id("<tool_call>")
     ]
     text = '<tool_call>\n{"name": "lamp", "arguments": {"is_on": true}}\n</tool_call>'
-    for token_id in TOKENIZER.encode(text).ids:
+    for token_id in tokenizer.encode(text).ids:
         assert state.mask()[token_id]
         state.take(token_id)
     assert state.is_complete
@@ -125,33 +254,47 @@ def test_the_choice_of_a_token_is_the_grammars_where_it_matters() -> None:
 )
 def test_parameters_that_are_no_schema_are_refused(parameters: Any) -> None:
     with pytest.raises(InvalidParameter) as caught:
-        tool_grammar(
-            ADDED, [{"name": "f", "parameters": parameters}], is_forced=True, is_single=True
-        )
+        HERMES.grammar({"name": "f", "parameters": parameters}, is_forced=True, is_single=True)
     assert caught.value.param == "tools"
 
 
-def test_a_vocabulary_without_marks_for_calls_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="no tokens for tool calls"):
-        tool_grammar({"<s>"}, [LAMP], is_forced=True, is_single=True)
+def test_a_model_without_marks_for_calls_has_no_form() -> None:
+    for model in MODELS.values():
+        assert form_of("{{ messages }}", {mark: n for n, mark in enumerate(model.marks)}) is None
+        if model is not MODELS["llama"]:  # whose calls are bare JSON
+            assert form_of(model.template, {"<s>": 0}) is None
 
 
 def test_a_function_without_parameters_is_called_with_none() -> None:
-    grammar = tool_grammar(ADDED, [{"name": "now"}], is_forced=True, is_single=True)
-    state = GRAMMARS.start(grammar)
+    tokenizer, grammars = HERMES.vocabulary
+    grammar = HERMES.grammar({"name": "now"}, is_forced=True, is_single=True)
+    state = grammars.start(grammar)
     text = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
-    for token_id in TOKENIZER.encode(text).ids:
+    for token_id in tokenizer.encode(text).ids:
         state.take(token_id)
     assert state.is_complete
-    junk = TOKENIZER.encode('<tool_call>\n{"name": "now", "arguments": {"x": 1}}\n</tool_call>')
+    junk = tokenizer.encode('<tool_call>\n{"name": "now", "arguments": {"x": 1}}\n</tool_call>')
     with pytest.raises(InvalidParameter, match="does not follow"):
-        GRAMMARS.start(grammar, junk.ids)
+        grammars.start(grammar, junk.ids)
 
 
-def test_free_text_does_not_spell_the_marks() -> None:
+@pytest.mark.parametrize(
+    ("name", "spelled"), [("hermes", "Well <tool_call>"), ("mistral", "Well [TOOL_CALLS]")]
+)
+def test_free_text_does_not_spell_the_marks(name: str, spelled: str) -> None:
     """A call that is spelled in letters would be read as one, and nobody has checked it."""
-    grammar = tool_grammar(ADDED, [LAMP], is_forced=False, is_single=True)
-    spelled = [i for c in "Well <tool_call>" for i in TOKENIZER.encode(c).ids]
-    GRAMMARS.start(grammar, spelled[:-1])
+    tokenizer, grammars = MODELS[name].vocabulary
+    grammar = MODELS[name].grammar(LAMP, is_forced=False, is_single=True)
+    ids = [i for c in spelled for i in tokenizer.encode(c).ids]
+    grammars.start(grammar, ids[:-1])
     with pytest.raises(InvalidParameter, match="does not follow"):
-        GRAMMARS.start(grammar, spelled)
+        grammars.start(grammar, ids)
+
+
+def test_an_answer_of_llama_that_begins_like_a_call_is_one() -> None:
+    tokenizer, grammars = MODELS["llama"].vocabulary
+    grammar = MODELS["llama"].grammar(LAMP, is_forced=False, is_single=True)
+    for text in ('{"name": "x', ' {\n"type": "'):
+        with pytest.raises(InvalidParameter, match="does not follow"):
+            grammars.start(grammar, tokenizer.encode(text).ids)
+    grammars.start(grammar, tokenizer.encode('{"names": ["x"]}').ids)
