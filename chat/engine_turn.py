@@ -32,6 +32,7 @@ from inference import (
     Update,
     Usage,
     behind_thinking,
+    in_form,
     opens_thinking,
 )
 from inference import Failed as EngineFailed
@@ -188,8 +189,10 @@ class EngineTurn(Turn):
         """By the marks of the chat template, or by none where a grammar leaves nothing but text: a
         string in JSON may well speak of <think>."""
         tools = self.tool_schemas()
-        is_text = self.state.request.sampling.grammar and not tools and not is_thinking
-        template = "" if is_text else self.tokenizer.chat_template
+        grammar = self.state.request.sampling.grammar
+        is_free = not grammar or tools or is_thinking
+        is_bare = not is_free and in_form(self.tokenizer.call_form, grammar) == grammar
+        template = "" if is_bare else self.tokenizer.chat_template
         return AnswerParser(template, prompt_tail, tools, goes_on=goes_on)
 
     def _sampling_params(self, is_thinking: bool) -> SamplingParams:
@@ -197,6 +200,8 @@ class EngineTurn(Turn):
         grammar = asked.grammar
         if grammar and is_thinking:
             grammar = behind_thinking(grammar)
+        elif grammar and not self.tool_schemas():
+            grammar = in_form(self.tokenizer.call_form, grammar)
         if self.state.seed is None:
             self.state.seed = secrets.randbits(63)
         model = self.state.request.model

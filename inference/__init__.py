@@ -53,7 +53,7 @@ from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
-from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
+from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
@@ -123,6 +123,7 @@ __all__ = [
     "behind_thinking",
     "error_of",
     "fit_messages",
+    "in_form",
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",

@@ -44,6 +44,16 @@ def tool_grammar(
         raise InvalidParameter("tools", f"the schemas cannot be used: {error}") from None
 
 
+def in_form(form: CallForm | None, answer: str) -> str:
+    """The grammar of an answer that calls nothing, as the model's family writes it: one that speaks on
+    channels thinks on one of them first."""
+    if form is None or not form.is_thought_forced:
+        return answer
+    start = f"{form.thinking} {form.answer.format('@answer')}"
+    parts = nested_parts("answer", answer)
+    return json.dumps({"grammars": [{"lark_grammar": f"start: {start}\n{form.rules()}"}, *parts]})
+
+
 def behind_thinking(grammar: str) -> str:
     """For a prompt that has opened `<think>`: any thinking, then what follows the grammar."""
     rules = f"start: TEXT {THINK_CLOSE} /[ \\n]{{0,4}}/ @thought_out\n{_RULES}"

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from inference import AnswerParser, Call, InvalidParameter, Reasoning, Segment, Text
 from inference.call_grammars import CallForm, form_of
 from inference.grammar import Grammars, json_schema_grammar
-from inference.tool_grammar import behind_thinking, opens_thinking, tool_grammar
+from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from tests.inference.drawing import drawn, with_marks
 
 WEATHER: dict[str, Any] = {
@@ -215,6 +215,20 @@ def test_an_answer_in_json_may_be_a_call_instead(data: st.DataObject, name: str)
         assert list(json.loads(last.text)) == ["done"]
     else:  # what it has said before is text as well
         assert last.text.rstrip().endswith("}")
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_a_model_that_speaks_on_channels_gives_an_answer_in_json_on_the_last(
+    data: st.DataObject,
+) -> None:
+    gpt_oss = MODELS["gpt-oss"]
+    text = gpt_oss.draw(in_form(gpt_oss.form, JSON), data)
+    assert text.count(b"<|channel|>final<|message|>") == 1
+    assert list(json.loads(text.rpartition(b"<|message|>")[2])) == ["done"]
+    assert not [s for s in gpt_oss.read(text) if isinstance(s, Call)]
+    for model in MODELS.values():
+        assert (in_form(model.form, JSON) == JSON) == (model is not gpt_oss)
 
 
 @given(st.data())
