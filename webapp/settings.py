@@ -16,6 +16,7 @@ from inference.config import (
     default_num_threads,
 )
 from inference.upstreams.spec import is_upstream
+from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.strikes import Limits as StrikeLimits
 from webapp.console_settings import UNFOLD as UNFOLD
 from webapp.databases import database_settings
@@ -71,7 +72,7 @@ ENGINE = EngineConfig(
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
     draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
-    adapters=adapters(env_list("VITRINE_ADAPTERS")),
+    adapters=(*adapters(env_list("VITRINE_ADAPTERS")), HEADS_ADAPTER),
     workers=workers(env_list("VITRINE_WORKERS")),
     tensor_parallel=ranks(env_list("VITRINE_TENSOR_PARALLEL")),
 )

@@ -10,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 from benchmarks.table import machine, save, show
 from inference import EngineConfig
+from moderation.heads_adapter import HEADS_ADAPTER
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
     from benchmarks.moderation import screening as part
 
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-        config = EngineConfig(models_dir=Path(folder))
+        config = EngineConfig(models_dir=Path(folder), adapters=(HEADS_ADAPTER,))
         questions = asyncio.run(part.of_questions(config, options.texts))
         answers = asyncio.run(part.of_answers(config, options.answers))
     show("A question until its verdict", questions)

@@ -12,6 +12,7 @@ from moderation.classifiers.spec import BuiltIn
 from moderation.evaluation import Case
 from moderation.heads.heads import WEIGHTS
 from moderation.heads.published import published
+from moderation.heads_adapter import HEADS_ADAPTER
 
 _APART = WEIGHTS.parent / "held_out"
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
@@ -26,7 +27,7 @@ def measure() -> list[Row]:
     texts = [text for group in sets.values() for text in group]
     cases = [Case(text, False, None) for text in dict.fromkeys(texts)]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-        config = EngineConfig(models_dir=Path(folder))
+        config = EngineConfig(models_dir=Path(folder), adapters=(HEADS_ADAPTER,))
         judged = asyncio.run(judging.judge(cases, [], config, [BuiltIn()]))
     scores = {case.text: found for case, found in zip(judged.cases, judged.scores, strict=True)}
     rows = [_row(name, [scores[text] for text in group]) for name, group in sets.items()]

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from inference import BUILTIN_EMBEDDING, Caller, Engine
+from inference import Caller, Engine
 from moderation.categories import Scores
 from moderation.classifiers.reading import for_texts, in_thread
+from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.normalising import normalised
 from moderation.windows import Read, read
 
@@ -25,7 +26,7 @@ class HeadClassifier:
         self._engine = engine
 
     async def check(self) -> None:
-        self._engine.require(BUILTIN_EMBEDDING, "embedding")
+        self._engine.require(HEADS_ADAPTER.name, "embedding")
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
         texts_read = await for_texts(texts, _read, texts)
@@ -34,7 +35,7 @@ class HeadClassifier:
         for at in range(0, len(parts), AT_ONCE):
             some = parts[at : at + AT_ONCE]
             embedded = await self._engine.embed(
-                BUILTIN_EMBEDDING, some, truncate=True, caller=caller
+                HEADS_ADAPTER.name, some, truncate=True, caller=caller
             )
             vectors |= zip(some, embedded.vectors, strict=True)
         if _heads.cache_info().currsize:

@@ -59,7 +59,7 @@ def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:
 
     The rarer label of a category weighs more, by the root of how much rarer it is.
     """
-    counts = _weights_of_texts(labels, judged)
+    counts = weights_of_texts(labels, judged)
     turned = _Turned(inputs.words)
     num_dimensions, num_outputs = inputs.vectors.shape[1], labels.shape[1]
 
@@ -89,16 +89,25 @@ def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:
 
 def platt(logits: Floats, labels: Floats) -> tuple[float, float]:
     """Scale and shift of logits that make probabilities of them. Source: Platt (1999), with his targets,
-    which keep it finite where the two kinds are apart."""
+    which keep it finite where the two kinds are apart, by Newton's method with steps that are halved
+    until they lead down (Lin, Lin and Weng 2007, "A note on Platt's probabilistic outputs")."""
     num_true, num_false = labels.sum(), (1 - labels).sum()
     targets = np.where(labels > 0, (num_true + 1) / (num_true + 2), 1 / (num_false + 2))
     inputs = np.stack([logits, np.ones_like(logits)], axis=1)
+
+    def loss(found: Floats) -> float:
+        scaled = inputs @ found
+        return float((np.logaddexp(0, scaled) - targets * scaled).sum())
+
     found = np.array([1.0, 0.0])
-    for _ in range(50):
+    for _ in range(100):
         predicted = _sigmoid(inputs @ found)
         gradient = inputs.T @ (predicted - targets)
         curvature = (inputs * (predicted * (1 - predicted))[:, None]).T @ inputs
         step = np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient)
+        before = loss(found)
+        while loss(found - step) > before and np.abs(step).max() > 1e-12:
+            step = step / 2
         found = found - step
         if float(np.abs(step).max()) < 1e-9:
             break
@@ -130,7 +139,7 @@ class _Turned:
         return found
 
 
-def _weights_of_texts(labels: Floats, judged: Floats) -> Floats:
+def weights_of_texts(labels: Floats, judged: Floats) -> Floats:
     share = (labels * judged).sum(0) / judged.sum(0)
     counts = judged * np.where(labels > 0, share**-0.5, (1 - share) ** -0.5)
     normalised: Floats = counts / counts.sum(0)

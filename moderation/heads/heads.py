@@ -35,6 +35,8 @@ class Heads:
         with np.load(path, allow_pickle=False) as found:
             self.digest = str(found["digest"])
             """Of the examples that they were trained on."""
+            self.adapter = str(found["adapter"])
+            """The revision of the adapter whose vectors they judge."""
             self._of_vector = found["of_vector"].astype(np.float32)  # (NUM_DIMENSIONS, categories)
             self._of_words = found["of_words"].astype(np.float32)  # (NUM_BUCKETS, categories)
             self._bias = found["bias"].astype(np.float32)

@@ -7,6 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
+from inference.adapter_files import WEIGHTS_FILE
 from moderation import evaluation
 from moderation.categories import (
     HEAD_CATEGORIES,
@@ -17,30 +18,33 @@ from moderation.categories import (
 from moderation.heads import examples as written
 from moderation.heads.heads import WEIGHTS, Heads
 from moderation.heads.published import published
-from moderation.heads.train import CACHE, Trained, scores_of
+from moderation.heads.train import CACHE_DIR, Trained, scores_of
 from moderation.heads.vectors import vectors_of
+from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import WINDOW_WORDS
 
 REPORT = Path(__file__).parent / "REPORT.md"
+_ADAPTER = HEADS_ADAPTER.path / WEIGHTS_FILE
 
 _TEXT = """\
 # The embedding heads
 
 Written by `python -m moderation.heads train`; don't edit. A logistic head for each category, on the
-vector of all-minilm-l6-v2, on hashed n-grams of words and characters, and on concepts that some thirty
-languages have words for (`concepts.py`); calibrated by Platt's method on held-out folds. Of a text of
-more than {window} words each sentence is read once; a window has the mean of its sentences' vectors. One
-head more looks at each sentence beside all others, for orders that the text doesn't call for. All of it
-was learnt from `examples/`, which were written for this project.
+vector of all-minilm-l6-v2 with a LoRA adapter (`adapter/`, tuned by `inference/tuning.py`), on hashed
+n-grams of words and characters, and on concepts that some thirty languages have words for
+(`concepts.py`); calibrated by Platt's method on held-out folds. Of a text of more than {window} words
+each sentence is read once; a window has the mean of its sentences' vectors. One head more looks at each
+sentence beside all others, for orders that the text doesn't call for. All of it was learnt from
+`examples/`, which were written for this project.
 
 {counts}
 
 ## Held-out folds
 
-Each example is scored by heads that were trained without it, its neighbours in the file and all their
-variants. Most of the harmless ones were written to sound harmful, so this is harder than everyday text.
-ECE is the expected calibration error, of 10 bins. Precision, recall and the share of harmless texts
-flagged (FPR) are those at the shipped threshold.
+Each example is scored by an adapter and heads that were trained without it, its neighbours in the file
+and all their variants. Most of the harmless ones were written to sound harmful, so this is harder than
+everyday text. ECE is the expected calibration error, of 10 bins. Precision, recall and the share of
+harmless texts flagged (FPR) are those at the shipped threshold.
 
 {categories}
 
@@ -71,6 +75,7 @@ by their windows and their sentences, at the shipped thresholds.
 
 | | |
 | --- | --- |
+| adapter | {adapter_size:,} bytes, sha256 {adapter} |
 | weights | {size:,} bytes, sha256 {weights} |
 | examples | sha256 {digest} |
 | time to score | {time:.2f} ms a text of {words} words, without its vector |
@@ -91,14 +96,20 @@ def write(trained: Trained, injection: Path | None) -> str:
         reliability=_reliability(trained),
         apart=_apart(heads, trained.thresholds),
         injection=_injection(heads, trained.thresholds, injection) if injection else "",
+        adapter_size=_ADAPTER.stat().st_size,
+        adapter=_digest(_ADAPTER),
         size=WEIGHTS.stat().st_size,
-        weights=hashlib.sha256(WEIGHTS.read_bytes()).hexdigest()[:16],
+        weights=_digest(WEIGHTS),
         digest=heads.digest[:16],
         time=milliseconds,
         words=num_words,
     )
     REPORT.write_text(text, encoding="utf-8")
     return text
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
 def _counts(trained: Trained) -> str:
@@ -246,7 +257,7 @@ not know the system prompt can tell.
 
 def _time_to_score(heads: Heads) -> tuple[float, int]:
     text = "How do I keep a sourdough starter alive while I am on holiday for three weeks?"
-    vector = vectors_of([text], CACHE)
+    vector = vectors_of([text], HEADS_ADAPTER.path, CACHE_DIR)
     times = []
     for _ in range(300):
         start = perf_counter()

@@ -1,13 +1,19 @@
-"""From the examples to weights, thresholds and a report: `python -m moderation.heads train`."""
+"""From the examples to an adapter, weights and thresholds: `python -m moderation.heads train`."""
 
 import hashlib
-from collections.abc import Sequence
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.adapter_files import read_adapter
 from moderation.categories import (
     HEAD_CATEGORIES,
     INJECTION_CATEGORIES,
@@ -19,13 +25,14 @@ from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
 from moderation.heads.examples import Document, Example
 from moderation.heads.features import n_grams
-from moderation.heads.fit import Floats, Inputs, Weights, fit, platt
+from moderation.heads.fit import Floats, Inputs, Weights, fit, platt, weights_of_texts
 from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, part_input, piece_inputs
 from moderation.heads.vectors import vectors_of
+from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.normalising import normalised
-from moderation.windows import Read, read, whole
+from moderation.windows import Part, Read, read, whole, words_in
 
-CACHE = Path("var/moderation/vectors.npz")
+CACHE_DIR = Path("var/moderation")
 NUM_FOLDS = 5
 # With 5 % of the folds' harmless texts, 8 % of those in held_out/ that were never looked at were
 # flagged: the examples are one writer's. So half of it, to keep to 5 % of what others write.
@@ -50,18 +57,25 @@ class Trained:
 
 
 def train() -> Trained:
-    """Write the weights and the thresholds. The folds calibrate; the weights shipped are of them all."""
+    """Write the adapter, the weights and the thresholds. The folds, each with an adapter of its own,
+    calibrate; what is shipped has learnt from all."""
     examples = written.training_examples()
-    texts = [one.text for one in examples]
-    inputs = Inputs(_vectors_of_wholes(texts), n_grams(texts))
+    parts = [whole(one.text) for one in examples]
+    grams = n_grams([one.text for one in examples])
     labels, judged = labels_of(examples)
-    logits = _logits_of_folds(_folds(examples), inputs, labels, judged)
+    folds = _folds(examples)
+    adapters = _adapters(parts, labels, judged, folds)
+
+    def inputs_by(adapter: Path) -> Inputs:
+        return Inputs(_vectors_of_wholes(parts, adapter), grams)
+
+    logits = _logits_of_folds(folds, adapters, inputs_by, labels, judged)
     scales = np.ones(len(HEAD_CATEGORIES))
     shifts = np.zeros(len(HEAD_CATEGORIES))
     for column in range(len(HEAD_CATEGORIES)):
         known = judged[:, column] > 0
         scales[column], shifts[column] = platt(logits[known, column], labels[known, column])
-    weights = fit(inputs, labels, judged)
+    weights = fit(inputs_by(HEADS_ADAPTER.path), labels, judged)
     probabilities = 1 / (1 + np.exp(-(logits * scales + shifts)))
     held_out = [dict(zip(HEAD_CATEGORIES, row.tolist(), strict=True)) for row in probabilities]
     safe = [scores for one, scores in zip(examples, held_out, strict=True) if not one.categories]
@@ -69,57 +83,111 @@ def train() -> Trained:
     thresholds |= _thresholds(safe, INJECTION_CATEGORIES, MAX_SAFE_TAKEN_FOR_INJECTION)
     _write_thresholds(thresholds)
     documents = written.documents()
-    of_pieces, held_out_documents = _pieces(documents, thresholds["prompt_injection"])
+    of_pieces, held_out_documents = _pieces(documents, adapters, thresholds["prompt_injection"])
     _write(weights.scaled(scales, shifts), of_pieces)
     return Trained(examples, held_out, documents, held_out_documents, thresholds)
 
 
-def _pieces(documents: Sequence[Document], threshold: float) -> tuple[Weights, list[float]]:
+def _adapters(
+    parts: Sequence[Part], labels: Floats, judged: Floats, folds: NDArray[np.int64]
+) -> list[Path]:
+    """Adapters that have not seen a fold, one for each; and the one that is shipped, from all."""
+    counts = weights_of_texts(labels, judged) * len(labels)
+    outs = [CACHE_DIR / f"without-{fold}" for fold in range(NUM_FOLDS)]
+    rows = [np.flatnonzero(folds != fold) for fold in range(NUM_FOLDS)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(
+            pool.map(
+                lambda own, out: _tune(own, parts, labels, counts, out),
+                [np.arange(len(parts)), *rows],
+                [HEADS_ADAPTER.path, *outs],
+            )
+        )
+    return outs
+
+
+def _tune(
+    rows: NDArray[np.int64], parts: Sequence[Part], labels: Floats, counts: Floats, out: Path
+) -> None:
+    """By a process of its own, as torch has it. One that learnt from the same is kept."""
+    lines = [
+        json.dumps(
+            {
+                "pieces": [[piece, words_in(piece)] for piece in parts[row].pieces],
+                "labels": labels[row].tolist(),
+                "counts": counts[row].tolist(),
+            }
+        )
+        for row in rows
+    ]
+    text = "\n".join(lines)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    examples = CACHE_DIR / f"{out.name}.jsonl"
+    made_from = CACHE_DIR / f"{out.name}.sha256"
+    if made_from.exists() and made_from.read_text() == digest:
+        return
+    CACHE_DIR.mkdir(parents=True, exist_ok=True)
+    examples.write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "inference.tuning", str(examples), str(out)]
+    subprocess.run(command, check=True)  # noqa: S603 - our own
+    made_from.write_text(digest)
+
+
+def _pieces(
+    documents: Sequence[Document], adapters: Sequence[Path], threshold: float
+) -> tuple[Weights, list[float]]:
     """The head for pieces of documents, and what heads that have not seen their groups say of them.
     Scaled by Platt, and moved to where the threshold of windows flags `MAX_SAFE_DOCUMENTS_FLAGGED` of
     the harmless ones."""
     texts = [read(document.text) for document in documents]
-    vectors = _vectors_of_pieces(texts)
-    rows, words, labels, owners, folds = [], [], [], [], []
+    words, labels, owners, folds, places = [], [], [], [], []
     for owner, (document, text) in enumerate(zip(documents, texts, strict=True)):
-        for row, piece in zip(piece_inputs(text, vectors), text.pieces, strict=True):
+        for place, piece in enumerate(text.pieces):
             is_order = document.is_order and document.is_added(piece)
             if is_order or not document.is_order:
-                rows.append(row)
                 words.append(piece)
                 labels.append([float(is_order)])
                 owners.append(owner)
                 folds.append(_fold(document.group_of(piece)))
-    of = np.array(owners)
-    inputs, truth = Inputs(np.stack(rows), n_grams(words)), np.array(labels)
+                places.append(place)
+    of, grams = np.array(owners), n_grams(words)
+
+    def inputs_by(adapter: Path) -> Inputs:
+        vectors = _vectors_of_pieces(texts, adapter)
+        rows = [piece_inputs(text, vectors) for text in texts]
+        return Inputs(
+            np.stack([rows[o][place] for o, place in zip(owners, places, strict=True)]), grams
+        )
+
+    truth = np.array(labels)
     judged = np.ones_like(truth)
-    logits = _logits_of_folds(np.array(folds), inputs, truth, judged)[:, 0]
+    logits = _logits_of_folds(np.array(folds), adapters, inputs_by, truth, judged)[:, 0]
     scale, _ = platt(logits, truth[:, 0])
     highest = np.array([logits[of == owner].max(initial=-40) for owner in range(len(documents))])
     harmless = np.array([not one.is_order for one in documents])
     cut = threshold_for(highest[harmless], MAX_SAFE_DOCUMENTS_FLAGGED)
     shift = float(np.log(threshold / (1 - threshold))) - scale * cut
-    weights = fit(inputs, truth, judged).scaled(np.array([scale]), np.array([shift]))
-    return weights, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
+    weights = fit(inputs_by(HEADS_ADAPTER.path), truth, judged)
+    scaled = weights.scaled(np.array([scale]), np.array([shift]))
+    return scaled, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
 
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
     """As a text is scored when it's served: by its windows and its pieces."""
     texts_read = [read(normalised(text).text) for text in texts]
-    return heads.judge(texts_read, _vectors_of_pieces(texts_read))
+    return heads.judge(texts_read, _vectors_of_pieces(texts_read, HEADS_ADAPTER.path))
 
 
-def _vectors_of_wholes(texts: Sequence[str]) -> NDArray[np.float32]:
+def _vectors_of_wholes(parts: Sequence[Part], adapter: Path) -> NDArray[np.float32]:
     """(texts, dimensions), of longer ones as of a window: the mean of their pieces."""
-    parts = [whole(text) for text in texts]
     pieces = list(dict.fromkeys(piece for part in parts for piece in part.pieces))
-    vectors = dict(zip(pieces, vectors_of(pieces, CACHE), strict=True))
+    vectors = dict(zip(pieces, vectors_of(pieces, adapter, CACHE_DIR), strict=True))
     return np.stack([part_input(part, vectors) for part in parts])
 
 
-def _vectors_of_pieces(texts: Sequence[Read]) -> dict[str, NDArray[np.float32]]:
+def _vectors_of_pieces(texts: Sequence[Read], adapter: Path) -> dict[str, NDArray[np.float32]]:
     pieces = list(dict.fromkeys(piece for text in texts for piece in text if piece.strip()))
-    return dict(zip(pieces, vectors_of(pieces, CACHE), strict=True))
+    return dict(zip(pieces, vectors_of(pieces, adapter, CACHE_DIR), strict=True))
 
 
 def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
@@ -130,12 +198,18 @@ def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
 
 
 def _logits_of_folds(
-    folds: NDArray[np.int64], inputs: Inputs, labels: Floats, judged: Floats
+    folds: NDArray[np.int64],
+    adapters: Sequence[Path],
+    inputs_by: Callable[[Path], Inputs],
+    labels: Floats,
+    judged: Floats,
 ) -> Floats:
+    """By heads, on vectors of an adapter, neither of which has seen the fold."""
     logits = np.zeros_like(labels)
     for fold in range(NUM_FOLDS):
         seen: NDArray[np.int64] = np.flatnonzero(folds != fold)
         unseen: NDArray[np.int64] = np.flatnonzero(folds == fold)
+        inputs = inputs_by(adapters[fold])
         weights = fit(inputs.of(seen), labels[seen], judged[seen])
         logits[unseen] = weights.logits(inputs.of(unseen))
     return logits
@@ -177,6 +251,7 @@ def _write(weights: Weights, of_pieces: Weights) -> None:
         WEIGHTS,
         categories=np.array(HEAD_CATEGORIES),
         digest=np.array(written.digest()),
+        adapter=np.array(read_adapter(HEADS_ADAPTER.path).revision),
         of_vector=weights.of_vector,
         of_words=weights.of_words.astype(np.float16),
         bias=weights.bias,

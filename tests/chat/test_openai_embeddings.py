@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from inference import BUILTIN_EMBEDDING
+from moderation.heads_adapter import HEADS_ADAPTER
 from tests.chat.reader import Reader
 from tests.sites import Site
 
@@ -71,6 +72,7 @@ def test_as_many_texts_as_openai_takes(client: openai.OpenAI) -> None:
     ("changes", "status", "code", "param"),
     [
         ({"model": "gpt-9"}, 404, "model_not_found", "model"),
+        ({"model": HEADS_ADAPTER.name}, 404, "model_not_found", "model"),
         ({"model": "short"}, 400, "wrong_model_kind", "model"),
         ({"input": ""}, 400, "invalid_value", "input"),
         ({"input": []}, 400, "invalid_value", "input"),

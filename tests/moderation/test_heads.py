@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inference import BUILTIN_EMBEDDING, Engine, EngineConfig
+from inference import Engine, EngineConfig
+from inference.adapter_files import read_adapter
 from moderation.categories import (
     HEAD_CATEGORIES,
     INJECTION_CATEGORIES,
@@ -21,6 +22,7 @@ from moderation.categories import (
 )
 from moderation.heads import Heads, examples, read, shipped_thresholds
 from moderation.heads.heads import NUM_DIMENSIONS, WEIGHTS
+from moderation.heads_adapter import HEADS_ADAPTER
 
 # None of these is among the examples.
 UNSAFE = {
@@ -94,9 +96,9 @@ def _with(line: str) -> tuple[str, str, str]:
 
 
 # Of the texts held back, with room for the last bits of another machine.
-LEAST_INJECTIONS_FOUND = {"": 0.80, "2": 0.80, "3": 0.73, "4": 0.70}
-MOST_BENIGN_FLAGGED = 0.03
-LEAST_UNSAFE_FOUND = 0.78
+LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78}
+MOST_BENIGN_FLAGGED = 0.02
+LEAST_UNSAFE_FOUND = 0.87
 MOST_SAFE_FLAGGED = 0.04
 
 Score = Callable[[Sequence[str]], list[Scores]]
@@ -113,9 +115,10 @@ def score(heads: Heads, tmp_path_factory: pytest.TempPathFactory) -> Score:
     folder = tmp_path_factory.mktemp("models")
 
     async def vectors(texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        engine = Engine(EngineConfig(models_dir=folder, num_threads=1))
+        config = EngineConfig(models_dir=folder, num_threads=1, adapters=(HEADS_ADAPTER,))
+        engine = Engine(config)
         try:
-            done = await engine.embed(BUILTIN_EMBEDDING, texts, truncate=True)
+            done = await engine.embed(HEADS_ADAPTER.name, texts, truncate=True)
             return [np.asarray(vector, np.float32) for vector in done.vectors]
         finally:
             await engine.close()
@@ -139,6 +142,7 @@ def _random_vectors(count: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.floa
 
 def test_weights_belong_to_the_committed_examples(heads: Heads) -> None:
     """Whoever changes the examples trains again: `python -m moderation.heads train`."""
+    assert heads.adapter == read_adapter(HEADS_ADAPTER.path).revision
     assert heads.digest == examples.digest()
 
 
