@@ -88,7 +88,8 @@ def test_what_others_ask_for_at_once_changes_no_score(client: openai.OpenAI) -> 
     together = client.moderations.create(input=[HARMLESS, THREAT]).results
     for one, other in zip(alone, reversed(together), strict=True):
         a, b = (each.category_scores.to_dict() for each in (one, other))
-        assert all(abs(a[name] - b[name]) < 1e-3 for name in a)
+        # In bfloat16 a batch rounds otherwise than a text alone.
+        assert all(abs(a[name] - b[name]) < 1e-2 for name in a)
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b", "\ud800", "\x00", "x" * 50_000])
