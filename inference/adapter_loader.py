@@ -22,6 +22,7 @@ from inference.config import Adapter, EngineConfig
 from inference.encoder_model import EncoderModel
 from inference.errors import ModelError, ModelRefused, ModelTooLarge
 from inference.loader import LoadedModel, Progress
+from inference.merged_weights import Again, MergedWeights, add_to_weights
 from inference.messages import AdapterInfo
 
 logger = logging.getLogger(__name__)
@@ -29,23 +30,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A loaded model, and what proves that layers of such `kinds` take adapters. `is_for_one`: it
-    computes one of them at a time."""
+    """A loaded model, and what proves that layers of such `kinds` take adapters. `again` loads it once
+    more, if it computes one adapter at a time."""
 
     name: str
     model: nn.Module
     config: PretrainedConfig
     check: Callable[[PretrainedConfig, set[str]], None]
-    is_for_one: bool = False
+    again: Again | None = None
 
     @classmethod
     def of_chat(cls, loaded: LoadedModel) -> "Base":
         return cls(loaded.info.name, loaded.model, loaded.config, check_adapters)
 
     @classmethod
-    def of_encoder(cls, name: str, encoder: EncoderModel) -> "Base":
+    def of_encoder(cls, name: str, encoder: EncoderModel, again: Again | None = None) -> "Base":
         model: Any = encoder.model
-        return cls(name, model, model.config, check_encoder_adapters, is_for_one=True)
+        return cls(name, model, model.config, check_encoder_adapters, again)
 
 
 def load_adapters(
@@ -95,7 +96,14 @@ def _load(
         proven |= kinds
     pairs = read_pairs(files, dtype, next(base.model.parameters()).device)
     info = AdapterInfo(adapter.name, files.revision, files.rank)
-    if not (base.is_for_one and adapters.merge(info, places, pairs)):
+
+    def change(model: nn.Module) -> None:
+        add_to_weights(places_of(files, model), pairs)
+
+    merged = base.again and MergedWeights.of(base.model, places, change, base.again)
+    if merged:
+        adapters.add_merged(info, merged)
+    else:
         adapters.add(info, places, pairs)
 
 

@@ -83,16 +83,10 @@ class Adapters:
         if problem := self.infos[name].problem:
             raise ModelRefused(problem)
 
-    def merge(
-        self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]
-    ) -> bool:
-        """Make weights with an adapter in them, for a model that `enter_one` is called for. False: this
-        one can have none; `add` the adapter."""
-        if (merged := MergedWeights.of(places, pairs)) is None:
-            return False
+    def add_merged(self, info: AdapterInfo, merged: MergedWeights) -> None:
+        """Have layers with an adapter in their weights, for a model that `enter_one` is called for."""
         self._merged[info.name] = merged
         self.infos[info.name] = replace(info, size_bytes=merged.size_bytes)
-        return True
 
     def add(
         self, info: AdapterInfo, places: Mapping[str, Place], pairs: Mapping[str, Pair]

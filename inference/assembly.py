@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import nn
 from transformers.utils.logging import disable_progress_bar
 
 from inference import int8, memory
@@ -36,6 +37,7 @@ from inference.loader import (
     load_model,
     read_rust_tokenizer,
 )
+from inference.merged_weights import Change
 from inference.messages import ModelInfo
 from inference.model_runner import ModelRunner
 from inference.native.linear import NativeLinear
@@ -67,9 +69,12 @@ def assemble(
         # (docs/retrieval.md). Around the products float32 is quicker than bfloat16 for few tokens.
         bits, dtype = 8, torch.float32
     encoder, info = load_encoder(name, path, progress, dtype, bits=bits)
-    encoder.adapters = adapters = load_adapters(
-        Base.of_encoder(name, encoder), config, progress, dtype
-    )
+
+    def again(change: Change) -> nn.Module:
+        return load_encoder(name, path, lambda *_: None, dtype, bits=bits, change=change)[0].model
+
+    base = Base.of_encoder(name, encoder, again)
+    encoder.adapters = adapters = load_adapters(base, config, progress, dtype)
     info = replace(
         info,
         weights_bytes=info.weights_bytes + adapters.size_bytes,

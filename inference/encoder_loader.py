@@ -25,18 +25,26 @@ from inference.loader import (
     tensors_counted,
     weights_bytes,
 )
+from inference.merged_weights import Change
 from inference.messages import ModelInfo
 from inference.pooling import load_dense
 from inference.weights import read_weights
 
 
 def load_encoder(
-    name: str, path: Path, progress: Progress, dtype: torch.dtype, *, bits: int | None = None
+    name: str,
+    path: Path,
+    progress: Progress,
+    dtype: torch.dtype,
+    *,
+    bits: int | None = None,
+    change: Change = lambda model: None,
 ) -> tuple[EncoderModel, ModelInfo]:
     """Load an embedding model, a classifier or a reranker after every check that can be made before.
 
     `bits` (8 or 4) are those of the linear layers' weights, where the processor can. What stands behind
     them, the head of a classifier too, stays in `dtype`: it is small, and nothing evens its errors out.
+    `change` is done to the weights as they were read.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
     """
@@ -49,6 +57,7 @@ def load_encoder(
         raise ModelRefused(f"{config.model_type} is an encoder with a decoder, not an encoder.")
     with tensors_counted(progress):
         model = _load_model(path, config, layout, dtype)
+    change(model)
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and (bits := quantize(name, _body_of(model), bits, progress)):
         dtype_name = f"int{bits}"

@@ -1,65 +1,62 @@
-"""Weights of a model with an adapter in them, beside its own: nothing is multiplied twice then.
+"""Layers of a model with an adapter in their weights, beside its own: nothing is multiplied twice then.
 
 For models that compute one adapter at a time, and that are small: such an adapter takes as much memory
 as the layers that it changes. Imports torch.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Self
 
-from torch import Tensor, nn
+from torch import nn
 
 from inference.adapter_weights import Pair, Place
+from inference.int8_linear import Int8Linear
 
 MAX_BYTES = 64 * 2**20  # of one adapter
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    module: nn.Module
-    own: nn.Parameter
-    merged: nn.Parameter
+Change = Callable[[nn.Module], None]
+Again = Callable[[Change], nn.Module]
+"""Loads a model once more, the weights of which are changed before they are given fewer bits."""
 
 
 class MergedWeights:
     """Of one adapter; `size_bytes` are what they take beside the model's own."""
 
-    def __init__(self, layers: list[_Layer]) -> None:
+    def __init__(self, layers: list[tuple[nn.Module, nn.Module]]) -> None:
+        """layers: the model's own, and those in their place."""
         self._layers = layers
-        self.size_bytes = sum(layer.merged.nbytes for layer in layers)
+        self.size_bytes = sum(_num_bytes(merged) for _, merged in layers)
 
     @classmethod
-    def of(cls, places: Mapping[str, Place], pairs: Mapping[str, Pair]) -> Self | None:
-        """None where a layer is not plain, or all of them are too large."""
-        own: dict[str, nn.Parameter] = {}
-        for path, place in places.items():
-            weight = place.module._parameters.get("weight")
-            # A class of its own may compute something else with its weights.
-            if type(place.module) is not nn.Linear or weight is None:
-                return None
-            own[path] = weight
-        is_too_large = sum(weight.nbytes for weight in own.values()) > MAX_BYTES
-        is_shared = len(set(map(id, own.values()))) < len(own)
-        if is_too_large or is_shared or not all(w.is_floating_point() for w in own.values()):
+    def of(
+        cls, model: nn.Module, places: Mapping[str, Place], change: Change, again: Again
+    ) -> Self | None:
+        """`change` puts the adapter into the weights. None where the layers are too large."""
+        own = {id(place.module) for place in places.values()}
+        paths = {path: module for path, module in model.named_modules() if id(module) in own}
+        if sum(map(_num_bytes, paths.values())) > MAX_BYTES:
             return None
-        return cls(
-            [
-                _Layer(places[path].module, weight, _sum(weight, *pairs[path]))
-                for path, weight in own.items()
-            ]
-        )
+        changed = again(change)
+        return cls([(module, changed.get_submodule(path)) for path, module in paths.items()])
 
     def put_in(self) -> None:
-        for layer in self._layers:
+        for module, merged in self._layers:
             # Past nn.Module's own __setattr__, which takes longer than all else here.
-            layer.module._parameters["weight"] = layer.merged
+            module.__dict__["forward"] = merged.forward
 
     def take_out(self) -> None:
-        for layer in self._layers:
-            layer.module._parameters["weight"] = layer.own
+        for module, _ in self._layers:
+            del module.__dict__["forward"]
 
 
-def _sum(weight: Tensor, a: Tensor, b: Tensor) -> nn.Parameter:
-    total = weight.float() + b.float() @ a.float()
-    return nn.Parameter(total.to(weight.dtype).to(weight.device), requires_grad=False)
+def add_to_weights(places: Mapping[str, Place], pairs: Mapping[str, Pair]) -> None:
+    """Add B·A to the weights of plain layers."""
+    for path, (a, b) in pairs.items():
+        weight = places[path].module.get_parameter("weight")
+        product = b.float() @ a.float()
+        weight.data += product.view(weight.shape).to(weight.dtype)
+
+
+def _num_bytes(module: nn.Module) -> int:
+    if isinstance(module, Int8Linear):
+        return module.num_bytes
+    return sum(parameter.nbytes for parameter in module.parameters())

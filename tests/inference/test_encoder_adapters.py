@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoConfig
 
 from inference import Caller, Engine, ModelRefused, merged_weights
@@ -21,6 +21,7 @@ from inference.encode_messages import Encoded, EncodeRequest, EncoderInput
 from inference.encoder_loader import load_encoder
 from inference.encoder_loop import EncoderLoop
 from inference.encoder_model import EncoderModel
+from inference.merged_weights import Change
 from inference.messages import Failed, Reply
 from inference.small_config import shrink
 from tests.inference.conftest import engine_config
@@ -36,7 +37,9 @@ INPUTS = [EncoderInput(array("i", range(5, 5 + n))) for n in (19, 3, 11, 70)]
 SHORT = INPUTS[:3]  # which share a row where a model can
 
 
-def made(tmp_path: Path, model_type: str) -> tuple[EncoderModel, EncoderModel]:
+def made(
+    tmp_path: Path, model_type: str, bits: int | None = None
+) -> tuple[EncoderModel, EncoderModel]:
     """A model with the adapters "one" and "two", and one that has "one" in its weights."""
     base = make_encoder(tmp_path / "base", model_type=model_type, pooling=POOLING[model_type])
     paths = [
@@ -44,17 +47,24 @@ def made(tmp_path: Path, model_type: str) -> tuple[EncoderModel, EncoderModel]:
         for seed, name in enumerate(("one", "two"))
     ]
     adapters = tuple(Adapter(path.name, "base", path) for path in paths)
-    encoder = load(base)
+    encoder = load(base, bits)
     config = replace(engine_config(base), adapters=adapters)
+
+    def again(change: Change) -> nn.Module:
+        again, _ = load_encoder(
+            "base", base, lambda *_: None, torch.float32, bits=bits, change=change
+        )
+        return again.model
+
     encoder.adapters = load_adapters(
-        Base.of_encoder("base", encoder), config, lambda *_: None, torch.float32
+        Base.of_encoder("base", encoder, again), config, lambda *_: None, torch.float32
     )
     assert not [info.problem for info in encoder.adapters.infos.values() if info.problem]
-    return encoder, load(merged(tmp_path / "merged", base, paths[0]))
+    return encoder, load(merged(tmp_path / "merged", base, paths[0]), bits)
 
 
-def load(path: Path) -> EncoderModel:
-    encoder, _ = load_encoder("base", path, lambda *_: None, torch.float32)
+def load(path: Path, bits: int | None = None) -> EncoderModel:
+    encoder, _ = load_encoder("base", path, lambda *_: None, torch.float32, bits=bits)
     return encoder
 
 
@@ -84,6 +94,15 @@ def test_it_is_as_in_the_weights(
     size_bytes = encoder.adapters.infos["one"].size_bytes
     num_layers = len(TARGETS[model_type])
     assert (size_bytes > 64 * 64 * 4 * num_layers) == (max_bytes > 0)
+
+
+def test_in_eight_bits_it_is_as_in_the_weights(tmp_path: Path) -> None:
+    encoder, whole = made(tmp_path, "bert", bits=8)
+    before = encoder.encode(INPUTS)
+    found, expected = encoder.encode(INPUTS, adapter="one"), whole.encode(INPUTS)
+    # A last bit of a weight may be rounded to another of 255 numbers.
+    assert float((found - expected).norm() / expected.norm()) < 0.005
+    assert torch.equal(encoder.encode(INPUTS), before)
 
 
 def request(
