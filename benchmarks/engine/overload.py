@@ -26,7 +26,10 @@ class Crowd:
 
 def measure_overload(model: Path, dtype: str, setting: Setting, vocab_size: int) -> table.Row:
     """With an engine of its own, whose queue is short enough to be full soon. Raises Unavailable."""
-    limits = {"max_waiting_tokens": setting.overload_waiting_tokens}
+    limits = {
+        "max_waiting_tokens": setting.overload_waiting_tokens,
+        "kv_bytes": setting.overload_kv_bytes,
+    }
     vitrine = Vitrine(model, dtype, setting, **limits)
     try:
         rng = Random(f"{setting.seed} overload")
@@ -36,8 +39,10 @@ def measure_overload(model: Path, dtype: str, setting: Setting, vocab_size: int)
             return Job(prompt, setting.overload_output_tokens, user=f"user {rng.randrange(8)}")
 
         jobs = [job() for _ in range(2 * setting.max_num_sequences)]
-        vitrine.run(jobs)  # so that buffers and heaps are as large as they become
-        span = whole_span(vitrine.run([job() for _ in jobs]))
+        for _ in range(2):  # until buffers, heaps and the cache are as large as they become
+            vitrine.run(jobs)
+            jobs = [job() for _ in jobs]
+        span = whole_span(vitrine.run(jobs))
         capacity_per_s = len(jobs) / (span.end_s - span.begin_s)
         arrivals_per_s = setting.overload_factor * capacity_per_s
         num_jobs = int(arrivals_per_s * setting.overload_s)

@@ -35,6 +35,7 @@ class Setting:
     overload_prompt_tokens: int = 64
     overload_output_tokens: int = 32
     overload_waiting_tokens: int = 8_000
+    overload_kv_bytes: int = 64 * 2**20  # so few that they are full before it is measured
 
     @property
     def longest_tokens(self) -> int:
