@@ -5,7 +5,7 @@ subject and the same matter; others about the same subject, or the same matter e
 """
 # ruff: noqa: E501 - patterns read best whole
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from inference.builtin import lexicon
@@ -144,6 +144,34 @@ ANY = (
     _f("Between {year} and {year2}, {s} {past} more than {n} {things}.", "how many {things} did {s} {verb}?", "what did {s} {verb} between {year} and {year2}?", "what happened between {year} and {year2}?"),
 )  # fmt: skip
 
+HOUSE = (
+    _f("The {s} opens at {hour} in the morning. / The {s} is open from {hour} in the morning to {hour} in the evening. / Every morning at {time} the {s} opens.", "when does the {s} open?", "(when|since when|from when) is the {s} open [in the morning]?", "(what are|what is) the opening (hours|time) of the {s}?", "at (what|which) (time|hour) does the {s} open?"),
+    _f("{meal} is served at {time} in the {s}. / {meal} is at {time} in the {s}. / In the {s}, {meal} is served from {time} on.", "when is {meal} [served]?", "where is {meal} served?", "at (what|which) (time|hour) is {meal} [served]?", "where (can I|do we) (get|have) {meal}?"),
+    _f("Employees get {n} days of holiday each year. / Everyone has {n} days of holiday a year. / There are {n} days of paid holiday for everyone.", "how many (days of holiday|holidays|holiday days|vacation days) (do employees get|do I have|do we get) [a year|each year]?", "how (much|long a) holiday do (I|we|employees) (get|have)?"),
+    _f("Sick notes must be handed in within {span}. / Whoever is ill calls {person} before {time}. / On the first day of an illness, write to {email}.", "what (do I do|must I do|happens) (when|if) I am (ill|sick)?", "(whom|who) do I (call|tell) (when|if) I am (ill|sick)?", "when (is a sick note needed|must a sick note be handed in)?"),
+    _f("The password of the guest network is {code}. / Guests use the network {coined} with the password {code}.", "(what is|what's) the [guest] (wifi|network|wi-fi) password?", "(what is|what's) the password of the (guest network|wifi|wi-fi)?", "how do guests get (into the network|online)?"),
+    _f("Bicycles may be left behind the {s}. / There is room for {n} bicycles in the {s}.", "where (can|may|do) I (park|leave|put) my (bicycle|bike)?", "where do bicycles go?", "is there room for (bicycles|bikes|my bike)?"),
+    _f("Cars are parked at the {s}, and a place costs {money}. / Parking at the {s} costs {money}.", "where (can|may|do) I park [my car]?", "(how much is|what does) (parking|a parking space) [cost]?", "how much (do I pay|must I pay) to park?"),
+    _f("The team meets every {day} at {time} in the {s}. / The weekly meeting is on {day} at {time}.", "when (does the team meet|is the [weekly] meeting)?", "on (what|which) day is the [team|weekly] meeting?", "when do we meet?"),
+    _f("Expenses are paid back within {span}. / Send your receipts to {person}, who pays them back within {span}.", "when (are expenses|do I get my expenses) paid back?", "how (do|can) I (claim|get back) [my] expenses?", "(what happens to|what do I do with) [my] (receipts|expenses)?"),
+    _f("Every flight must be approved by {person}. / {person} has to agree to every trip by plane.", "who (approves|must approve|has to approve|agrees to) [every|a] (flight|trip by plane)?", "(may I|can I) (take a plane|fly|book a flight)?", "whom do I ask (about|before) a flight?"),
+    _f("Employees may work from home on {n} days a month. / Work from home is possible on {n} days a month. / Up to {n} days a month may be worked from home.", "(how often|how many days) (can|may) (I|we|employees) work (from home|remotely)?", "(can|may) I work (from home|remotely)?", "what are the rules for (working from home|remote work|home office)?"),
+    _f("The fire alarm is tested on the first {day} of the month. / The fire alarm is tested every {span}.", "when is the [fire] alarm tested?", "how often (is the|do they test the) fire alarm [tested]?"),
+    _f("The key to the {s} is kept by {person}. / {person} has the key to the {s}. / Ask {person} for the key to the {s}.", "who has the key to the {s}?", "where (do|can) I get the key to the {s}?", "(whom|who) do I ask for the key to the {s}?"),
+    _f("Working hours are from {time} to {time2}. / Work begins at {time} and ends at {time2}.", "(what are|when are) the working hours?", "when does (work|the working day) (begin|start|end)?", "how long is (the|a) working day?"),
+    _f("The probation period lasts {span}. / New employees are on probation for {span}.", "how long (is|does) the probation [period] [last]?", "how long are new employees on probation?"),
+    _f("The printer stands in the {s}. / There is a printer in the {s}, which prints in colour.", "where is the printer?", "where (can|do) I print [something]?", "is there a printer?"),
+    _f("Rubbish is collected on {day}. / The {colour} bins are emptied every {day}.", "when is the (rubbish|waste|garbage) collected?", "on (what|which) day are the bins emptied?", "when are the bins emptied?"),
+    _f("Parcels are handed in at the {s} until {time}. / Letters and parcels go out from the {s} at {time}.", "where (can|do) I (hand in|send|leave) (a parcel|parcels|letters)?", "(when|until when) (do|can) parcels (go out|be handed in)?"),
+    _f("In an emergency, call {phone}. / The emergency number is {phone}.", "(what is|what's) the emergency number?", "(whom|who|what number) do I call in an emergency?", "what (do I do|must I do) in an emergency?"),
+    _f("New employees get their laptop from {person} on the first day. / A laptop is ready for each new employee on the first day.", "(when|where|from whom) do (new employees|I) get (a|the|my|their) (laptop|computer)?", "who hands out the laptops?"),
+    _f("Salaries are paid on the {nth} of each month. / The salary comes on the {nth} of the month.", "when (are salaries|is the salary|do I get) paid?", "when does the (salary|money) come?", "on (what|which) day (are salaries|is the salary) paid?"),
+    _f("A contract can be ended with {span} of notice. / The notice period is {span}.", "(what is|how long is) the notice period?", "how (can|do) I (end|cancel) (the|a|my) contract?"),
+    _f("Dogs are welcome in the {s}. / Pets are allowed in the {s} only.", "(may|can) I bring (my|a) (dog|pet)?", "are (dogs|pets) (allowed|welcome)?", "where are (dogs|pets) (allowed|welcome)?"),
+    _f("Questions about pay go to {email}. / For questions about pay, write to {person}.", "(whom|who) do I ask about [my] pay?", "where do questions about pay go?"),
+)  # fmt: skip
+"""Of a handbook. Their questions name no subject, so a library has each of them once."""
+
 KINDS: tuple[tuple[Family, ...], ...] = (
     PRODUCT,
     COMPANY,
@@ -154,7 +182,9 @@ KINDS: tuple[tuple[Family, ...], ...] = (
     EVENT,
     ANY,
     ANY,
+    HOUSE,
 )
+HOUSE_KIND = KINDS.index(HOUSE)
 """`ANY` counts twice: its sentences are the least alike, as those of real documents are."""
 _MATERIALS = tuple(lexicon.MATERIALS.split())
 _INSTRUMENTS = tuple(lexicon.INSTRUMENTS.split())
@@ -181,6 +211,8 @@ def subject(words: Words, kind: int) -> str:
     if kind == 5:
         thing = words.choice("THINGS")
         return thing if rng.random() < 0.7 else f"{words.choice('ADJECTIVES')} {thing}"
+    if kind == HOUSE_KIND:
+        return words.choice("PLACES")
     return rng.choice((words.proper(), words.full_name().title(), words.first_name().capitalize()))
 
 
@@ -196,9 +228,12 @@ def statement(words: Words, kind: int, name: str, family: int) -> Statement:
     return Statement(sentence, chosen.asks, values, name, family)
 
 
-def statements(words: Words, kind: int, name: str, count: int) -> list[Statement]:
-    """Different facts about one subject."""
-    families = words.rng.sample(range(len(KINDS[kind])), min(count, len(KINDS[kind])))
+def statements(
+    words: Words, kind: int, name: str, count: int, without: Collection[int] = ()
+) -> list[Statement]:
+    """Different facts about one subject, of none of the families `without`."""
+    left = [family for family in range(len(KINDS[kind])) if family not in without]
+    families = words.rng.sample(left, min(count, len(left)))
     return [statement(words, kind, name, family) for family in families]
 
 
@@ -238,6 +273,10 @@ def _values(words: Words) -> dict[str, object]:
         "day": rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]),
         "date": words.date(),
         "time": words.clock_time(),
+        "time2": words.clock_time(),
+        "hour": rng.randint(5, 12),
+        "nth": rng.choice(("1st", "3rd", "5th", "10th", "15th", "20th", "25th", "last")),
+        "meal": rng.choice(("breakfast", "lunch", "dinner", "tea", "coffee", "supper")),
         "phone": f"{rng.randint(100, 999)} {rng.randint(1000, 99999)}" if rng.random() < 0.5 else f"+{rng.randint(10, 99)} {rng.randint(10, 999)} {rng.randint(1000, 9999)}",
         "email": f"{words.coined()}@{words.coined()}.{rng.choice(('com', 'org', 'net', 'example'))}",
         "code": words.code(),

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.builtin.dialog import Dialog
 from inference.builtin.scene import Scene
@@ -55,7 +55,7 @@ def _documents(scene: Scene) -> None:
     books = passages.set_documents(scene)
     passages.ask_library(scene, books)
     if not scene.is_scored:
-        for _ in range(scene.rng.randint(2, 5) if scene.is_dense else scene.rng.randrange(3)):
+        for _ in range(scene.rng.randint(4, 9) if scene.is_dense else scene.rng.randrange(3)):
             passages.ask_library(scene, books)
             if scene.rng.random() < 0.3:
                 smalltalk.smalltalk(scene)
@@ -80,6 +80,20 @@ def _far_memory(scene: Scene) -> None:
         memory.memory(scene)
         _passing_some(scene, 1, 4)
     memory.told_again(scene)
+
+
+def _changed_persona(scene: Scene) -> None:
+    """The system prompt is another now than when the first questions were answered."""
+    rng = scene.rng
+    with _unscored(scene):
+        for _ in range(rng.randint(1, 2)):
+            persona.persona(scene)
+    scene.messages = [replace(message, is_learnt=False) for message in scene.messages]
+    persona.set_persona(scene)
+    scene.recalls.clear()
+    scene.noted.clear()
+    for _ in range(rng.randint(1, 3)):
+        persona.persona(scene)
 
 
 def _titled(scene: Scene) -> None:
@@ -111,6 +125,7 @@ SKILLS = (
     Skill("smalltalk", smalltalk.smalltalk, 13, 6, goal=0.95),
     Skill("identity", identity.identity, 6, 2, goal=0.95),
     Skill("persona", persona.persona, 5, 1, goal=0.95),
+    Skill("changed persona", _changed_persona, 3, goal=0.95),
     Skill("memory", memory.memory, 8, 3, goal=0.95),
     Skill("far memory", _far_memory, 4, goal=0.95),
     Skill("calculator", calculator.calculator, 6, 3, "calculator", 0.95),
@@ -118,6 +133,7 @@ SKILLS = (
     Skill("search", search.search, 7, 1, "search_documents", 0.95),
     Skill("unseen tool", functions.function, 8, 1, goal=0.85),
     Skill("passages", passages.passages, 7),
+    Skill("excerpts", passages.excerpts, 7),
     Skill("documents", _documents, 5),
     Skill("title", _titled, 4),
     Skill("summary", _summed, 3),
@@ -182,7 +198,7 @@ def setting(rng: random.Random, split: Split, skill: Skill, style: Style = PLAIN
     """A scene with its system prompt and tools, before anyone spoke."""
     scene = Scene(rng, split, style.pieces)
     kind = rng.random()
-    if skill.name == "persona":
+    if skill.name in ("persona", "changed persona"):
         persona.set_persona(scene) if kind < 0.85 else persona.set_default(scene)
     elif kind < 0.15:
         persona.set_persona(scene)

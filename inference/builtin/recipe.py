@@ -42,6 +42,9 @@ BEFORE = [
 ]
 """The committed weights went through these with an earlier vocabulary; `carry.py` took them over."""
 _BROAD = _CITED | {"passages": 26, "documents": 14, "search": 14, "unseen tool": 20, "title": 9}
+_FOUND = _BROAD | {"passages": 40, "documents": 26, "search": 22, "title": 11, "follow-ups": 9}
+_OURS = _BROAD | {"excerpts": 36, "changed persona": 16, "identity": 5, "unseen tool": 14}
+_HOME = _SPANS | {"excerpts": 13, "changed persona": 6}
 STAGES = [
     *BEFORE,
     _Dense("carried", 3_000_000, 640, 8192, 0.01, 0.006, 201, _CITED),
@@ -50,4 +53,8 @@ STAGES = [
     # Of "broad" the larger part was trained while it was meant to be longer: its rate fell more slowly.
     _Dense("broad", 9_000_000, 640, 8192, 0.005, 0.002, 301, _BROAD),
     Stage("close", 3_000_000, 1408, 8192, 0.0025, 0.0, 302, _SPANS, has_pieces=True),
+    _Dense("found", 24_000_000, 768, 8192, 0.005, 0.002, 401, _FOUND),
+    Stage("shut", 4_000_000, 1408, 8192, 0.0025, 0.0, 402, _SPANS, has_pieces=True),
+    _Dense("ours", 6_500_000, 1024, 8192, 0.004, 0.0016, 501, _OURS),
+    Stage("home", 2_000_000, 1408, 8192, 0.002, 0.0, 502, _HOME, has_pieces=True),
 ]

@@ -3,6 +3,7 @@
 import pytest
 
 from chat.document_prompt import documents_text
+from inference.builtin.skills.passages import NO_PASSAGE, OUR_HEAD
 from retrieval.excerpts import Excerpt
 
 
@@ -41,3 +42,8 @@ def test_of_what_is_gone_nothing_is_told_but_its_name() -> None:
     given = documents_text([an_excerpt(1, context="Secret")], [None])
     assert "[1] a.txt\n(This passage is not available any more.)" in given
     assert "Secret" not in given
+
+
+def test_the_built_in_model_has_learnt_from_the_words_around_them() -> None:
+    """Whoever changes these words teaches them to it: it knows few others."""
+    assert documents_text([], []) == f"{OUR_HEAD}\n<documents>\n{NO_PASSAGE}\n</documents>"

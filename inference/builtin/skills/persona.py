@@ -28,7 +28,7 @@ class Trait:
 TRAITS = (
     Trait("where", "You live in {city}.", "I live in {city}.", (
         "where do you live [now|these days]?", "where is your home?", "(what|which) (city|town|place) do you live in?",
-        "where are you living [now]?", "(tell me|say) where you live.", "in which (city|town) do you live?")),
+        "where are you living [these days]?", "(tell me|say) where you live.", "in which (city|town) do you live?")),
     Trait("from", "You come from {city}.", "I come from {city}.", (
         "where do you come from?", "where are you from [originally]?", "(what|which) (city|town|place) do you come from?",
         "(tell me|say) where you come from.", "what is your home town?")),
