@@ -243,7 +243,8 @@ def excerpts(scene: Scene) -> None:
     """Passages as the product finds them anew for each question, numbered on from those before."""
     rng = scene.rng
     first = 1
-    for _ in range(1 if scene.is_scored else rng.randint(2, 4) if scene.is_dense else rng.randint(1, 3)):
+    most = 4 if scene.is_dense else 3
+    for _ in range(1 if scene.is_scored else rng.randint(most // 2, most)):
         count = rng.choices((1, 2, 3, 4, 6), (2, 4, 3, 2, 1))[0]
         books = library(scene.words, count, first, is_ours=True)
         text, answer, also = from_library(scene, books)
