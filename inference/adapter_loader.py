@@ -5,7 +5,7 @@ log, in the model's `ModelInfo`, and in the answer of whoever asks for it.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ from transformers import PretrainedConfig
 
 from inference import memory
 from inference.adapter_files import AdapterFiles, read_adapter
-from inference.adapter_weights import places_of, read_pairs
+from inference.adapter_weights import Place, places_of, read_pairs
 from inference.adapters import Adapters
 from inference.adapters_selftest import check_adapters, check_encoder_adapters, kinds_of
 from inference.config import Adapter, EngineConfig
 from inference.encoder_model import EncoderModel
 from inference.errors import ModelError, ModelRefused, ModelTooLarge
 from inference.loader import LoadedModel, Progress
-from inference.merged_weights import Again, MergedWeights, add_to_weights
+from inference.merged_weights import Again, Change, MergedWeights, add_to_weights
 from inference.messages import AdapterInfo
 
 logger = logging.getLogger(__name__)
@@ -100,11 +100,21 @@ def _load(
     def change(model: nn.Module) -> None:
         add_to_weights(places_of(files, model), pairs)
 
-    merged = base.again and MergedWeights.of(base.model, places, change, base.again)
-    if merged:
+    if merged := _merged(base, places, change):
         adapters.add_merged(info, merged)
     else:
         adapters.add(info, places, pairs)
+
+
+def _merged(base: Base, places: Mapping[str, Place], change: Change) -> MergedWeights | None:
+    """None: the adapter is computed beside its base, which is slower and nothing else."""
+    if base.again is None:
+        return None
+    try:
+        return MergedWeights.of(base.model, places, change, base.again)
+    except Exception as error:
+        logger.warning("an adapter of %s is not merged: %s", base.name, error)
+        return None
 
 
 def _check_memory(adapter: Adapter, files: AdapterFiles, dtype: torch.dtype) -> None:

@@ -127,14 +127,17 @@ class Adapters:
     def enter_one(self, name: str, num_rows: int) -> None:
         """The next forward computes so many rows, all through one adapter, or through none ("")."""
         merged = self._merged.get(name)
-        if merged is not self._put_in:
-            if self._put_in is not None:
-                self._put_in.take_out()
-            if merged is not None:
-                merged.put_in()
-            self._put_in = merged
-        if self._layers:
+        is_other = merged is not self._put_in
+        if is_other and self._put_in is not None:
+            self._put_in.take_out()
+            self._put_in = None
+        if (
+            self._layers
+        ):  # which may be the very layers: of all that change them one is in at a time
             self._enter([(name, slice(0, num_rows))] if name and not merged else [], num_rows)
+        if is_other and merged is not None:
+            merged.put_in()
+            self._put_in = merged
 
     def _enter(self, groups: list[tuple[str, slice]], num_rows: int) -> None:
         self._step.groups, self._step.num_rows = groups, num_rows

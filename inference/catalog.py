@@ -73,11 +73,14 @@ class WorkerState:
 
 
 def discover(config: EngineConfig) -> dict[str, ModelSpec]:
-    """All models by name, the built-in ones first. A later one of the same name is ignored."""
+    """All models by name, the built-in ones first. A later one of the same name is ignored, and so is
+    one that has the name of an adapter of the program's own."""
     specs: dict[str, ModelSpec] = {}
+    reserved = {adapter.name for adapter in config.adapters if adapter.is_internal}
     for spec in _all(config):
-        specs.setdefault(spec.name, spec)
-    for adapter in config.adapters:
+        if spec.name not in reserved:
+            specs.setdefault(spec.name, spec)
+    for adapter in sorted(config.adapters, key=lambda one: not one.is_internal):
         if not problem_of(adapter, specs):
             specs[adapter.name] = _with_adapter(adapter, specs[adapter.base])
     return specs
@@ -96,6 +99,8 @@ def problem_of(adapter: Adapter, specs: Mapping[str, ModelSpec]) -> str:
         kind = KIND_NAMES[base.kind]
         return f"'{adapter.base}' is {kind}; adapters are served of chat and embedding models."
     same = specs.get(adapter.name)
+    if same is not None and same.is_internal and not adapter.is_internal:
+        return f"'{adapter.name}' is the name of an adapter of the program's own."
     if same is not None and same.base != adapter.base:
         return f"'{adapter.name}' is the name of a model already, and cannot be an adapter's."
     return ""

@@ -133,7 +133,12 @@ class EngineConfig:
         return dict(self.tensor_parallel).get(model, 1)
 
     def adapters_of(self, model: str) -> tuple[Adapter, ...]:
-        return tuple(adapter for adapter in self.adapters if adapter.base == model)
+        reserved = {adapter.name for adapter in self.adapters if adapter.is_internal}
+        return tuple(
+            adapter
+            for adapter in self.adapters
+            if adapter.base == model and (adapter.is_internal or adapter.name not in reserved)
+        )
 
     def without_adapters(self, problem: str) -> "EngineConfig":
         """The same, with all adapters refused for this reason."""

@@ -61,7 +61,8 @@ class Engine:
 
     def _serve(self, spec: ModelSpec) -> ModelHost | AdaptedModel | Upstream:
         if spec.base:
-            (path,) = (one.path for one in self.config.adapters if one.name == spec.name)
+            own = (spec.name, spec.is_internal)
+            (path,) = (a.path for a in self.config.adapters if (a.name, a.is_internal) == own)
             return AdaptedModel(spec, self._host(spec.base), path)
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)

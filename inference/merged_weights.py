@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from torch import nn
+from transformers.pytorch_utils import Conv1D
 
 from inference.adapter_weights import Pair, Place
+from inference.errors import ModelRefused
 from inference.int8_linear import Int8Linear
 
 MAX_BYTES = 64 * 2**20  # of one adapter
@@ -49,11 +51,15 @@ class MergedWeights:
 
 
 def add_to_weights(places: Mapping[str, Place], pairs: Mapping[str, Pair]) -> None:
-    """Add B·A to the weights of plain layers."""
+    """Add B·A to the weights of plain layers. Raises ModelRefused where two layers share theirs."""
+    weights = {path: places[path].module.get_parameter("weight") for path in pairs}
+    if len(set(map(id, weights.values()))) < len(weights):
+        raise ModelRefused("Layers that the adapter changes share their weights.")
     for path, (a, b) in pairs.items():
-        weight = places[path].module.get_parameter("weight")
         product = b.float() @ a.float()
-        weight.data += product.view(weight.shape).to(weight.dtype)
+        if isinstance(places[path].module, Conv1D):  # (inputs, outputs)
+            product = product.T
+        weights[path].data += product.to(weights[path].dtype)
 
 
 def _num_bytes(module: nn.Module) -> int:

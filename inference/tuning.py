@@ -95,9 +95,9 @@ def tune(
     nn.init.zeros_(heads.weight)
     nn.init.constant_(heads.bias, _RARE)
     parameters = [p for low in lows.values() for p in (low.a, low.b)]
-    rates = {rate: parameters, _HEADS_RATE: list(heads.parameters())}
+    rates = ((rate, parameters), (_HEADS_RATE, list(heads.parameters())))
     optimiser = torch.optim.AdamW(
-        [{"params": own, "lr": rate} for rate, own in rates.items()], weight_decay=0.01
+        [{"params": own, "lr": lr} for lr, own in rates], weight_decay=0.01
     )
     num_steps = num_epochs * -(-len(texts) // _BATCH)
     num_warm = max(1, min(_WARM_STEPS, num_steps // 10))

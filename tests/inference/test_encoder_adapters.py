@@ -12,10 +12,14 @@ import pytest_asyncio
 import torch
 from torch import Tensor, nn
 from transformers import AutoConfig
+from transformers.pytorch_utils import Conv1D
 
 from inference import Caller, Engine, ModelRefused, merged_weights
+from inference.adapted_model import AdaptedModel
 from inference.adapter_loader import Base, load_adapters
+from inference.adapter_weights import Place
 from inference.adapters_selftest import check_encoder_adapters, encoder_error
+from inference.catalog import discover, problem_of
 from inference.config import Adapter
 from inference.encode_messages import Encoded, EncodeRequest, EncoderInput
 from inference.encoder_loader import load_encoder
@@ -94,6 +98,61 @@ def test_it_is_as_in_the_weights(
     size_bytes = encoder.adapters.infos["one"].size_bytes
     num_layers = len(TARGETS[model_type])
     assert (size_bytes > 64 * 64 * 4 * num_layers) == (max_bytes > 0)
+
+
+def test_one_in_the_weights_and_one_beside_them_take_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where one of them changes so many layers that it is too large."""
+    sizes = iter([merged_weights.MAX_BYTES, 0])
+    of = merged_weights.MergedWeights.of
+
+    def only_the_first(*given: Any) -> Any:
+        monkeypatch.setattr(merged_weights, "MAX_BYTES", next(sizes))
+        return of(*given)
+
+    monkeypatch.setattr(merged_weights.MergedWeights, "of", only_the_first)
+    encoder, whole = made(tmp_path, "bert")
+    expected = {
+        "": encoder.encode(INPUTS),
+        "one": whole.encode(INPUTS),
+        "two": encoder.encode(INPUTS, adapter="two"),
+    }
+
+    def between() -> None:
+        inner.append(encoder.encode(SHORT, adapter=other))
+
+    for name in ("one", "two", "", "two", "one", "one", "", "two"):
+        for other in ("", "one", "two"):
+            inner: list[Tensor] = []
+            found = encoder.encode(INPUTS[3:], between, adapter=name)
+            assert is_close(found, expected[name][3:]), (name, other)
+            assert is_close(inner[0], expected[other][:3]), (name, other)
+
+
+def test_what_cannot_be_loaded_once_more_is_computed_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: Any) -> Any:
+        raise ModelRefused("no room")
+
+    monkeypatch.setattr(merged_weights.MergedWeights, "of", fail)
+    encoder, whole = made(tmp_path, "bert")
+    assert is_close(encoder.encode(INPUTS, adapter="one"), whole.encode(INPUTS))
+
+
+def test_layers_that_have_their_weights_the_other_way_round_are_merged_so() -> None:
+    layer = Conv1D(6, 4)  # (inputs 4, outputs 6)
+    pair = torch.randn(2, 4), torch.randn(6, 2)
+    x, bias = torch.randn(3, 4), layer.bias
+    expected = layer(x) + x @ pair[0].T @ pair[1].T
+    place = Place(layer, slice(0, 6), 4)
+    merged_weights.add_to_weights({"a": place}, {"a": pair})
+    assert torch.allclose(layer(x), expected, atol=1e-5)
+    assert layer.bias is bias
+    shared = {"a": place, "b": Place(layer, slice(0, 6), 4)}
+    with pytest.raises(ModelRefused, match="share"):
+        merged_weights.add_to_weights(shared, {"a": pair, "b": pair})
 
 
 def test_in_eight_bits_it_is_as_in_the_weights(tmp_path: Path) -> None:
@@ -200,6 +259,22 @@ async def engine(tmp_path: Path, tiny_model: Path) -> AsyncIterator[Engine]:
     running = Engine(replace(config, extra_models=entries, default_model="chat", adapters=adapters))
     yield running
     await running.close()
+
+
+def test_nobody_takes_the_name_of_one_of_the_programs_own(tmp_path: Path) -> None:
+    base = make_encoder(tmp_path / "base")
+    other = make_encoder(tmp_path / "other")
+    own = Adapter("own", "base", tmp_path / "a", is_internal=True)
+    adapters = (Adapter("own", "base", tmp_path / "b"), own)
+    entries = (f"base={base}", f"own={other}")
+    config = replace(engine_config(base), extra_models=entries, adapters=adapters)
+    found = discover(config)
+    assert (found["own"].base, found["own"].is_internal) == ("base", True)
+    assert "own" in problem_of(adapters[0], found)
+    assert config.adapters_of("base") == (own,)
+    served = Engine(replace(config, default_model="base"))._served["own"]
+    assert isinstance(served, AdaptedModel)
+    assert served.path == own.path
 
 
 async def test_one_of_the_programs_own_is_shown_to_nobody(engine: Engine) -> None:
