@@ -210,7 +210,7 @@ async def _keep(state: AnswerState, asked: Asked, logged: list[LogEvent]) -> Non
     text = message_parts.text_of(message_parts.fold(logged))
     if state.screen.may_stop("output"):
         outcome = await state.screen.judge("output", [text])
-        if outcome.verdict.action in ("redact", "ask", "block"):
+        if outcome.stop or outcome.redacts:
             return
     found = state.found
     kept = found and {

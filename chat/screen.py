@@ -22,7 +22,7 @@ from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
-from moderation.policies import Policy, Reason, Stage, Verdict, rank
+from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
-_STOPS = ("ask", "block")
 _OUR_OWN = ("title", "summary", "question")
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
@@ -53,18 +52,28 @@ class Outcome:
     took_ms: float = 0.0
 
     @property
-    def is_stopped(self) -> bool:
-        return self.verdict.action in _STOPS
+    def stop(self) -> Action | None:
+        """Whether the text does not go on, or not before its author is asked. What goes to review does
+        go on, so a weaker reason beside it stops the text nevertheless."""
+        actions = {self.verdict.action, *(one.action for one in self.verdict.reasons)}
+        return "block" if "block" in actions else "ask" if "ask" in actions else None
+
+    @property
+    def redacts(self) -> bool:
+        actions = {self.verdict.action, *(one.action for one in self.verdict.reasons)}
+        return "redact" in actions
 
     def without_redacting(self) -> "Outcome":
         """Blocked, where something would have to be taken out."""
-        if self.verdict.action != "redact":
+        if not self.redacts:
             return self
-        reasons = tuple(
+        reasons = [
             replace(one, action="block") if one.action == "redact" else one
             for one in self.verdict.reasons
-        )
-        return replace(self, verdict=replace(self.verdict, action="block", reasons=reasons))
+        ]
+        reasons.sort(key=by_strength)
+        verdict = replace(self.verdict, action="block", reasons=tuple(reasons))
+        return replace(self, verdict=verdict)
 
 
 class Screen:
@@ -120,7 +129,7 @@ class Screen:
         reasons = [self._possible(one, stage, texts) for one in verdict.reasons]
         if not reasons:
             return verdict
-        reasons.sort(key=lambda one: (-rank(one.action), -one.probability, one.category))
+        reasons.sort(key=by_strength)
         return replace(verdict, action=reasons[0].action, reasons=tuple(reasons))
 
     def _possible(
@@ -208,13 +217,16 @@ class Screen:
         is_judged = bool(outcome.scores or outcome.failed)
         if deciding is None or not deciding.policy.judges(stage) or not is_judged:
             return None
-        verdict = outcome.verdict
+        verdict, stop = outcome.verdict, outcome.stop
+        if stop is not None:
+            # Nothing that does not go on waits for a review; if its author says yes, it is judged again.
+            verdict = replace(verdict, action=stop)
         decision = self._decision(stage, outcome, deciding, verdict)
-        if not outcome.is_stopped:
+        if stop is None:
             decisions.keep_soon(decision)
             return None
         await decisions.keep(decision, self._points(stage, deciding, outcome))
-        if verdict.action == "ask":
+        if stop == "ask":
             return refusals.asks(deciding.name, verdict.reasons, str(decision.pk))
         end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)

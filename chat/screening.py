@@ -368,7 +368,7 @@ async def with_fit_documents(screen: Screen, plan: PromptPlan) -> PromptPlan:
 
 async def _passage(screen: Screen, row: str) -> str:
     outcome = await screen.judge("documents", [row])
-    if outcome.is_stopped:
+    if outcome.stop:
         await screen.decide("documents", outcome)
         return without_text(row)
     return screen.redacted("documents", row)

@@ -89,7 +89,7 @@ class Policy:
             if reached:
                 _, action = max(reached)
                 reasons.append(Reason(category, probability, actions[action], action))
-        reasons.sort(key=lambda one: (-rank(one.action), -one.probability, one.category))
+        reasons.sort(key=by_strength)
         return Verdict(reasons[0].action, tuple(reasons)) if reasons else Verdict()
 
     def verdict_of_failure(self, stage: Stage) -> Verdict:
@@ -141,6 +141,11 @@ def is_for_model(patterns: Sequence[str], model: str) -> bool:
 def rank(action: Action) -> int:
     """How much is done: 0 for `allow`."""
     return ACTIONS.index(action)
+
+
+def by_strength(reason: Reason) -> tuple[int, float, str]:
+    """A key that sorts the strongest first."""
+    return -rank(reason.action), -reason.probability, reason.category
 
 
 def parsed(value: Any) -> Policy:

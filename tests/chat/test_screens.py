@@ -357,6 +357,49 @@ async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments
     assert not any(isinstance(event, ToolCall) for event in seen)
 
 
+@pytest.fixture
+def mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in rules, and hate in texts with "hateful"."""
+
+    async def screen(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        pairs = zip(texts, moderating.rules().scores(texts), strict=True)
+        scores = tuple(nothing | one | {"hate": float("hateful" in t)} for t, one in pairs)
+        return Screening(scores, (Report("rules", 1.0, scores),))
+
+    monkeypatch.setattr(moderating, "screen", screen)
+
+
+@pytest.mark.usefixtures("mixed")
+async def test_a_call_that_also_goes_to_review_is_not_run_with_its_secret(kept: Kept) -> None:
+    async def calling() -> AsyncGenerator[Event, None]:
+        yield Started("m", "", 1)
+        yield ToolCall("c1", "send_mail", f'{{"text": "hateful {KEY}"}}')
+        yield Finished("tool_calls")
+
+    one = screen({"output": {"secrets": {"redact": 0.5}, "hate": {"review": 0.5}}})
+    seen = [event async for event in screening.screened(one, ["hi"], calling, Clock())]
+    assert isinstance(seen[-1], Refused)
+    assert not any(isinstance(event, ToolCall) for event in seen)
+    [(decision, _)] = kept
+    assert (decision.action, decision.review) == ("block", "")
+
+
+@pytest.mark.usefixtures("mixed")
+@pytest.mark.parametrize("action", ["ask", "block", "note"])
+async def test_a_review_hides_no_stop(kept: Kept, action: str) -> None:
+    one = screen({"input": {"secrets": {action: 0.5}, "hate": {"review": 0.5}}})
+    outcome = await one.judge("input", [f"A hateful key is {KEY}."])
+    refused = await one.decide("input", outcome)
+    [(decision, _)] = kept
+    if action == "note":
+        assert refused is None
+        assert (decision.action, decision.review) == ("review", "open")
+        return
+    assert isinstance(refused, Refused)
+    assert (decision.action, decision.review) == (action, "")
+
+
 def test_a_secret_of_a_document_is_in_no_later_prompt_either() -> None:
     one = screen({"documents": {"secrets": {"redact": 0.5}}})
     found = Exchange("1", "What is the key?", documents=f"[1] keys.txt\n{KEY}")
