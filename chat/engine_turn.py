@@ -13,6 +13,7 @@ from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import fit
 from chat.sampling_params import sampling_params
 from chat.turn import Turn
+from chat.untagged import untagged
 from inference import (
     THINK_CLOSE,
     AnswerParser,
@@ -177,7 +178,7 @@ class EngineTurn(Turn):
         return self._encode([*messages, *self.state.said], begun)
 
     def _encode(self, messages: list[ChatMessage], begun: str = "") -> tuple[int, ...]:
-        ids = self.tokenizer.encode_chat(messages, tools=self.tool_schemas())
+        ids = self.tokenizer.encode_chat(untagged(messages), tools=self.tool_schemas())
         if not begun:
             return ids
         tail = self.tokenizer.tail_of(ids)

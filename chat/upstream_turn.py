@@ -8,6 +8,7 @@ from chat.engine import engine
 from chat.events import Delta, Event, Failed, Phase, Started, ToolCall
 from chat.prompt_plan import fit
 from chat.turn import Turn
+from chat.untagged import untagged
 from inference import (
     Asked,
     ChatMessage,
@@ -93,7 +94,7 @@ class UpstreamTurn(Turn):
         return ChatRequest(
             request_id=f"{request.run_id}.{self.state.turn_index}",
             model=request.model,
-            messages=tuple(self.state.messages),
+            messages=tuple(untagged(self.state.messages)),
             tools=tools,
             options=options,
             begun=begun,

@@ -2,7 +2,8 @@
 
 Characters that nobody sees are left out, those that only look different become plain ones (NFKC), a
 letter and its accent become one, strokes through letters go, and in words that mix scripts letters that
-look like Latin ones become these. What is shown, kept and answered stays as it was written.
+look like Latin ones become these. What is shown, kept and answered stays as it was written, but for tag
+characters: no reader sees them, and a model would read them as the letters that they stand for.
 """
 
 import unicodedata
@@ -15,6 +16,11 @@ import regex
 _CONTROLS = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 _UNSEEN = regex.compile(
     rf"[\p{{Cf}}\p{{Variation_Selector}}{_CONTROLS}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]"
+)
+_TAGS = regex.compile(
+    # Flags of Scotland, Wales and others are made of them, and stay.
+    "(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f)"
+    "|[\U000e0000-\U000e007f]+"
 )
 _UNSEEN_ASCII = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 # What belongs to the character before it: marks, and the second and third parts of Korean syllables.
@@ -42,6 +48,26 @@ class Normal:
         if self.origins is None or start == end:
             return start, end
         return self.origins[start], self.origins[end - 1] + 1
+
+
+def without_tags(text: str) -> str:
+    """Without tag characters but for those of flags."""
+    return text if text.isascii() else str(_TAGS.sub(lambda found: found[1] or "", text))
+
+
+def judged(written: str) -> str:
+    """As classifiers read it: normalised, and what tag characters spell on lines of its own, so that
+    neither parts the other's words."""
+    return "\n".join([normalised(written).text, *_spelled_by_tags(written)])
+
+
+def _spelled_by_tags(text: str) -> list[str]:
+    """Each stands for a character of ASCII, or for nothing."""
+    if text.isascii():
+        return []
+    hidden = (found[0] for found in _TAGS.finditer(text) if not found[1])
+    said = ("".join(chr(ord(tag) - 0xE0000) for tag in run) for run in hidden)
+    return [line for one in said if (line := _UNSEEN_ASCII.sub("", one).strip())]
 
 
 def without_unseen(text: str) -> str:

@@ -8,7 +8,7 @@ from inference import Caller, Engine
 from moderation.categories import Scores
 from moderation.classifiers.reading import for_texts, in_thread
 from moderation.heads_adapter import HEADS_ADAPTER
-from moderation.normalising import normalised
+from moderation.normalising import judged
 from moderation.windows import Read, read
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class HeadClassifier:
 
 
 def _read(texts: Sequence[str]) -> list[Read]:
-    return [read(normalised(text).text) for text in texts]
+    return [read(judged(text)) for text in texts]
 
 
 def _scores(texts: Sequence[Read], vectors: Mapping[str, Sequence[float]]) -> list[Scores]:

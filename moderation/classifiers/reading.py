@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from inference import ContextTooLong
 from moderation.categories import Scores, worst
-from moderation.normalising import normalised
+from moderation.normalising import judged
 from moderation.windows import readings
 
 # Of its own: asyncio's few threads serve everybody's queries, and long texts take tens of milliseconds.
@@ -58,5 +58,5 @@ async def by_parts(
 
 
 def _parts(texts: Sequence[str], num_words: int) -> list[list[str]]:
-    read = [readings(normalised(text).text, num_words) for text in texts]
+    read = [readings(judged(text), num_words) for text in texts]
     return [[part for part in parts if part.strip()] for parts in read]

@@ -29,7 +29,7 @@ from moderation.heads.fit import Floats, Inputs, Weights, fit, platt, weights_of
 from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, part_input, piece_inputs
 from moderation.heads.vectors import vectors_of
 from moderation.heads_adapter import HEADS_ADAPTER
-from moderation.normalising import normalised
+from moderation.normalising import judged
 from moderation.windows import Part, Read, read, whole, words_in
 
 CACHE_DIR = Path("var/moderation")
@@ -174,7 +174,7 @@ def _pieces(
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
     """As a text is scored when it's served: by its windows and its pieces."""
-    texts_read = [read(normalised(text).text) for text in texts]
+    texts_read = [read(judged(text)) for text in texts]
     return heads.judge(texts_read, _vectors_of_pieces(texts_read, HEADS_ADAPTER.path))
 
 
