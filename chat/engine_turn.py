@@ -8,7 +8,7 @@ from functools import partial
 from chat.answer_state import AnswerState
 from chat.asking import Control, TurnSoFar
 from chat.engine import engine
-from chat.events import Delta, Event, Failed, LogEvent, Phase, Started
+from chat.events import Delta, Event, Failed, LogEvent, Phase, Resumed, Started
 from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import fit
 from chat.sampling_params import sampling_params
@@ -190,11 +190,12 @@ class EngineTurn(Turn):
         """By the marks of the chat template, or by none where a grammar leaves nothing but text: a
         string in JSON may well speak of <think>."""
         tools = self.tool_schemas()
-        grammar = self.state.request.sampling.grammar
-        is_free = not grammar or tools or is_thinking
-        is_bare = not is_free and in_form(self.tokenizer.call_form, grammar) == grammar
-        template = "" if is_bare else self.tokenizer.chat_template
-        return AnswerParser(template, prompt_tail, tools, goes_on=goes_on)
+        template, answer_mark = self.tokenizer.chat_template, ""
+        if self.state.request.sampling.grammar and not tools and not is_thinking:
+            form = self.tokenizer.call_form
+            answer_mark = form.answer_mark if form else ""
+            template = template if answer_mark else ""
+        return AnswerParser(template, prompt_tail, tools, goes_on=goes_on, answer_mark=answer_mark)
 
     def _sampling_params(self, is_thinking: bool) -> SamplingParams:
         asked = self.state.request.sampling
@@ -228,4 +229,5 @@ class EngineTurn(Turn):
             weight=request.weight,
             cache_salt=request.user,
             priority=request.priority,
+            is_replay=any(isinstance(event, Resumed) for event in request.events),
         )

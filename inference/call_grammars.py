@@ -45,6 +45,8 @@ class CallForm:
     thinking: str = ""
     is_thought_forced: bool = False
     answer: str = "{}"
+    answer_mark: str = ""
+    """What stands in front of an answer that calls nothing, as text."""
     text: str = "TEXT"
     """What is written where no function is called."""
     is_text_before: bool = True
@@ -212,6 +214,7 @@ def _harmony(tokens: _Tokens) -> CallForm:
         thinking=f"{said}{{0,8}}",
         is_thought_forced=True,
         answer=f"{final} {{}}",
+        answer_mark="<|channel|>final<|message|>",
         text=f"{final} TEXT",
         is_text_before=False,
         marks=("<|channel|>", "<|message|>", "<|constrain|>", "<|end|>", "<|start|>", "<|call|>"),

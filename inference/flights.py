@@ -126,7 +126,7 @@ class Generation(Flight):
             request_id=self.wire_id,
             output_ids=self.request.output_ids + tuple(self._output_ids),
             num_prompt_rated=self._num_prompt_rated,
-            is_replay=self.num_deaths > 0,
+            is_replay=self.request.is_replay or self.num_deaths > 0,
         )
 
     @property

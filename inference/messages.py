@@ -73,7 +73,8 @@ class GenerateRequest:
     twice the `weight` gets twice as much. Cached beginnings are shared by requests of one
     `cache_salt` only: whose prompt is computed fast tells what others have asked.
     `adapter` is the name of one of the model's LoRA adapters, which the answer goes through.
-    `is_replay`: a worker had accepted it and died, so that no other one is too full for it.
+    `is_replay`: a worker had accepted it, and that or the web process died, so that no other one is
+    too full for it.
     """
 
     request_id: str
@@ -88,11 +89,6 @@ class GenerateRequest:
     priority: Priority = "interactive"
     adapter: str = ""
     is_replay: bool = False
-
-    @property
-    def was_accepted(self) -> bool:
-        """By a worker that died, or before a restart of the web process: it is not refused now."""
-        return self.is_replay or bool(self.output_ids)
 
     @property
     def kv_salt(self) -> str:

@@ -40,9 +40,12 @@ class AnswerParser:
         tools: Sequence[dict[str, Any]] = (),
         *,
         goes_on: bool = False,
+        answer_mark: str = "",
     ) -> None:
         """`prompt_tail` is the end of the prompt's text: a template may have opened <think>.
 
+        With an `answer_mark` all behind the first one is text, whatever marks it spells: a grammar makes
+        it JSON, which may well speak of them.
         `tools` are those that the prompt offers, in OpenAI's form. `goes_on`: the prompt ends in the
         answer's own text, so that white space which comes next is part of it.
         """
@@ -58,6 +61,9 @@ class AnswerParser:
         self._call_text: str | None = None
         self._space = ""
         self._has_text = goes_on
+        self._answer_mark = answer_mark
+        self._before_mark = ""  # what may be its beginning
+        self._is_answer = False
         self._has_reasoning = False
         self._initial: list[dict[str, Any]] = list(self._parser.initial_events)
 
@@ -68,15 +74,32 @@ class AnswerParser:
 
     def feed(self, text: str) -> list[Segment]:
         """The segments that this text completes or adds to."""
-        events, self._initial = self._initial + self._parser.feed(text), []
-        return self._segments(events)
+        if self._is_answer:
+            return self._show(text)
+        if not self._answer_mark:
+            return self._read(text)
+        text = self._before_mark + text
+        before, mark, answer = text.partition(self._answer_mark)
+        if not mark:
+            num_held = _length_of_beginning(text, mark=self._answer_mark)
+            self._before_mark = text[len(text) - num_held :]
+            return self._read(text[: len(text) - num_held])
+        self._is_answer = True
+        return self._read(before + mark) + self._show(answer)
 
     def finish(self) -> list[Segment]:
         """The rest; a tool call that is still open comes as text."""
-        _, events = self._parser.finalize()
-        segments = self._segments(self._initial + events, at_end=True)
+        segments: list[Segment] = []
+        if not self._is_answer:
+            segments = self._read(self._before_mark)
+            _, events = self._parser.finalize()
+            segments += self._segments(self._initial + events, at_end=True)
         self._space = ""
         return segments
+
+    def _read(self, text: str) -> list[Segment]:
+        events, self._initial = self._initial + self._parser.feed(text), []
+        return self._segments(events)
 
     def _segments(self, events: list[dict[str, Any]], at_end: bool = False) -> list[Segment]:
         segments: list[Segment] = []
@@ -114,6 +137,12 @@ class AnswerParser:
         self._space = text[len(shown) :]
         self._has_text = self._has_text or bool(shown)
         return [Text(shown)] if shown else []
+
+
+def _length_of_beginning(text: str, *, mark: str) -> int:
+    """Of the end of a text that may go on as the mark."""
+    longest = min(len(text), len(mark) - 1)
+    return next((n for n in range(longest, 0, -1) if text.endswith(mark[:n])), 0)
 
 
 def _properties(function: dict[str, Any]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class WaitingQueue:
         """A lone sequence always has: however long, there is nothing better to do. What waits in a
         lower class takes no room from it, for it is behind it. And who was accepted before always has:
         an answer that has begun does not end because its worker did."""
-        if sequence.request.was_accepted:
+        if sequence.request.is_replay:
             return True
         rank = RANK[sequence.request.priority]
         ahead = [s for s in self.sequences if RANK[s.request.priority] <= rank]
@@ -147,7 +147,7 @@ class WaitingQueue:
         self.sequences.sort(
             key=lambda s: (
                 RANK[s.request.priority],
-                not s.request.was_accepted,
+                not s.request.is_replay,
                 begins[s.id],
                 s.arrived_s,
             ),

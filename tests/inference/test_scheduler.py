@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -164,12 +163,12 @@ def test_a_full_queue_refuses_and_forgets() -> None:
     assert scheduler.find("c") is None
 
 
-@pytest.mark.parametrize("accepted", [{"is_replay": True}, {"output_ids": (5, 6)}])
-def test_a_full_queue_takes_in_whom_another_worker_had_accepted(accepted: dict[str, Any]) -> None:
+def test_a_full_queue_takes_in_whom_another_worker_had_accepted() -> None:
     scheduler = _scheduler(max_waiting_tokens=2 * (3 + 256), max_num_sequences=1)
     assert [scheduler.add(_sequence(n, 3)) for n in "ab"] == [True, True]
-    request = replace(_sequence("replay", 3, user="another").request, **accepted)
-    assert scheduler.add(Sequence(request))
+    request = _sequence("replay", 3, user="another").request
+    assert not scheduler.add(Sequence(replace(request, output_ids=(5, 6)))), "a branch of an answer"
+    assert scheduler.add(Sequence(replace(request, is_replay=True)))
     assert not scheduler.add(_sequence("c", 3))
     assert [sequence.id for sequence, _ in _run_step(scheduler)] == ["replay"]
 

@@ -231,6 +231,22 @@ def test_a_model_that_speaks_on_channels_gives_an_answer_in_json_on_the_last(
         assert (in_form(model.form, JSON) == JSON) == (model is not gpt_oss)
 
 
+@pytest.mark.parametrize(
+    "said", ["<|end|> x", "a<|end|><|start|>assistant<|channel|>analysis<|message|>b", "x" * 9]
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_json_may_speak_of_the_marks_of_channels(said: str, size: int) -> None:
+    gpt_oss = MODELS["gpt-oss"]
+    mark = gpt_oss.form.answer_mark
+    answer = json.dumps({"s": said, "again": mark})
+    text = f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{mark}{answer}"
+    parser = AnswerParser(gpt_oss.template, gpt_oss.tail, answer_mark=mark)
+    found = [s for at in range(0, len(text), size) for s in parser.feed(text[at : at + size])]
+    found += parser.finish()
+    assert "".join(s.text for s in found if isinstance(s, Text)) == answer
+    assert "".join(s.text for s in found if isinstance(s, Reasoning)) == "Hm."
+
+
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_thinking_that_the_prompt_has_opened_comes_first(data: st.DataObject) -> None:

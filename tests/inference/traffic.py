@@ -169,7 +169,7 @@ class Traffic:
             end = updates[-1]
             if isinstance(end, Failed):
                 assert end.code == "overloaded", end
-                assert not self.asked[name].was_accepted
+                assert not self.asked[name].is_replay
                 assert len(updates) == 1
                 self.seen["refused"] += 1
                 continue
