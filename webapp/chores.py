@@ -19,7 +19,7 @@ AWAY_S = 2.0  # after a look that failed: what waits, waits in the database
 @dataclass(slots=True)
 class _Chore:
     """Done when something of its kind waits, but not sooner than `pause_s` after the last time; and
-    without anything waiting, every `at_least_every_s`."""
+    without anything waiting, at first and every `at_least_every_s`."""
 
     work: Callable[[], Awaitable[None]]
     kind: Waits | None
@@ -28,6 +28,8 @@ class _Chore:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def repeat(self) -> None:
+        if self.at_least_every_s is not None:
+            self.woken.set()
         while True:
             try:
                 async with asyncio.timeout(self.at_least_every_s):
