@@ -1,4 +1,5 @@
-"""`python -m benchmarks.moderation screening|quality`: what judging texts costs, and how good it is."""
+"""`python -m benchmarks.moderation [screening|quality]`: what judging texts costs, and how good it is;
+without a word both."""
 
 import argparse
 import asyncio
@@ -15,27 +16,33 @@ from moderation.heads_adapter import HEADS_ADAPTER
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = parser.add_subparsers(dest="part", required=True)
-    screening = parts.add_parser("screening", help="questions by their length, and answers")
-    screening.add_argument("--texts", type=int, default=100)
-    screening.add_argument("--answers", type=int, default=10)
-    parts.add_parser(
-        "quality", help="held-back texts, and published attacks where they are at hand"
-    )
+    parser.add_argument("part", nargs="?", choices=["screening", "quality"])
+    parser.add_argument("--texts", type=int, default=100, help="of each length, to screen")
+    parser.add_argument("--answers", type=int, default=10, help="to screen")
     options = parser.parse_args()
-    if options.part == "quality":
-        from benchmarks.moderation import quality
+    if options.part != "screening":
+        _tell_quality()
+    if options.part != "quality":
+        _tell_screening(options.texts, options.answers)
 
-        rows = quality.measure()
-        show("Built-in classifiers at the shipped thresholds", rows)
-        save("moderation-quality", {"machine": machine(), "rows": rows})
-        return
-    from benchmarks.moderation import screening as part
+
+def _tell_quality() -> None:
+    """Of texts that were held back, and of published attacks where they are at hand."""
+    from benchmarks.moderation import quality
+
+    rows = quality.measure()
+    show("Built-in classifiers at the shipped thresholds", rows)
+    save("moderation-quality", {"machine": machine(), "rows": rows})
+
+
+def _tell_screening(num_texts: int, num_answers: int) -> None:
+    """Of questions by their length, and of answers."""
+    from benchmarks.moderation import screening
 
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
         config = EngineConfig(models_dir=Path(folder), adapters=(HEADS_ADAPTER,))
-        questions = asyncio.run(part.of_questions(config, options.texts))
-        answers = asyncio.run(part.of_answers(config, options.answers))
+        questions = asyncio.run(screening.of_questions(config, num_texts))
+        answers = asyncio.run(screening.of_answers(config, num_answers))
     show("A question until its verdict", questions)
     show("An answer, each of whose sentences is judged before it is shown", answers)
     save("moderation-screening", {"machine": machine(), "questions": questions, "answers": answers})

@@ -93,10 +93,10 @@ function aboutSpan({ kind, start_ms, end_ms, facts }) {
 
 /** @param {Record<string, any>} facts */
 function verdictWords({ action, categories, has_failed: hasFailed }) {
-  if (hasFailed) return gettext("no classifier could be asked");
-  if (action === "allow") return gettext("nothing was found");
   const what = { note: gettext("noted"), review: gettext("sent to review"), redact: gettext("taken out") }[action];
-  return `${what ?? gettext("stopped")}: ${categories.join(gettext(", "))}`;
+  const found = action === "allow" ? gettext("nothing was found") : (what ?? gettext("stopped"));
+  const words = categories.length ? `${found}: ${categories.join(gettext(", "))}` : found;
+  return hasFailed ? `${words}; ${gettext("not every classifier could be asked")}` : words;
 }
 
 /** @param {Record<string, any>} facts */

@@ -72,5 +72,8 @@ test("what moderation found is said in words", () => {
   assert.equal(row({ action: "allow", categories: [], has_failed: false }), "nothing was found");
   assert.equal(row({ action: "note", categories: ["hate", "secrets"], has_failed: false }), "noted: hate, secrets");
   assert.equal(row({ action: "block", categories: ["illicit"], has_failed: false }), "stopped: illicit");
-  assert.equal(row({ action: "allow", categories: [], has_failed: true }), "no classifier could be asked");
+  const nobody = "not every classifier could be asked";
+  assert.equal(row({ action: "allow", categories: [], has_failed: true }), `nothing was found; ${nobody}`);
+  assert.equal(row({ action: "block", categories: [], has_failed: true }), `stopped; ${nobody}`);
+  assert.equal(row({ action: "block", categories: ["secrets"], has_failed: true }), `stopped: secrets; ${nobody}`);
 });
