@@ -84,13 +84,32 @@ def test_nor_a_stream_of_a_program(
     server.answers = [events(*texts(*cut(STORY, seed)))]
     body = {"model": "far", "messages": [{"role": "user", "content": "A story, please."}]}
     frames = caller.stream("/chat/completions", body)
-    assert "crimson" not in json.dumps(frames)
+    assert "".join(texts_told(frames)).strip() == "It was a quiet day."
     assert frames[-1][1] == "[DONE]"
     assert frames[-2][1]["choices"][0]["finish_reason"] == "content_filter"
     server.answers = [events(*texts(*cut(STORY, seed)))]
     whole = caller.post("/chat/completions", body).json()
     assert whole["choices"][0]["finish_reason"] == "content_filter"
     assert whole["choices"][0]["message"]["content"].strip() == "It was a quiet day."
+
+
+def test_nor_wherever_it_is_cut(
+    site: Site, server: UpstreamServer, reader: Reader, caller: Caller
+) -> None:
+    """Between any two of its characters, and between all of them."""
+    set_policy(site, {"output": BLOCKED})
+    start = STORY.index("crimson")
+    places = range(start, start + len("crimson") + 1)
+    for pieces in ([*STORY], *([STORY[:at], STORY[at:]] for at in places)):
+        server.answers = [events(*texts(*pieces))]
+        accepted = reader.send("Tell me a story.")
+        reader.hear_end(accepted["run"])
+        assert reader.text(accepted["run"]).strip() == "It was a quiet day."
+        server.answers = [events(*texts(*pieces))]
+        body = {"model": "far", "messages": [{"role": "user", "content": "A story, please."}]}
+        told = "".join(texts_told(caller.stream("/chat/completions", body)))
+        assert told.strip() == "It was a quiet day."
+    assert "crimson" not in json.dumps(reader.frames)
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
