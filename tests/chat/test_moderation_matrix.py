@@ -130,16 +130,23 @@ def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
         yield reader
 
 
-def cut_answer(site: Site, server: UpstreamServer, reader: Reader, model: str = "far") -> Any:
-    """One that was let through, and stopped by its reader."""
+def cut_answer(
+    site: Site,
+    server: UpstreamServer,
+    reader: Reader,
+    model: str = "far",
+    question: str = QUESTION,
+    policy: dict[str, Any] = BLOCKED,
+) -> Any:
+    """One that was let through, and stopped by its reader; then another policy is in force."""
     set_policy(site, {})
     slow = texts(*(f"word{n} " for n in range(200)))
     server.answers = [events(*slow, pause_s=0.05)]
-    accepted = reader.send(QUESTION, model=model)
+    accepted = reader.send(question, model=model)
     reader.hear_text(accepted["run"], 10)
     reader.say({"type": "run.stop", "run": accepted["run"], "chars": None})
     assert reader.hear_end(accepted["run"])["kind"] == "stopped"
-    set_policy(site, BLOCKED)
+    set_policy(site, policy)
     return accepted
 
 
@@ -198,3 +205,58 @@ def test_what_is_stopped_is_stopped_here_too(
     run = TRIED[door](site, server, reader)
     end = reader.hear_end(run)
     assert (end["kind"], end["stage"], end["code"]) == ("refused", "input", "content_filter")
+
+
+# --- what is written behind them ------------------------------------------------------------------
+
+SAID = "It was a quiet day."
+STORY = f"{SAID} Then came the {PHRASE} of the lake. Everybody went home."
+OUTPUT = {"output": {"illicit": {"block": 0.9}}}
+
+
+def _begun(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    """A harmless answer, behind which the server tells the story."""
+    accepted = cut_answer(site, server, reader, question="Tell me a story.", policy=OUTPUT)
+    server.answers = [events(*texts(*STORY))]
+    answer: str = accepted["answer"]["id"]
+    return answer
+
+
+def _regenerated(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    return _posted(reader, f"messages/{_begun(site, server, reader)}/regenerate")
+
+
+def _regenerated_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = _begun(site, server, reader)
+    reader.say({"type": "answer.regenerate", "client_id": "anew", "answer": answer})
+    run: str = reader.hear_until(type="answer.accepted", client_id="anew")["run"]
+    return run
+
+
+def _posted_anew(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, OUTPUT)
+    server.answers = [events(*texts(*STORY))]
+    return _posted(reader, "messages", text="Tell me a story.")
+
+
+def _temporary(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, OUTPUT)
+    server.answers = [events(*texts(*STORY))]
+    question = {"role": "user", "parts": [{"type": "text", "text": "Tell me a story."}]}
+    frame = {"type": "temporary.send", "client_id": "once", "model": "far"}
+    reader.say({**frame, "messages": [question]})
+    run: str = reader.hear_until(type="temporary.accepted", client_id="once")["run"]
+    return run
+
+
+@pytest.mark.parametrize("ask", [_regenerated, _regenerated_on_socket, _posted_anew, _temporary])
+def test_what_is_written_is_stopped_here_too(
+    site: Site,
+    server: UpstreamServer,
+    reader: Reader,
+    ask: Callable[[Site, UpstreamServer, Reader], str],
+) -> None:
+    run = ask(site, server, reader)
+    end = reader.hear_end(run)
+    assert (end["kind"], end["stage"]) == ("refused", "output")
+    assert reader.text(run).strip() == SAID
