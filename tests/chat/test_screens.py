@@ -30,6 +30,7 @@ from chat.events import (
     Stopped,
     TerminalEvent,
     ToolCall,
+    ToolResult,
 )
 from chat.models import Conversation, Generation
 from chat.policies_in_force import Chosen, InForce
@@ -41,6 +42,7 @@ from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
 from moderation.policies import parsed
 from retrieval.excerpts import Excerpt
+from tests.chat.test_obedient_model import ObedientEngine, Outbox, heard, request, use
 
 
 class Kept(list[Any]):
@@ -355,6 +357,29 @@ async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments
     seen = [event async for event in screening.screened(one, ["hi"], calling, Clock())]
     assert isinstance(seen[-1], Refused)
     assert not any(isinstance(event, ToolCall) for event in seen)
+
+
+@pytest.mark.parametrize(("mail", "is_withheld"), [("A bad mail.", True), ("A kind mail.", False)])
+async def test_what_a_tool_has_found_is_judged_before_the_model_reads_it(
+    judging: asyncio.Event,
+    kept: Kept,
+    monkeypatch: pytest.MonkeyPatch,
+    mail: str,
+    is_withheld: bool,
+) -> None:
+    judging.set()
+    engine = ObedientEngine()
+    use(monkeypatch, engine)
+    asked = request(Outbox(), mail, "api")
+    one = Screen(asked, screen({"tools": {"illicit": {"block": 0.5}}}).chosen)
+    monkeypatch.setattr(orchestrator, "screen_of", AsyncMock(return_value=one))
+    seen = await heard(orchestrator.answer(asked))
+    result = next(event for event in seen if isinstance(event, ToolResult))
+    assert (result.is_error, mail in result.content) == (is_withheld, not is_withheld)
+    assert (mail in "".join(engine.prompts)) == (not is_withheld)
+    assert [decision.action for decision, _ in kept if decision.action != "allow"] == (
+        ["block"] if is_withheld else []
+    )
 
 
 @pytest.fixture
