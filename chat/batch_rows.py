@@ -27,7 +27,6 @@ from chat.storable import storable
 PREFIX = "batch_"
 WINDOW = timedelta(hours=24)
 LEASE_S = 10.0
-# Asked every second though nothing waits; Django would take longer to make it than Postgres to answer.
 WAITING = """
 SELECT id, owner_id, status FROM chat_batch
 WHERE status = ANY(%s) AND lease_until < %s ORDER BY id

@@ -52,16 +52,19 @@ class Outcome:
     took_ms: float = 0.0
 
     @property
+    def _actions(self) -> set[Action]:
+        return {self.verdict.action, *(one.action for one in self.verdict.reasons)}
+
+    @property
     def stop(self) -> Action | None:
         """Whether the text does not go on, or not before its author is asked. What goes to review does
         go on, so a weaker reason beside it stops the text nevertheless."""
-        actions = {self.verdict.action, *(one.action for one in self.verdict.reasons)}
+        actions = self._actions
         return "block" if "block" in actions else "ask" if "ask" in actions else None
 
     @property
     def redacts(self) -> bool:
-        actions = {self.verdict.action, *(one.action for one in self.verdict.reasons)}
-        return "redact" in actions
+        return "redact" in self._actions
 
     def without_redacting(self) -> "Outcome":
         """Blocked, where something would have to be taken out."""

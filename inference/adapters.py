@@ -131,9 +131,8 @@ class Adapters:
         if is_other and self._put_in is not None:
             self._put_in.take_out()
             self._put_in = None
-        if (
-            self._layers
-        ):  # which may be the very layers: of all that change them one is in at a time
+        # These may be the very same layers: whatever changes them goes before another comes.
+        if self._layers:
             self._enter([(name, slice(0, num_rows))] if name and not merged else [], num_rows)
         if is_other and merged is not None:
             merged.put_in()

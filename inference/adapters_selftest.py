@@ -20,6 +20,7 @@ from inference.adapter_weights import Pair, place_of
 from inference.adapters import Adapters
 from inference.errors import ModelRefused
 from inference.hybrid_runner import make_runner
+from inference.merged_weights import add_to_weight
 from inference.messages import AdapterInfo
 from inference.selftest import (
     plain_logits,
@@ -143,11 +144,9 @@ def _random_pairs(layers: dict[str, nn.Module], seed: int) -> dict[str, Pair]:
 def _merged(layers: dict[str, nn.Module], pairs: dict[str, Pair]) -> Iterator[None]:
     """Within, adapters are in the weights."""
     before: dict[str, Tensor] = {}
-    for path, (a, b) in pairs.items():
-        weight = layers[path].get_parameter("weight").data
-        before[path] = weight.clone()
-        # A Conv1D's weights are (inputs, outputs).
-        weight += b @ a if isinstance(layers[path], nn.Linear) else (b @ a).T
+    for path, pair in pairs.items():
+        before[path] = layers[path].get_parameter("weight").data.clone()
+        add_to_weight(layers[path], pair)
     try:
         yield
     finally:

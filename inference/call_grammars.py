@@ -24,6 +24,7 @@ from inference.call_forms import (
     family_of,
 )
 
+HERMES_MARKS = (CALL_OPEN, CALL_CLOSE, THINK_OPEN, THINK_CLOSE)
 Vocabulary = Mapping[str, int]
 """The tokens that stand apart from text, with their ids."""
 
@@ -72,10 +73,13 @@ class CallForm:
 
     def rules(self) -> str:
         """What the parts are made of."""
-        marks = "|".join(re.escape(mark).replace("/", "\\/") for mark in self.marks)
-        free = "/(?s:.*)/"
-        text = f"TEXT: {free}" + (f" & ~/(?s:.*)({marks})(?s:.*)/" if marks else "")
-        return f"{text}\n{self.own_rules}".strip()
+        return f"{text_rule(self.marks)}\n{self.own_rules}".strip()
+
+
+def text_rule(marks: Sequence[str]) -> str:
+    """TEXT: any text that spells none of the marks."""
+    spelled = "|".join(re.escape(mark).replace("/", "\\/") for mark in marks)
+    return "TEXT: /(?s:.*)/" + (f" & ~/(?s:.*)({spelled})(?s:.*)/" if marks else "")
 
 
 def form_of(chat_template: str, vocabulary: Vocabulary) -> CallForm | None:
@@ -131,7 +135,7 @@ def _hermes(tokens: _Tokens) -> CallForm:
         between='"\\n"',
         thinking=tokens.thought(THINK_OPEN, THINK_CLOSE),
         is_text_between=True,
-        marks=(CALL_OPEN, CALL_CLOSE, THINK_OPEN, THINK_CLOSE),
+        marks=HERMES_MARKS,
     )
 
 

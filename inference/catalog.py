@@ -76,11 +76,11 @@ def discover(config: EngineConfig) -> dict[str, ModelSpec]:
     """All models by name, the built-in ones first. A later one of the same name is ignored, and so is
     one that has the name of an adapter of the program's own."""
     specs: dict[str, ModelSpec] = {}
-    reserved = {adapter.name for adapter in config.adapters if adapter.is_internal}
+    reserved = config.reserved_names
     for spec in _all(config):
         if spec.name not in reserved:
             specs.setdefault(spec.name, spec)
-    for adapter in sorted(config.adapters, key=lambda one: not one.is_internal):
+    for adapter in config.served_adapters:
         if not problem_of(adapter, specs):
             specs[adapter.name] = _with_adapter(adapter, specs[adapter.base])
     return specs

@@ -133,12 +133,18 @@ class EngineConfig:
         return dict(self.tensor_parallel).get(model, 1)
 
     def adapters_of(self, model: str) -> tuple[Adapter, ...]:
-        reserved = {adapter.name for adapter in self.adapters if adapter.is_internal}
-        return tuple(
-            adapter
-            for adapter in self.adapters
-            if adapter.base == model and (adapter.is_internal or adapter.name not in reserved)
-        )
+        return tuple(adapter for adapter in self.served_adapters if adapter.base == model)
+
+    @property
+    def reserved_names(self) -> frozenset[str]:
+        """Of the program's own adapters, which no other model has."""
+        return frozenset(adapter.name for adapter in self.adapters if adapter.is_internal)
+
+    @property
+    def served_adapters(self) -> tuple[Adapter, ...]:
+        """Those that do not have such a name without being one of them."""
+        reserved = self.reserved_names
+        return tuple(a for a in self.adapters if a.is_internal or a.name not in reserved)
 
     def without_adapters(self, problem: str) -> "EngineConfig":
         """The same, with all adapters refused for this reason."""

@@ -15,6 +15,7 @@ from inference.encoder_layout import EncoderLayout, read_encoder_layout
 from inference.encoder_model import EncoderModel
 from inference.encoder_revision import encoder_revision
 from inference.errors import ModelRefused
+from inference.int8_linear import weights_bytes
 from inference.loader import (
     Progress,
     check_complete,
@@ -23,7 +24,6 @@ from inference.loader import (
     quantize,
     read_model_config,
     tensors_counted,
-    weights_bytes,
 )
 from inference.merged_weights import Change
 from inference.messages import ModelInfo

@@ -61,8 +61,7 @@ class Engine:
 
     def _serve(self, spec: ModelSpec) -> ModelHost | AdaptedModel | Upstream:
         if spec.base:
-            own = (spec.name, spec.is_internal)
-            (path,) = (a.path for a in self.config.adapters if (a.name, a.is_internal) == own)
+            (path,) = (one.path for one in self.config.served_adapters if one.name == spec.name)
             return AdaptedModel(spec, self._host(spec.base), path)
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)

@@ -63,6 +63,12 @@ class OneDnnLinear(Int8Linear):
         return result
 
 
+def weights_bytes(model: nn.Module) -> int:
+    """What a model takes in memory; shared weights count once."""
+    packed = sum(m.num_bytes for m in model.modules() if isinstance(m, Int8Linear))
+    return packed + sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
+
+
 def joined_whole(linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
     """Weights as whole numbers, int8 (outputs, inputs), and what one of them stands for, (outputs,)."""
     weight = joined_weight(linears)

@@ -29,7 +29,7 @@ from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
 from inference.fusing import fuse
 from inference.gpu.fusing import fuse_checked
-from inference.int8_linear import Int8Linear
+from inference.int8_linear import weights_bytes
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
 from inference.quantized import Quantization
@@ -180,12 +180,6 @@ def has_become_fp8(name: str, model: nn.Module, device: torch.device, progress: 
     progress("quantizing", 0.88)
     int8.quantize(model, make=fp8.Fp8Linear, fits=fp8.fits)
     return True
-
-
-def weights_bytes(model: nn.Module) -> int:
-    """What a model takes in memory; shared weights count once."""
-    packed = sum(m.num_bytes for m in model.modules() if isinstance(m, Int8Linear))
-    return packed + sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
 
 
 def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:

@@ -12,7 +12,7 @@ from transformers.pytorch_utils import Conv1D
 
 from inference.adapter_weights import Pair, Place
 from inference.errors import ModelRefused
-from inference.int8_linear import Int8Linear
+from inference.int8_linear import weights_bytes
 
 MAX_BYTES = 64 * 2**20  # of one adapter
 Change = Callable[[nn.Module], None]
@@ -26,7 +26,7 @@ class MergedWeights:
     def __init__(self, layers: list[tuple[nn.Module, nn.Module]]) -> None:
         """layers: the model's own, and those in their place."""
         self._layers = layers
-        self.size_bytes = sum(_num_bytes(merged) for _, merged in layers)
+        self.size_bytes = sum(weights_bytes(merged) for _, merged in layers)
 
     @classmethod
     def of(
@@ -35,7 +35,7 @@ class MergedWeights:
         """`change` puts the adapter into the weights. None where the layers are too large."""
         own = {id(place.module) for place in places.values()}
         paths = {path: module for path, module in model.named_modules() if id(module) in own}
-        if sum(map(_num_bytes, paths.values())) > MAX_BYTES:
+        if sum(map(weights_bytes, paths.values())) > MAX_BYTES:
             return None
         changed = again(change)
         return cls([(module, changed.get_submodule(path)) for path, module in paths.items()])
@@ -55,14 +55,14 @@ def add_to_weights(places: Mapping[str, Place], pairs: Mapping[str, Pair]) -> No
     weights = {path: places[path].module.get_parameter("weight") for path in pairs}
     if len(set(map(id, weights.values()))) < len(weights):
         raise ModelRefused("Layers that the adapter changes share their weights.")
-    for path, (a, b) in pairs.items():
-        product = b.float() @ a.float()
-        if isinstance(places[path].module, Conv1D):  # (inputs, outputs)
-            product = product.T
-        weights[path].data += product.to(weights[path].dtype)
+    for path, pair in pairs.items():
+        add_to_weight(places[path].module, pair)
 
 
-def _num_bytes(module: nn.Module) -> int:
-    if isinstance(module, Int8Linear):
-        return module.num_bytes
-    return sum(parameter.nbytes for parameter in module.parameters())
+def add_to_weight(module: nn.Module, pair: Pair) -> None:
+    """Add B·A to the weight of a plain layer."""
+    a, b = pair
+    product = b.float() @ a.float()
+    weight = module.get_parameter("weight").data
+    # A Conv1D's weights are (inputs, outputs).
+    weight += (product.T if isinstance(module, Conv1D) else product).to(weight.dtype)

@@ -4,13 +4,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from inference.call_forms import CALL_CLOSE, CALL_OPEN, THINK_CLOSE, THINK_OPEN, family_of
-from inference.call_grammars import CallForm
+from inference.call_forms import THINK_CLOSE, THINK_OPEN, family_of
+from inference.call_grammars import HERMES_MARKS, CallForm, text_rule
 from inference.errors import InvalidParameter
 from inference.grammar import checked, json_part, nested_parts
-
-_MARKS = "|".join((CALL_OPEN, CALL_CLOSE, THINK_OPEN, THINK_CLOSE)).replace("/", "\\/")
-_RULES = f"TEXT: /(?s:.*)/ & ~/(?s:.*)({_MARKS})(?s:.*)/"
 
 
 def tool_grammar(
@@ -56,7 +53,7 @@ def in_form(form: CallForm | None, answer: str) -> str:
 
 def behind_thinking(grammar: str) -> str:
     """For a prompt that has opened `<think>`: any thinking, then what follows the grammar."""
-    rules = f"start: TEXT {THINK_CLOSE} /[ \\n]{{0,4}}/ @thought_out\n{_RULES}"
+    rules = f"start: TEXT {THINK_CLOSE} /[ \\n]{{0,4}}/ @thought_out\n{text_rule(HERMES_MARKS)}"
     parts = nested_parts("thought_out", grammar)
     return json.dumps({"grammars": [{"lark_grammar": rules}, *parts]})
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from inference import Finished, fp8, loader
+from inference import Finished, fp8, int8_linear
 from inference.device import CPU
 from inference.fp8 import Fp8Linear, quantize_rows
 from tests.inference.loops import PROMPTS, make_loop, request, run
@@ -107,7 +107,7 @@ def test_a_model_takes_half_of_bfloat16s_memory_and_answers(tiny_model: Path) ->
     inside = {id(b) for layer in layers for b in layer.buffers()}
     taken = sum(b.nbytes for b in loop.runner.model.buffers() if id(b) in inside)
     assert values < taken < 1.15 * values
-    assert loader.weights_bytes(loop.runner.model) > taken
+    assert int8_linear.weights_bytes(loop.runner.model) > taken
     requests = [request(f"r{n}", prompt) for n, prompt in enumerate(PROMPTS)]
     told = run(loop, *requests)
     assert all(isinstance(updates[-1], Finished) for updates in told.values())
