@@ -3,7 +3,7 @@
 Of models and outcomes only: no label holds what a caller chose freely, a name, or a text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import Counter, Histogram
 
@@ -38,6 +38,14 @@ _decode = Histogram(
 _lookups = Counter(
     "vitrine_answer_cache_lookups", "Questions looked up among answers given before.", ["outcome"]
 )
+_verdicts = Counter(
+    "vitrine_verdicts", "What policies said about texts, by stage.", ["stage", "action"]
+)
+_away = Counter(
+    "vitrine_classifier_failures",
+    "Verdicts that were given without a classifier, which could not be asked.",
+    ["classifier"],
+)
 _ratings = Counter("vitrine_ratings", "What readers thought of answers.", ["model", "rating"])
 for _outcome in ("same", "similar", "miss"):
     _lookups.labels(_outcome)  # so that a rate has something to begin with
@@ -59,6 +67,13 @@ def looked_up(similarity: float | None) -> None:
     """In the cache of answers. None: nothing fits; 1: the same question."""
     outcome = "miss" if similarity is None else "same" if similarity >= 1 else "similar"
     _lookups.labels(outcome).inc()
+
+
+def judged(stage: str, action: str, away: Iterable[str]) -> None:
+    """A verdict, and the classifiers that had no part in it: names of the configuration."""
+    _verdicts.labels(stage, action).inc()
+    for classifier in away:
+        _away.labels(classifier).inc()
 
 
 def rated(model: str, rating: str) -> None:

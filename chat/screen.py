@@ -12,7 +12,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from chat import cooling, decisions, moderating, refusals
+from chat import cooling, decisions, metrics, moderating, refusals
 from chat.asking import AnswerRequest
 from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
@@ -119,6 +119,7 @@ class Screen:
             )
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
+        metrics.judged(stage, verdict.action, (one["classifier"] for one in failed))
         about = verdict.reasons[0].category if verdict.reasons else None
         place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
         took_ms = (monotonic() - started_s) * 1e3

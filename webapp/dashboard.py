@@ -15,12 +15,14 @@ from chat import service, usage
 from chat.budgets import today
 from chat.models import Usage
 from chat.pricing import has_prices
+from moderation.away import away_since
 from webapp.anomalies import unusual
 from webapp.models import User
 from webapp.tenancy import as_system
 
 NUM_DAYS = 30
 NUM_LISTED = 8
+AWAY_WITHIN = timedelta(hours=1)
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -37,6 +39,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "top_users": _top_users(first),
             "top_models": usage.summed(rows, ["model"])[:NUM_LISTED],
             "unusual": unusual()[:NUM_LISTED],
+            "away": away_since(timezone.now() - AWAY_WITHIN),
             "num_days": NUM_DAYS,
             "workers": service.worker_states(),
             "gpus": gpus(),

@@ -17,12 +17,8 @@ def judged_site(
     make_site: SiteMaker, models: str, *, pattern: str = PHRASE, **environment: str
 ) -> Iterator[Site]:
     """A running site of these models, `far` by default, with the built-in classifiers and a rule."""
-    with make_site(
-        VITRINE_MODELS=models,
-        VITRINE_DEFAULT_MODEL="far",
-        VITRINE_MODERATION="builtin",
-        **environment,
-    ) as site:
+    usual = {"VITRINE_DEFAULT_MODEL": "far", "VITRINE_MODERATION": "builtin"}
+    with make_site(VITRINE_MODELS=models, **usual | environment) as site:
         site.set_up().close()
         site.execute("UPDATE webapp_tier SET requests_per_minute = NULL, concurrent_runs = 50")
         plant_rule(site, pattern=pattern)
