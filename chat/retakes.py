@@ -15,6 +15,7 @@ from chat import run_log
 from chat.access import conversation_for, message_for
 from chat.actions import Sent, choose_path, touch
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
+from chat.engine import engine
 from chat.errors import BadFrame, Conflict, StillWriting
 from chat.events import Found, LogEvent
 from chat.looking_up import passages_of
@@ -91,6 +92,7 @@ def go_on(
         if not is_cut(answer):
             text = gettext("This answer was not cut off: there is nothing to go on with.")
             raise BadFrame(text)
+        _check_goes_on(answer)
         touch(conversation)
         choose_path(conversation, question.pk, version=conversation.version)
         params = _params(conversation, now, tools)
@@ -103,6 +105,19 @@ def go_on(
         said = [*found_for(answer), *unfold(answer.parts, answer.model)]
         run_log.append(begun.pk, lease_owner, 1, said)
         return Sent(conversation, question, [begun], is_new=True, said=tuple(said))
+
+
+def _check_goes_on(answer: Message) -> None:
+    """Our own engine goes on behind anything; other servers behind text, and not all of them. Raises
+    BadFrame."""
+    if not engine().is_upstream(answer.model):
+        return
+    is_text_only = all(part["type"] == "text" for part in answer.parts)
+    if not engine().upstream_spec(answer.model).continues or not is_text_only:
+        text = gettext(
+            "This model's server cannot go on with an answer that was cut off. Ask for another answer."
+        )
+        raise BadFrame(text)
 
 
 def is_cut(answer: Message) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chat import anthropic_api, openai_api, rest
-from tests.chat.policies import PHRASE, judged_site, set_policy
+from tests.chat.policies import PHRASE, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
 from tests.sites import ROOT, Site, SiteMaker
 from tests.upstream_server import UpstreamServer, events, texts
@@ -118,7 +118,7 @@ def test_nobody_else_asks_a_model() -> None:
 
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer, small_models: str) -> Iterator[Site]:
-    models = f"far={server.url},{small_models}"
+    models = f"far={server.url}?continue=prefix,{small_models}"
     with judged_site(make_site, models, VITRINE_DTYPE="float32", VITRINE_THREADS="1") as site:
         yield site
 
@@ -249,7 +249,28 @@ def _temporary(site: Site, server: UpstreamServer, reader: Reader) -> str:
     return run
 
 
-@pytest.mark.parametrize("ask", [_regenerated, _regenerated_on_socket, _posted_anew, _temporary])
+def _continued(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    return _posted(reader, f"messages/{_begun(site, server, reader)}/continue")
+
+
+def _continued_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    answer = _begun(site, server, reader)
+    reader.say({"type": "answer.continue", "client_id": "further", "answer": answer})
+    run: str = reader.hear_until(type="answer.accepted", client_id="further")["run"]
+    return run
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        _regenerated,
+        _regenerated_on_socket,
+        _continued,
+        _continued_on_socket,
+        _posted_anew,
+        _temporary,
+    ],
+)
 def test_what_is_written_is_stopped_here_too(
     site: Site,
     server: UpstreamServer,
@@ -259,4 +280,31 @@ def test_what_is_written_is_stopped_here_too(
     run = ask(site, server, reader)
     end = reader.hear_end(run)
     assert (end["kind"], end["stage"]) == ("refused", "output")
-    assert reader.text(run).strip() == SAID
+    text = reader.text(run).strip()
+    assert text.endswith(SAID)
+    assert PHRASE.split()[0] not in text
+
+
+def test_what_is_written_behind_a_token_is_stopped_here_too(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    """Our own model says the same again behind the same token; what it says is what is planted."""
+    answer = cut_answer(site, server, reader, model="endless", policy={})["answer"]["id"]
+    fork = {"token": 1, "choice": 300}
+    run = _posted(reader, f"messages/{answer}/branch", **fork, client_id="told")
+    reader.hear_text(run, 200)
+    reader.say({"type": "run.stop", "run": run, "chars": None})
+    reader.hear_end(run)
+    said = reader.text(run)[:200]
+    word = max(re.findall(r"[A-Za-z]+", said[100:]), key=len)
+    before = said[: said.index(word)]
+    plant_rule(site, pattern=f"{word}")
+    set_policy(site, OUTPUT)
+    try:
+        run = _posted(reader, f"messages/{answer}/branch", **fork, client_id="stopped")
+        end = reader.hear_end(run)
+    finally:
+        plant_rule(site)
+    assert (end["kind"], end["stage"]) == ("refused", "output")
+    assert word not in reader.text(run)
+    assert before.startswith(reader.text(run).rstrip())

@@ -218,38 +218,50 @@ def test_no_door_lets_a_question_in(
     assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
-def test_a_batch_is_judged_line_by_line(site: Site, server: UpstreamServer, caller: Caller) -> None:
-    set_policy(site, {"input": BLOCKED})
-    server.answers = [events(*texts("Fine."))]
-    body = {"model": "far", "messages": MESSAGES}
+def batched(caller: Caller, *questions: str) -> list[Any]:
+    """What became of each, in a batch of them all: its line of the file of answers or of errors."""
     lines = [
-        {"custom_id": "bad", "method": "POST", "url": "/v1/chat/completions", "body": body},
         {
-            "custom_id": "good",
+            "custom_id": str(number),
             "method": "POST",
             "url": "/v1/chat/completions",
-            "body": {**body, "messages": [{"role": "user", "content": "Hello."}]},
-        },
+            "body": {"model": "far", "messages": [{"role": "user", "content": question}]},
+        }
+        for number, question in enumerate(questions)
     ]
     with httpx2.Client(headers={"Authorization": caller.headers["Authorization"]}) as client:
         files = {"file": ("b.jsonl", "\n".join(map(json.dumps, lines)).encode())}
         file = client.post(f"{caller.url}/files", data={"purpose": "batch"}, files=files).json()
-    batch = caller.post(
-        "/batches",
-        {
-            "input_file_id": file["id"],
-            "endpoint": "/v1/chat/completions",
-            "completion_window": "24h",
-        },
-    ).json()
+    wanted = {"endpoint": "/v1/chat/completions", "completion_window": "24h"}
+    batch = caller.post("/batches", {"input_file_id": file["id"], **wanted}).json()
 
-    def ended() -> Any:
-        found = caller.get(f"/batches/{batch['id']}").json()
-        return found if found["status"] == "completed" else None
+    def now() -> Any:
+        return caller.get(f"/batches/{batch['id']}").json()
 
-    wait_until(lambda: ended() is not None)
-    counts = ended()["request_counts"]
-    assert (counts["completed"], counts["failed"]) == (1, 1)
+    wait_until(lambda: now()["status"] == "completed")
+    ended = now()
+    kept = [ended[name] for name in ("output_file_id", "error_file_id") if ended.get(name)]
+    texts = [caller.get(f"/files/{one}/content").text for one in kept]
+    found = [json.loads(line) for text in texts for line in text.splitlines()]
+    return sorted(found, key=lambda line: int(line["custom_id"]))
+
+
+def test_a_batch_is_judged_line_by_line(site: Site, server: UpstreamServer, caller: Caller) -> None:
+    set_policy(site, {"input": BLOCKED})
+    server.answers = [events(*texts("Fine."))]
+    bad, good = batched(caller, MESSAGES[0]["content"], "Hello.")
+    assert bad["response"]["status_code"] == 400
+    assert bad["response"]["body"]["error"]["code"] == "content_filter"
+    assert good["response"]["body"]["choices"][0]["message"]["content"] == "Fine."
+
+
+def test_so_is_what_a_batch_is_answered(site: Site, server: UpstreamServer, caller: Caller) -> None:
+    set_policy(site, {"output": BLOCKED})
+    server.answers = [events(*texts(*cut(STORY, seed=3)))]
+    for line in batched(caller, "Tell me a story.", "And another one."):
+        (choice,) = line["response"]["body"]["choices"]
+        assert choice["finish_reason"] == "content_filter"
+        assert choice["message"]["content"].strip() == "It was a quiet day."
 
 
 def test_regenerating_and_editing_are_asking(

@@ -178,6 +178,22 @@ def test_where_it_cannot_go_on_what_was_seen_is_kept(
     assert saved["text"] == reader.text(run)
 
 
+def test_who_asks_for_more_of_it_is_told_so_at_once(reader: Reader, server: UpstreamServer) -> None:
+    server.answers = [SLOW]
+    accepted = reader.send("Say something long", model="far")
+    reader.hear_events(accepted["run"], 6)
+    reader.say({"type": "run.stop", "run": accepted["run"], "chars": None})
+    assert reader.hear_end(accepted["run"])["kind"] == "stopped"
+    server.asked.clear()
+    answer = accepted["answer"]["id"]
+    reader.say({"type": "answer.continue", "client_id": "more", "answer": answer})
+    error = reader.hear_until(type="error", client_id="more")
+    assert "cannot go on with an answer that was cut off" in error["message"]
+    chat = reader.client.get(f"/api/conversations/{accepted['conversation']['id']}").json()
+    assert sum(one["role"] == "assistant" for one in chat["messages"]) == 1
+    assert not server.asked
+
+
 def _come_back_after_a_crash(reader: Reader, site: Site, run: str) -> None:
     reader.close()
     site.kill()
