@@ -18,7 +18,7 @@ from tests.sites import ADMIN_EMAIL, Site, SiteMaker, email_of, post_form, wait_
 from tests.upstream_server import UpstreamServer, events, status, texts
 
 JUDGED = {"input": {"illicit": {"block": 0.9}}}
-SAFE = status(200, {"results": [{"category_scores": {"illicit": 0.01}}]})
+SAFE = status(200, {"results": [{"category_scores": {"illicit": 0.01}}]})  # of a single text
 AWAY = status(500, {"error": {"message": "no judge today"}})
 
 
@@ -108,6 +108,7 @@ def test_its_operator_reads_which_one_and_why(
 ) -> None:
     set_policy(site, policy("allow"))
     administrator = site.sign_in(ADMIN_EMAIL)
+    site.execute("DELETE FROM moderation_decision")
     alice.hear_end(alice.send("Good evening.")["run"])
 
     def page() -> str:
