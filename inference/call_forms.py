@@ -116,6 +116,24 @@ _FUNCTION = re.compile(r"<function=(?P<name>[^>\n]+)>(?P<body>.*?)(?:</function>
 _PARAMETER = re.compile(r"<parameter=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
 
 
+def pointed(schema: Any, root: Mapping[str, Any]) -> Any:
+    """What a schema that is nothing but a reference into `root`, and words about it, points to; any
+    other as it is."""
+    for _ in range(8):  # references may lead to references, and in a circle
+        is_bare = isinstance(schema, dict) and _WORDS.issuperset(schema)
+        target = schema.get("$ref") if is_bare else None
+        found = _REFERENCE.fullmatch(target) if isinstance(target, str) else None
+        held = root.get(found["place"]) if found else None
+        if found is None or not isinstance(held, dict) or found["name"] not in held:
+            return schema
+        schema = held[found["name"]]
+    return schema
+
+
+_WORDS = frozenset({"$ref", "title", "description", "default", "examples"})
+_REFERENCE = re.compile(r"#/(?P<place>\$defs|definitions)/(?P<name>[^/~%]+)")
+
+
 def _typed(text: str, schema: Any) -> Any:
     """A value that was written without quotes: text, unless its schema wants something else."""
     wanted = schema.get("type") if isinstance(schema, dict) else None

@@ -9,7 +9,7 @@ argument is read as text.
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.call_forms import (
     CALL_CLOSE,
@@ -56,6 +56,8 @@ class CallForm:
     marks: tuple[str, ...] = ()
     can_repeat: bool = True
     own_rules: str = ""
+    in_json: "CallForm | None" = None
+    """Of a family that writes arguments in tags: how it writes those that tags cannot say."""
 
     def calls(self, *, is_single: bool) -> str:
         more = "" if is_single or not self.can_repeat else f" ({self.between} call)*"
@@ -87,7 +89,7 @@ def form_of(chat_template: str, vocabulary: Vocabulary) -> CallForm | None:
     family, tokens = family_of(chat_template, has_tools=True), _Tokens(vocabulary)
     try:
         if family is HERMES and CALL_OPEN in chat_template:
-            return _hermes(tokens)
+            return _in_tags(tokens) if "<function=" in chat_template else _hermes(tokens)
         if family is LLAMA:
             return _LLAMA
         if family is MISTRAL and "[TOOL_CALLS]" in chat_template:
@@ -137,6 +139,18 @@ def _hermes(tokens: _Tokens) -> CallForm:
         is_text_between=True,
         marks=HERMES_MARKS,
     )
+
+
+def _in_tags(tokens: _Tokens) -> CallForm:
+    """The same marks around <function=name> and arguments in tags (tagged_calls.py): Qwen3-Coder."""
+
+    def head(name: str) -> str:
+        opening = _quoted(f"\n<function={name}>\n")
+        return f"{tokens[CALL_OPEN]} {opening}"
+
+    in_json = _hermes(tokens)
+    tail = f'"</function>\\n" {tokens[CALL_CLOSE]}'
+    return replace(in_json, head=head, tail=tail, in_json=in_json)
 
 
 _LLAMA = CallForm(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from inference.call_forms import Call, Family, family_of
+from inference.call_forms import Call, Family, family_of, pointed
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,12 @@ def _length_of_beginning(text: str, *, mark: str) -> int:
 def _properties(function: dict[str, Any]) -> dict[str, Any]:
     """The schemas of a function's parameters; callers may have written anything."""
     parameters = function.get("parameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    return properties if isinstance(properties, dict) else {}
+    if not isinstance(parameters, dict):
+        return {}
+    properties = parameters.get("properties")
+    if not isinstance(properties, dict):
+        return {}
+    return {name: pointed(schema, parameters) for name, schema in properties.items()}
 
 
 @cache

@@ -8,6 +8,7 @@ from inference.call_forms import THINK_CLOSE, THINK_OPEN, family_of
 from inference.call_grammars import HERMES_MARKS, CallForm, text_rule
 from inference.errors import InvalidParameter
 from inference.grammar import checked, json_part, nested_parts
+from inference.tagged_calls import tagged_parts
 
 
 def tool_grammar(
@@ -23,7 +24,7 @@ def tool_grammar(
     `functions` are OpenAI's: name and parameters, a JSON schema. What is no call follows the grammar
     `answer`, or is any text. Raises InvalidParameter.
     """
-    parts = [json_part(f"arguments{i}", _parameters(f)) for i, f in enumerate(functions)]
+    form, parts = _with_arguments(form, functions)
     calls = form.calls(is_single=is_single)
     thinking = form.thinking if form.is_thought_forced else ""
     if is_forced:
@@ -39,6 +40,20 @@ def tool_grammar(
         return checked(json.dumps({"grammars": [{"lark_grammar": rules}, *parts]}), "tools")
     except RecursionError as error:
         raise InvalidParameter("tools", f"the schemas cannot be used: {error}") from None
+
+
+def _with_arguments(
+    form: CallForm, functions: Sequence[dict[str, Any]]
+) -> tuple[CallForm, list[dict[str, Any]]]:
+    """How these functions are called, and the grammars of their arguments."""
+    schemas = {f"arguments{i}": _parameters(f) for i, f in enumerate(functions)}
+    if form.in_json is None:
+        return form, [json_part(name, schema) for name, schema in schemas.items()]
+    tagged = [tagged_parts(name, schema) for name, schema in schemas.items()]
+    found = [parts for parts in tagged if parts is not None]
+    if len(found) < len(tagged):
+        return _with_arguments(form.in_json, functions)
+    return form, [part for parts in found for part in parts]
 
 
 def in_form(form: CallForm | None, answer: str) -> str:

@@ -86,6 +86,15 @@ MODELS = {
         f'<tool_call>\n{{"name": "lamp", "arguments": {_LAMP}}}\n</tool_call>',
         "<tool_call>",
     ),
+    "qwen3-coder": Model(
+        "<tool_call> <function=",
+        "<|im_start|>assistant\n",
+        ("<tool_call>", "</tool_call>", "<think>", "</think>"),
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
+        "<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>\n"
+        "<tool_call>\n<function=lamp>\n<parameter=is_on>\ntrue\n</parameter>\n</function>\n</tool_call>",
+        "<tool_call>",
+    ),
     "llama": Model(
         "<|python_tag|>",
         "<|start_header_id|>assistant<|end_header_id|>\n\n",
