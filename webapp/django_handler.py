@@ -10,10 +10,16 @@ from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
+from webapp.request_threads import RequestThread
+
 
 class Handler(ASGIHandler):
     """Answers 400 where a header is not what Django's parser of headers expects; Django's own handler
     lets the error go through, as a 500 at every address."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async with RequestThread():
+            await super().__call__(scope, receive, send)
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
@@ -27,8 +33,8 @@ class Handler(ASGIHandler):
 def django_handler() -> Handler:
     """As django.core.asgi's get_asgi_application() does."""
     django.setup(set_prefix=False)
-    # Each request has a thread of its own, made when it is first needed, in which nothing is open and
-    # no query is counted yet. Without these it may never be needed.
+    # A request has a thread of its own when it first needs one, in which the one before has left nothing
+    # open, and no query is counted yet. Without these it may never be needed.
     request_started.disconnect(close_old_connections)
     request_started.disconnect(reset_queries)
     return Handler()

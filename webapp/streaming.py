@@ -2,11 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
-from asgiref.sync import SyncToAsync, markcoroutinefunction, sync_to_async
+from asgiref.sync import markcoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from webapp.connections import release_connections
+from webapp.request_threads import has_thread
 
 
 class StreamingMiddleware:
@@ -25,13 +26,7 @@ class StreamingMiddleware:
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = await self.get_response(request)
         if response.streaming:
-            if _has_thread():
+            if has_thread():
                 await sync_to_async(release_connections)()
             response.headers.setdefault("X-Accel-Buffering", "no")  # nginx would hold it back
         return response
-
-
-def _has_thread() -> bool:
-    """Whether anything of this request has run in the request's own thread, or outside of a server."""
-    context = SyncToAsync.thread_sensitive_context.get(None)
-    return context is None or context in SyncToAsync.context_to_thread_executor

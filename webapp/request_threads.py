@@ -1,0 +1,84 @@
+"""The thread of a request, in which its synchronous code runs: borrowed when it is first needed.
+
+asgiref starts a thread for each request that needs one, which each does at its end to be closed, and
+another that waits for the first to end. A start stops the event loop until the new thread has got
+Python's lock: one millisecond on a quick machine, and nobody's token moves meanwhile.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar, cast
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_IDLE = 16
+_idle: list[ThreadPoolExecutor] = []  # of one thread each; the event loop alone takes and gives
+
+
+class RequestThread(ThreadSensitiveContext):
+    """Within, thread-sensitive code has one thread for itself, which nobody else has meanwhile.
+
+    asgiref's own way to bring an executor is closed to tasks that outlive their request; here they get
+    a thread of their own, as they would without us.
+    """
+
+    async def __aenter__(self) -> "RequestThread":
+        await super().__aenter__()  # type: ignore[no-untyped-call]
+        if self.token is not None:
+            SyncToAsync.context_to_thread_executor[self] = _Borrowed()
+        return self
+
+    async def __aexit__(self, *_error: Any) -> None:
+        if self.token is None:
+            return
+        borrowed = cast(_Borrowed, SyncToAsync.context_to_thread_executor.pop(self))
+        SyncToAsync.thread_sensitive_context.reset(self.token)
+        self.token = None
+        await borrowed.give_back()
+
+
+def has_thread() -> bool:
+    """Whether anything of this request has run in its thread, or we are outside of a request."""
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    if context is None:
+        return True
+    executor = SyncToAsync.context_to_thread_executor.get(context)
+    return executor is not None and getattr(executor, "is_used", True)
+
+
+class _Borrowed(Executor):
+    def __init__(self) -> None:
+        self._thread: ThreadPoolExecutor | None = None
+        self._last: Future[Any] | None = None
+
+    @property
+    def is_used(self) -> bool:
+        return self._thread is not None
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        if self._thread is None:
+            # The one that was used last: its stack is still in the cache.
+            self._thread = _idle.pop() if _idle else ThreadPoolExecutor(1, "request")
+        future = self._thread.submit(fn, *args, **kwargs)
+        self._last = future
+        return future
+
+    async def give_back(self) -> None:
+        """When it is free: a request that is cancelled ends no code that runs for it."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        is_free = self._last is None or self._last.done()
+        try:
+            if not is_free and self._last is not None:
+                await asyncio.wait([asyncio.wrap_future(self._last)])
+                is_free = True
+        finally:
+            if is_free and len(_idle) < MAX_IDLE:
+                _idle.append(thread)
+            else:
+                thread.shutdown(wait=False)
