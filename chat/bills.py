@@ -156,15 +156,15 @@ async def _settle_all(asked: Sequence[tuple[Rights, UUID, Bill]]) -> Sequence[No
 def _enter(rights: Rights, bills: Sequence[tuple[UUID, Bill]]) -> None:
     """All of one user and one key."""
     prices = prices_of(bill.model for _, bill in bills)
+    by_model: dict[str, dict[UUID, Charge]] = {}
+    for run_id, bill in bills:
+        total = bill.total(prices.get(bill.model))
+        by_model.setdefault(bill.model, {})[run_id] = total
     with transaction.atomic():
         # In one order, or two processes could wait for each other's rows of the ledger.
-        for run_id, bill in sorted(bills, key=lambda pair: pair[1].model):
-            budgets.settle(
-                run_id,
-                owner_id=rights.user.pk,
-                api_key_id=rights.api_key_id,
-                model=bill.model,
-                charge=bill.total(prices.get(bill.model)),
+        for model, charges in sorted(by_model.items()):
+            budgets.settle_all(
+                charges, owner_id=rights.user.pk, api_key_id=rights.api_key_id, model=model
             )
 
 

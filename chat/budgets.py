@@ -34,16 +34,16 @@ SELECT
 FROM chat_spent(%s, %s, %s, %s)
 """
 _SETTLE = """
-WITH freed AS (DELETE FROM chat_reservation WHERE id = %(id)s)
+WITH freed AS (DELETE FROM chat_reservation WHERE id = ANY(%(ids)s))
 INSERT INTO chat_usage AS usage (
     owner_id, day, model, api_key_id,
     num_requests, prompt_tokens, cached_tokens, completion_tokens, engine_ms, cost
 ) VALUES (
     %(owner)s, %(day)s, %(model)s, %(key)s,
-    1, %(prompt)s, %(cached)s, %(completion)s, %(engine_ms)s, %(cost)s
+    %(num)s, %(prompt)s, %(cached)s, %(completion)s, %(engine_ms)s, %(cost)s
 )
 ON CONFLICT (owner_id, day, model, api_key_id) DO UPDATE SET
-    num_requests = usage.num_requests + 1,
+    num_requests = usage.num_requests + excluded.num_requests,
     prompt_tokens = usage.prompt_tokens + excluded.prompt_tokens,
     cached_tokens = usage.cached_tokens + excluded.cached_tokens,
     completion_tokens = usage.completion_tokens + excluded.completion_tokens,
@@ -163,8 +163,17 @@ def settle(
     run_id: UUID, *, owner_id: Any, api_key_id: int | None, model: str, charge: Charge
 ) -> None:
     """Enter what an answer took, and let go what was held for it. One statement."""
+    settle_all({run_id: charge}, owner_id=owner_id, api_key_id=api_key_id, model=model)
+
+
+def settle_all(
+    charges: Mapping[UUID, Charge], *, owner_id: Any, api_key_id: int | None, model: str
+) -> None:
+    """The same of several answers of one model to one user with one key: they share a row."""
+    charge = added(list(charges.values()))
     values = {
-        "id": run_id,
+        "ids": list(charges),
+        "num": len(charges),
         "owner": owner_id,
         "day": today(),
         "model": model,

@@ -17,6 +17,10 @@ from chat import (
 )
 
 urlpatterns = [
+    path("v1/", anthropic_api.api.urls),
+    path("v1/", openai_api.api.urls),
+    path("api/docs", api_page.to_page),
+    path("api/", rest.api.urls),
     path("", views.new_chat, name="new-chat"),
     path("c/<uuid:conversation_id>", views.show_chat, name="chat"),
     path("c/<uuid:conversation_id>/print", views.print_chat, name="print-chat"),
@@ -42,8 +46,4 @@ urlpatterns = [
     path("sandbox/diagram", sandboxes.diagram, name="diagram-sandbox"),
     path("sandbox/image", sandboxes.image, name="image-sandbox"),
     path("settings/api", api_page.show_api, name="api"),
-    path("api/docs", api_page.to_page),
-    path("api/", rest.api.urls),
-    path("v1/", anthropic_api.api.urls),
-    path("v1/", openai_api.api.urls),
 ]

@@ -3,6 +3,7 @@
 import json
 from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
 from inference.errors import ModelRefused
@@ -62,9 +63,20 @@ def num_labels(config: dict[str, Any]) -> int:
 def kind_at(path: Path) -> ModelKind:
     """As read_kind; "chat" where nothing can be told: what is wrong is said when it is loaded.
 
-    Costs two looks at the disk while the files stay as they are.
+    A request asks seven times: the disk is looked at once in LOOK_EVERY_S.
     """
-    return _kind_at(path, _stamp(path / "config.json"), _stamp(path / MODULES_FILE))
+    now_s = monotonic()
+    looked_s, kind = _looked.get(path, (-LOOK_EVERY_S, "chat"))
+    if now_s - looked_s >= LOOK_EVERY_S:
+        kind = _kind_at(path, _stamp(path / "config.json"), _stamp(path / MODULES_FILE))
+        _looked[path] = now_s, kind
+    return kind
+
+
+LOOK_EVERY_S = 0.5
+_looked: dict[
+    Path, tuple[float, ModelKind]
+] = {}  # of the models of a catalogue, which are not many
 
 
 @lru_cache(maxsize=1024)

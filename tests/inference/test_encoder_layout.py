@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from inference import ModelRefused
 from inference.encoder_layout import MAX_WINDOW_TOKENS, EncoderLayout, read_encoder_layout
-from inference.kinds import kind_at, read_kind
+from inference.kinds import LOOK_EVERY_S, kind_at, read_kind
 
 _OF = "sentence_transformers.models"
 POOLED = [
@@ -67,7 +68,9 @@ def test_what_is_none_of_them_is_refused(name: str, tmp_path: Path) -> None:
         read_kind(_model(tmp_path, architectures=[name]))
 
 
-def test_the_kind_follows_the_files(tmp_path: Path) -> None:
+def test_the_kind_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = count(100.0, LOOK_EVERY_S)
+    monkeypatch.setattr("inference.kinds.monotonic", lambda: next(now_s))
     assert kind_at(tmp_path / "absent") == "chat"
     path = _model(tmp_path, architectures=["Qwen3ForCausalLM"])
     assert kind_at(path) == "chat"
