@@ -18,6 +18,7 @@ from webapp import (
     own_data,
     provider_sign_in,
     setup,
+    signed_in,
     tokens_api,
     two_step,
 )
@@ -28,6 +29,7 @@ api.add_router("/auth", tokens_api.router)
 api.add_router("", admin_api.router)
 
 urlpatterns = [
+    path("", include("chat.urls")),  # first: of each hundred requests nearly all are for these
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
@@ -42,13 +44,14 @@ urlpatterns = [
     path("settings/keys/<int:key_id>/rotate", key_pages.rotate_key, name="rotate-key"),
     path("accounts/", include(two_step.entrance_patterns)),
     path("accounts/", include(provider_sign_in.urls_of(settings.SIGN_IN_PROVIDERS))),
+    path("accounts/signed-in", signed_in.signed_in, name="signed-in"),
+    path("accounts/who", signed_in.who, name="who"),
     path("settings/sessions", account_pages.sessions, name="sessions"),
     path("settings/security/", include(two_step.settings_patterns)),
     path("settings/export", own_data.export_everything, name="export-everything"),
     path("settings/delete-account", own_data.delete_account, name="delete-account"),
     path("settings/language", languages.choose_language, name="language"),
     path("admin/", admin.site.urls),
-    path("", include("chat.urls")),
 ]
 if settings.SCIM_TOKEN:
     urlpatterns.append(path("scim/v2/", include("webapp.scim.urls")))

@@ -35,6 +35,7 @@ import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
 import { onSignOut } from "./sign-out.js";
 import { ChatSocket } from "./socket.js";
+import { onSignIn, renewForms, signInAgain, who } from "./sign-in-again.js";
 import { StatusBar } from "./status-bar.js";
 import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
@@ -509,6 +510,8 @@ picker.addEventListener("assistant", (event) => {
 });
 find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
 statusBar.addEventListener("retry", () => socket.connect());
+statusBar.addEventListener("sign-in", signInAgain);
+onSignIn(comeBack);
 statusBar.addEventListener("load", () => loadModel(currentModel().name));
 
 find(page, ".starters").addEventListener("click", (event) => {
@@ -517,6 +520,15 @@ find(page, ".starters").addEventListener("click", (event) => {
 });
 listenForChatTools(session, api, (words) => toasts.show(words));
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
+
+async function comeBack() {
+  const now = socket.state === "signed-out" ? await who() : null;
+  if (!now) return;
+  if (now.user !== bootstrap.user.id) return location.reload(); // nothing here is theirs
+  api.csrf = now.csrf;
+  renewForms(now.csrf);
+  socket.comeBack();
+}
 
 function showShortcuts() {
   find(document, "#account-menu").hidePopover();

@@ -2,7 +2,7 @@
 /** What this browser remembers. Storage may be full or forbidden: then it remembers nothing. */
 
 /**
- * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "shortcuts" |
+ * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "signed-in" | "shortcuts" |
  *   "folders"} Preference
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}
@@ -39,4 +39,14 @@ export function forgetAll(prefix) {
   } catch {
     return; // what was never kept need not be forgotten
   }
+}
+
+/**
+ * @param {Preference} name
+ * @param {() => void} listener called when another tab remembers another value
+ */
+export function onChange(name, listener) {
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === `vitrine.${name}` && newValue !== null) listener();
+  });
 }

@@ -5,7 +5,7 @@
  * are still open hear of it through the storage.
  */
 
-import { forgetAll, remember } from "./preferences.js";
+import { forgetAll, onChange, remember } from "./preferences.js";
 
 /** @type {(() => void)[]} */
 const listeners = [];
@@ -28,6 +28,4 @@ document.addEventListener("submit", ({ target }) => {
   remember("signed-out", new Date().toISOString()); // a value that differs: only changes are told
 });
 
-addEventListener("storage", ({ key, newValue }) => {
-  if (key === "vitrine.signed-out" && newValue !== null) tell();
-});
+onChange("signed-out", tell);

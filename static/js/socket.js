@@ -87,6 +87,14 @@ export class ChatSocket extends Emitter {
     socket.onclose = (event) => this.#closed(socket, event.code);
   }
 
+  /** Its reader has signed in again, elsewhere. */
+  comeBack() {
+    if (this.state !== "signed-out") return;
+    this.#attempts = 0;
+    this.state = "connecting";
+    this.connect();
+  }
+
   /** By HTTP goes every other attempt once WebSockets came to nothing, and the first where it has worked. */
   #takesHttp() {
     const isDue = this.#numSilent >= SILENT_ATTEMPTS && this.#numSilent % 2 === SILENT_ATTEMPTS % 2;

@@ -10,7 +10,7 @@ import { percent } from "./words.js";
 
 /**
  * @typedef {{iconName: string, tone: string, text: string, progress?: number,
- *   action?: {words: string, href?: string, event?: string}}} Notice
+ *   action?: {words: string, event: string}}} Notice
  */
 
 export class StatusBar extends HTMLElement {
@@ -56,7 +56,7 @@ export class StatusBar extends HTMLElement {
   #ofConnection() {
     const { state, retryAt, wasOpen } = this.#connection;
     if (state === "signed-out") {
-      const action = { words: gettext("Sign in"), href: `/accounts/login/?next=${location.pathname}` };
+      const action = { words: gettext("Sign in"), event: "sign-in" };
       const text = gettext("You are signed out. What you wrote is kept.");
       return { iconName: "circle-alert", tone: "danger", text, action };
     }
@@ -88,10 +88,7 @@ export class StatusBar extends HTMLElement {
 function render({ iconName, tone, text, progress, action }) {
   const bar = element("div", { class: "status", "data-tone": tone });
   bar.append(icon(iconName), element("span", {}, [text]));
-  if (action?.href) bar.append(element("a", { href: action.href }, [action.words]));
-  if (action?.event) {
-    bar.append(element("button", { type: "button", name: action.event }, [action.words]));
-  }
+  if (action) bar.append(element("button", { type: "button", name: action.event }, [action.words]));
   if (progress !== undefined) {
     const attributes = { class: "progress", max: "1", value: String(progress) };
     bar.append(element("progress", { ...attributes, "aria-label": gettext("Loading") }));

@@ -76,6 +76,7 @@ OF_MEMBERS = {
     "settings/moderation": "/settings/moderation",
     "settings/api": "/settings/api",
     "accounts/logout/": "/accounts/logout/",
+    "accounts/signed-in": "/accounts/signed-in",
     "accounts/password/change/": "/accounts/password/change/",
     "accounts/reauthenticate/": "/accounts/reauthenticate/",
 }
@@ -110,6 +111,7 @@ NO_PAGES = {
     "accounts/login/passkey/", "settings/security/passkeys",  # lead elsewhere
     "accounts/oidc/<str:provider_id>/login/callback/",
     "settings/export", "settings/security/codes/download",  # files
+    "accounts/who",
     "accounts/password/set/",  # leads elsewhere: every account has a password
     "sandbox/diagram", "sandbox/image",  # frames; a picture is what people see of them
 }  # fmt: skip

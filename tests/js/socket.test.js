@@ -131,6 +131,22 @@ test("signed out means no more attempts", () => {
   assert.equal(network.sockets.length, 1);
 });
 
+test("who has signed in again goes on with what was followed", () => {
+  const { network, socket } = start();
+  network.last.opens();
+  socket.follow("r1", () => 7);
+  network.last.drops(4401);
+  socket.connect();
+  assert.equal(network.sockets.length, 1);
+  socket.comeBack();
+  assert.equal(socket.state, "connecting");
+  network.last.opens();
+  assert.equal(socket.state, "open");
+  assert.deepEqual(network.last.heard("run.follow"), [{ type: "run.follow", run: "r1", after: 7 }]);
+  socket.comeBack();
+  assert.equal(network.sockets.length, 2);
+});
+
 test("says whether a frame went out", () => {
   const { network, socket } = start();
   assert.equal(socket.send({ type: "ping" }), false);
