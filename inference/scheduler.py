@@ -120,7 +120,8 @@ class Scheduler:
                 budget -= 1
         modest = self._modest()
         if plan:
-            budget = self._budget_beside_writers(budget, is_urgent=modest is not None)
+            is_urgent = modest is not None
+            budget = self._budget_beside_writers(budget, len(plan), is_urgent=is_urgent)
         budget = min(budget, self._shared_budget())
         if modest is not None and budget:
             budget = self._read_modest(plan, modest, budget)
@@ -133,11 +134,13 @@ class Scheduler:
         has_all = sequence.num_output >= sequence.request.params.max_tokens
         return has_all or len(sequence.token_ids) >= self.kv.max_context_tokens
 
-    def _budget_beside_writers(self, budget: int, *, is_urgent: bool) -> int:
+    def _budget_beside_writers(self, budget: int, num_writers: int, *, is_urgent: bool) -> int:
         """What may be read in this step; now and then nothing, to see how long a calm step takes by
         now: what their number has grown by would else be taken for the cost of reading."""
         least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
-        chunk_tokens = self.estimates.chunk_tokens(least, is_urgent=is_urgent)
+        # One alone may wait. Of others each waits with all that it asked, a writer a little each step.
+        crowd = 2 * (self._num_to_read - 1) / num_writers
+        chunk_tokens = self.estimates.chunk_tokens(least, is_urgent=is_urgent, crowd=crowd)
         if chunk_tokens is None:
             return budget
         self._num_steps += 1
@@ -199,9 +202,12 @@ class Scheduler:
         cost = OUTPUT_COST * num_accepted
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
+    @property
+    def _num_to_read(self) -> int:
+        return sum(not s.is_decoding for s in self.running.values()) + len(self.waiting)
+
     def _shared_budget(self) -> int:
-        num_reading = sum(not s.is_decoding for s in self.running.values())
-        is_shared = num_reading + len(self.waiting) > 1
+        is_shared = self._num_to_read > 1
         return (is_shared and self.estimates.shared_tokens()) or self.step_budget_tokens
 
     def _modest(self) -> Sequence | None:

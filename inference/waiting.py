@@ -14,6 +14,7 @@ _SPARE = 0.6  # of a calm step, for reading beside those who write
 _SHARED_STEP_S = 0.05  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
+_CROWD_STEP_S = 0.1  # of reading at least, where more wait to be read than write
 
 
 def _mixed(old: float | None, new: float, share: float) -> float:
@@ -61,17 +62,25 @@ class Estimates:
         self.reading_s = _mixed(self.reading_s, token_s, share / self._reading_weight)
 
     def chunk_tokens(
-        self, least: int = LEAST_CHUNK_TOKENS, *, is_urgent: bool = False
+        self, least: int = LEAST_CHUNK_TOKENS, *, is_urgent: bool = False, crowd: float = 1.0
     ) -> int | None:
         """So much of prompts may be read beside those who write; None while nothing is known.
 
         Their step then takes not quite twice as long as a calm one (urgent: three times), or as long
         as nobody notices. At `least` so much: it has to come to an end.
+
+        `crowd` tells how many more wait to be read than write. Of sixteen that come together the
+        first two would else write to their end before the last is read: a few who write wait for the
+        many, who then write beside them; as long as a user's only request may make them wait, or a
+        tenth of a second.
         """
         if self.calm_step_s is None or not self.reading_s:
             return None
         spare = _URGENT_SPARE if is_urgent else _SPARE
         spare_s = max(spare * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
+        if crowd > 1 and not is_urgent:
+            most_s = max(_URGENT_SPARE * self.calm_step_s, _CROWD_STEP_S)
+            spare_s = max(spare_s, min(crowd * _SPARE * self.calm_step_s, most_s))
         return max(least, int(spare_s / self.reading_s))
 
     def shared_tokens(self) -> int | None:

@@ -397,6 +397,44 @@ def test_who_reads_alone_has_the_whole_budget() -> None:
     assert [n for _, n in _run_step(scheduler)] == [1, 6]
 
 
+@pytest.mark.parametrize(
+    ("calm_s", "token_s", "crowd", "num_tokens"),
+    [
+        (0.1, 0.001, 0.5, 60),
+        (0.1, 0.001, 1.0, 60),
+        (0.1, 0.001, 2.0, 120),
+        (0.1, 0.001, 9.0, 200),  # two calm steps, as for an urgent one
+        (0.02, 0.001, 2.0, 24),
+        (0.02, 0.001, 9.0, 100),  # a tenth of a second
+    ],
+)
+def test_where_more_wait_to_be_read_than_write_more_is_read(
+    calm_s: float, token_s: float, crowd: float, num_tokens: int
+) -> None:
+    estimates = Estimates(calm_step_s=calm_s, reading_s=token_s)
+    assert abs((estimates.chunk_tokens(crowd=crowd) or 0) - num_tokens) <= 1
+
+
+def test_of_sixteen_that_come_together_the_first_are_not_done_before_the_last_is_read() -> None:
+    """On a machine that reads a token in 3 ms beside steps of 25."""
+    scheduler = Scheduler(
+        Books(capacity_tokens=20_000),
+        max_num_sequences=16,
+        step_budget_tokens=256,
+        max_waiting_tokens=100_000,
+    )
+    scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.025, 0.003
+    sequences = [_sequence(f"s{n}", 32, max_tokens=64, user=f"u{n}") for n in range(16)]
+    for sequence in sequences:
+        scheduler.add(sequence)
+    num_steps = 0
+    while not all(sequence.num_output for sequence in sequences):
+        _run_step(scheduler)
+        num_steps += 1
+    assert num_steps < 60
+    assert max(sequence.num_output for sequence in sequences) < 60
+
+
 @pytest.mark.parametrize("newcomer", ["background", "interactive"])
 def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
     """Beside a writer, where little is read in a step."""
