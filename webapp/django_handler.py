@@ -34,7 +34,7 @@ def django_handler() -> Handler:
     """As django.core.asgi's get_asgi_application() does."""
     django.setup(set_prefix=False)
     # A request has a thread of its own when it first needs one, in which the one before has left nothing
-    # open, and no query is counted yet. Without these it may never be needed.
+    # open (and queries are counted for nobody). Without these it may never be needed.
     request_started.disconnect(close_old_connections)
     request_started.disconnect(reset_queries)
     return Handler()

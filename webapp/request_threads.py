@@ -32,13 +32,14 @@ class RequestThread(ThreadSensitiveContext):
             SyncToAsync.context_to_thread_executor[self] = _Borrowed()
         return self
 
-    async def __aexit__(self, *_error: Any) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_error: Any) -> None:
         if self.token is None:
             return
         borrowed = cast(_Borrowed, SyncToAsync.context_to_thread_executor.pop(self))
         SyncToAsync.thread_sensitive_context.reset(self.token)
         self.token = None
-        await borrowed.give_back()
+        # What ends by an exception may not have closed what it had open in its thread.
+        await borrowed.give_back(is_clean=kind is None)
 
 
 def has_thread() -> bool:
@@ -53,7 +54,8 @@ def has_thread() -> bool:
 class _Borrowed(Executor):
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
-        self._last: Future[Any] | None = None
+        self._unfinished: list[Future[Any]] = []
+        self._is_clean = True
 
     @property
     def is_used(self) -> bool:
@@ -64,21 +66,31 @@ class _Borrowed(Executor):
             # The one that was used last: its stack is still in the cache.
             self._thread = _idle.pop() if _idle else ThreadPoolExecutor(1, "request")
         future = self._thread.submit(fn, *args, **kwargs)
-        self._last = future
+        self._look()
+        self._unfinished.append(future)
         return future
 
-    async def give_back(self) -> None:
-        """When it is free: a request that is cancelled ends no code that runs for it."""
+    def _look(self) -> None:
+        """What was cancelled in the queue never ran: its request's connections may still be open."""
+        self._is_clean &= not any(future.cancelled() for future in self._unfinished)
+        self._unfinished = [future for future in self._unfinished if not future.done()]
+
+    async def give_back(self, *, is_clean: bool) -> None:
+        """When it is free: a request that is cancelled ends no code that runs for it. It is nobody's
+        afterwards unless all that was to run there has run."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
-        is_free = self._last is None or self._last.done()
+        self._is_clean &= is_clean
+        self._look()
+        is_free = not self._unfinished
         try:
-            if not is_free and self._last is not None:
-                await asyncio.wait([asyncio.wrap_future(self._last)])
+            if not is_free:
+                await asyncio.wait(list(map(asyncio.wrap_future, self._unfinished)))
+                self._look()
                 is_free = True
         finally:
-            if is_free and len(_idle) < MAX_IDLE:
+            if is_free and self._is_clean and len(_idle) < MAX_IDLE:
                 _idle.append(thread)
             else:
                 thread.shutdown(wait=False)

@@ -88,7 +88,7 @@ async def test_what_outlives_its_request_works_on(idle: list[ThreadPoolExecutor]
         assert await task != mine
 
 
-async def test_a_cancelled_request_gives_its_thread_back_when_it_is_free(
+async def test_a_cancelled_request_ends_when_its_thread_is_free_and_leaves_it_to_nobody(
     idle: list[ThreadPoolExecutor],
 ) -> None:
     may_end = threading.Event()
@@ -106,4 +106,38 @@ async def test_a_cancelled_request_gives_its_thread_back_when_it_is_free(
     may_end.set()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(idle) == 1
+    assert not idle
+
+
+async def test_nor_is_it_anybodys_where_something_was_cancelled_in_its_queue(
+    idle: list[ThreadPoolExecutor],
+) -> None:
+    """A response that was never closed, say, with what its request had open."""
+    may_end = threading.Event()
+
+    async def request() -> None:
+        async with RequestThread():
+            first = asyncio.create_task(sync_to_async(may_end.wait)(10))
+            await asyncio.sleep(0.05)
+            first.cancel()
+            second = asyncio.create_task(sync_to_async(int)())
+            await asyncio.sleep(0.05)
+            second.cancel()
+            await asyncio.gather(first, second, return_exceptions=True)
+
+    task = asyncio.create_task(request())
+    await asyncio.sleep(0.3)
+    assert not task.done(), "the first one still runs"
+    may_end.set()
+    await task
+    assert not idle
+
+
+async def test_what_ends_by_an_exception_leaves_nothing_to_the_next(
+    idle: list[ThreadPoolExecutor],
+) -> None:
+    with pytest.raises(ValueError, match="broken"):
+        async with RequestThread():
+            await thread()
+            raise ValueError("broken")
+    assert not idle
