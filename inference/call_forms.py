@@ -7,6 +7,7 @@ JSON is read here and not there, so that a model's mistake raises nothing.
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,17 +104,34 @@ def _read_hermes(raw: str, offered: Properties) -> list[Call]:
     """{"name": …, "arguments": {…}}, or Qwen3-Coder's tags inside of the same marks."""
     if (tagged := _FUNCTION.fullmatch(raw.strip())) is None:
         return _read_object(_loaded(raw))
-    name, body = tagged["name"], tagged["body"]
-    schemas = offered.get(name, {})
-    arguments = {
-        found["key"]: _typed(found["value"], schemas.get(found["key"]))
-        for found in _PARAMETER.finditer(body)
-    }
-    return _call(name, arguments)
+    name = tagged["name"]
+    return _call(name, _read_tags(tagged["body"], offered.get(name, {})))
+
+
+def _read_tags(body: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON ends where it ends, whatever tags its strings spell; a text, and what is no JSON, at the next
+    closing tag."""
+    arguments: dict[str, Any] = {}
+    at = 0
+    while opening := _OPENING.search(body, at):
+        key, at = opening["key"], opening.end()
+        if not _is_text(schemas.get(key)):
+            with suppress(ValueError, RecursionError):
+                value, end = _DECODER.raw_decode(body, _behind_space(body, at))
+                if closing := _CLOSING.match(body, end):
+                    arguments[key], at = value, closing.end()
+                    continue
+        if (closing := _CLOSING_OF_TEXT.search(body, at)) is None:
+            break
+        arguments[key] = _typed(body[at : closing.start()], schemas.get(key))
+        at = closing.end()
+    return arguments
 
 
 _FUNCTION = re.compile(r"<function=(?P<name>[^>\n]+)>(?P<body>.*?)(?:</function>)?", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=(?P<key>[^>\n]+)>\n?(?P<value>.*?)\n?</parameter>", re.DOTALL)
+_OPENING = re.compile(r"<parameter=(?P<key>[^>\n]+)>\n?")
+_CLOSING = re.compile(r"\s*</parameter>")
+_CLOSING_OF_TEXT = re.compile(r"\n?</parameter>")
 
 
 def pointed(schema: Any, root: Mapping[str, Any]) -> Any:
@@ -134,10 +152,19 @@ _WORDS = frozenset({"$ref", "title", "description", "default", "examples"})
 _REFERENCE = re.compile(r"#/(?P<place>\$defs|definitions)/(?P<name>[^/~%]+)")
 
 
+def _behind_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _is_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "string"
+
+
 def _typed(text: str, schema: Any) -> Any:
     """A value that was written without quotes: text, unless its schema wants something else."""
-    wanted = schema.get("type") if isinstance(schema, dict) else None
-    if wanted == "string":
+    if _is_text(schema):
         return text
     value = _loaded(text)
     return text if value is None and text.strip() != "null" else value

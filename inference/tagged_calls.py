@@ -10,7 +10,7 @@ The other half, which reads them, is in `call_forms`.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from llguidance import LLMatcher
@@ -29,19 +29,20 @@ _OF_ALL = _ABOUT | {
     "$defs",
     "definitions",
 }
-_OF_TEXTS = _ABOUT | {"type", "enum", "const", "minLength", "maxLength", "pattern"}
+_LIMITS = frozenset({"minLength", "maxLength", "pattern"})
+_OF_TEXTS = _ABOUT | _LIMITS | {"type", "enum", "const"}
 
 
 def tagged_parts(name: str, schema: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """The grammar `@name` of a function's arguments with the parts that it calls, in the order of the
     schema. None where tags cannot say all that it wants; then arguments are JSON."""
-    properties, required = schema["properties"], schema.get("required", [])
-    if not _OF_ALL.issuperset(schema) or not set(required) <= properties.keys():
+    if not _is_plain(schema):
         return None
+    properties, required = schema["properties"], schema.get("required", [])
     rules, places, parts = [], [], []
     for at, (key, given) in enumerate(properties.items()):
         wanted = pointed(given, schema)
-        if re.search(r"[>\n]", key) or not isinstance(wanted, dict):
+        if not re.fullmatch(r"[^>\n]+", key) or not _stands_alone(wanted):
             return None
         if wanted.get("type") == "string":
             if (terminal := _text_terminal(f"TEXT{at}", wanted)) is None:
@@ -61,6 +62,49 @@ def tagged_parts(name: str, schema: Mapping[str, Any]) -> list[dict[str, Any]] |
 _LINE = '"\\n"'
 
 
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Whether it names its properties, and says nothing about them together. Callers may have written
+    anything."""
+    properties, required = schema["properties"], schema.get("required", [])
+    if not _OF_ALL.issuperset(schema) or not isinstance(properties, dict):
+        return False
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return False
+    definitions = [schema.get(place, {}) for place in ("$defs", "definitions")]
+    if not all(
+        isinstance(held, dict) and all(map(_stands_alone, held.values())) for held in definitions
+    ):
+        return False
+    # Without any said there may be others, which `closed_schema` takes away where some are named.
+    is_closed = schema.get("additionalProperties", not properties) is False
+    return is_closed and properties.keys() >= set(required)
+
+
+def _stands_alone(schema: Any) -> bool:
+    """Whether a property's schema means the same without the others: it refers to nothing but
+    definitions, of which it has none of its own."""
+    if not isinstance(schema, dict):
+        return False
+    targets = list(_references(schema))
+    return all(
+        isinstance(one, str) and one.startswith(("#/$defs/", "#/definitions/")) for one in targets
+    )
+
+
+def _references(value: Any) -> Iterator[Any]:
+    """What it refers to; None for definitions of its own."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _references(one)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name in ("$ref", "$dynamicRef"):
+                yield one
+            elif name in ("$defs", "definitions", "$id", "$anchor", "$dynamicAnchor"):
+                yield None
+            yield from _references(one)
+
+
 def _text_terminal(name: str, schema: Mapping[str, Any]) -> str | None:
     """Texts of the schema up to and with their closing tag, which no text spells. None: it wants what
     no regular expression says."""
@@ -69,14 +113,21 @@ def _text_terminal(name: str, schema: Mapping[str, Any]) -> str | None:
     texts = schema.get("enum", [schema["const"]] if "const" in schema else None)
     end = f"\n{_CLOSE}\n"
     if texts is not None:
-        if not texts or any(not isinstance(one, str) or _is_spelled(one) for one in texts):
+        if _LIMITS & schema.keys() or {"enum", "const"} <= schema.keys():
+            return None  # some of them may not be meant
+        if not isinstance(texts, list) or not texts:
+            return None
+        if any(not isinstance(one, str) or _is_spelled(one) for one in texts):
             return None
         return f"{name}: " + " | ".join(json.dumps(one + end) for one in texts)
     least, most = schema.get("minLength", 0), schema.get("maxLength", "")
+    if not isinstance(least, int) or not (most == "" or isinstance(most, int)):
+        return None
     closing = re.escape(end).replace("/", r"\/").replace("\n", "n")
     conditions = [f"/(?s:.{{{least},{most}}}){closing}/"]
     if "pattern" in schema:
-        if (whole := _whole(schema["pattern"])) is None:
+        pattern = schema["pattern"]
+        if not isinstance(pattern, str) or (whole := _whole(pattern)) is None:
             return None
         conditions.append(f"/{whole}{closing}/")
     spelled = "|".join([*map(re.escape, _MARKS), f"{_CLOSE}(?s:.*){_CLOSE}"]).replace("/", r"\/")
