@@ -139,7 +139,10 @@ class Scheduler:
         now: what their number has grown by would else be taken for the cost of reading."""
         least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
         # One alone may wait. Of others each waits with all that it asked, a writer a little each step.
-        crowd = 2 * (self._num_to_read - 1) / num_writers
+        # Who finds no place yet is helped by nothing that is read.
+        num_places = self.max_num_sequences - len(self.running)
+        num_to_read = self._num_reading + min(len(self.waiting), max(0, num_places))
+        crowd = 2 * (num_to_read - 1) / num_writers
         chunk_tokens = self.estimates.chunk_tokens(least, is_urgent=is_urgent, crowd=crowd)
         if chunk_tokens is None:
             return budget
@@ -203,11 +206,11 @@ class Scheduler:
         self.share.charge(sequence.request.user, cost, sequence.request.weight)
 
     @property
-    def _num_to_read(self) -> int:
-        return sum(not s.is_decoding for s in self.running.values()) + len(self.waiting)
+    def _num_reading(self) -> int:
+        return sum(not s.is_decoding for s in self.running.values())
 
     def _shared_budget(self) -> int:
-        is_shared = self._num_to_read > 1
+        is_shared = self._num_reading + len(self.waiting) > 1
         return (is_shared and self.estimates.shared_tokens()) or self.step_budget_tokens
 
     def _modest(self) -> Sequence | None:

@@ -435,6 +435,24 @@ def test_of_sixteen_that_come_together_the_first_are_not_done_before_the_last_is
     assert max(sequence.num_output for sequence in sequences) < 60
 
 
+def test_who_finds_no_place_makes_nobody_wait() -> None:
+    scheduler = Scheduler(
+        Books(capacity_tokens=20_000),
+        max_num_sequences=3,
+        step_budget_tokens=256,
+        max_waiting_tokens=100_000,
+    )
+    scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.025, 0.0005
+    for name in ("a", "b"):
+        scheduler.add(_sequence(name, 4, max_tokens=500, user=name))
+    _run_step(scheduler)
+    scheduler.add(_sequence("long", 5000, user="c"))
+    before = {s.id: n for s, n in _run_step(scheduler)}["long"]
+    for number in range(16):
+        scheduler.add(_sequence(f"w{number}", 30, user=f"u{number}"))
+    assert {s.id: n for s, n in _run_step(scheduler)}["long"] <= before
+
+
 @pytest.mark.parametrize("newcomer", ["background", "interactive"])
 def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
     """Beside a writer, where little is read in a step."""
