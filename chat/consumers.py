@@ -336,11 +336,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._tell({"type": "run.ended", "run": run, "message": message})
 
     async def _tell_models(self) -> None:
-        kind = "hello"
+        # Whose page it is: one that comes back may find somebody else's session in its browser.
+        frame: dict[str, Any] = {"type": "hello", "user": str(self.user.pk)}
         async for _ in engine().changes():
             models = [values.model_value(state) for state in self.rights.models("chat")]
-            await self._tell({"type": kind, "models": models})
-            kind = "models.changed"
+            await self._tell({**frame, "models": models})
+            frame = {"type": "models.changed"}
             await asyncio.sleep(0.1)  # loading changes often; ten times a second is enough
 
     async def _tell(self, frame: dict[str, Any]) -> None:

@@ -81,12 +81,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
         "bootstrap": {
-            "user": {
-                "id": str(user.pk),
-                "name": str(user),
-                "email": user.email,
-                "tier": user.tier.name,
-            },
+            "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,
             "sidebar": sidebar,
             # Their text is in their parts, too.

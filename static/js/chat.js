@@ -393,6 +393,7 @@ session.on("deleted", (id) => {
 });
 session.on("subscribed", async () => session.compare(await sidebar.refresh()));
 session.on("library", () => sidebar.refresh());
+session.on("stranger", beginAnew);
 session.on("error", (error) => toasts.show(error.message));
 
 socket.on("state", (state) => {
@@ -524,10 +525,16 @@ find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts)
 async function comeBack() {
   const now = socket.state === "signed-out" ? await who() : null;
   if (!now) return;
-  if (now.user !== bootstrap.user.id) return location.reload(); // nothing here is theirs
+  if (now.user !== page.dataset.user) return beginAnew();
+  drafts.open();
   api.csrf = now.csrf;
   renewForms(now.csrf);
   socket.comeBack();
+}
+
+/** Somebody else has signed in: nothing here is theirs. */
+function beginAnew() {
+  location.assign("/");
 }
 
 function showShortcuts() {
@@ -598,6 +605,7 @@ addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
 
+session.user = page.dataset.user ?? "";
 session.models = choice.models = bootstrap.models;
 sidebar.api = palette.api = api;
 composer.drafts = queue.drafts = drafts;

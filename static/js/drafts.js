@@ -133,6 +133,11 @@ export class Drafts {
     forgetAll(`draft.${this.user}.`);
   }
 
+  /** It has signed in again, elsewhere: what is written from now on is kept. */
+  open() {
+    this.#isClosed = false;
+  }
+
   /**
    * @param {string | null} conversation
    * @returns {`draft.${string}`}

@@ -11,6 +11,7 @@
  *   "library"       folders or many conversations changed
  *   "models"        model states
  *   "subscribed"    news come from now on; those before may have been missed
+ *   "stranger"      the socket has somebody else's session: this page is over
  *   "error" {message}
  *
  * @typedef {import("./conversation-store.js").Conversation} Conversation
@@ -33,6 +34,9 @@ export class ChatSession extends Emitter {
   /** @type {() => import("./chat-setup.js").NewChat} how the shown temporary chat is set up */
   setupOfTemporary = () => ({});
 
+  /** Whose page this is. */
+  user = "";
+
   /** @type {Map<string, ConversationStore>} client id → where it was sent */
   #sentFrom = new Map();
   /** @type {Set<string>} client ids to stop as soon as they have a run */
@@ -51,8 +55,7 @@ export class ChatSession extends Emitter {
     super();
     this.socket = socket;
     this.api = api;
-    socket.on("state", (state) => state === "open" && this.#connected());
-    socket.on("hello", ({ models }) => this.#subscribed(models));
+    socket.on("hello", ({ models, user }) => this.#greeted(models, user));
     socket.on("models.changed", ({ models }) => this.#setModels(models));
     socket.on("message.accepted", (frame) => this.#accepted(frame));
     socket.on("answer.accepted", (frame) => this.#accepted(frame));
@@ -200,6 +203,17 @@ export class ChatSession extends Emitter {
   }
 
   // --- what the server says ----------------------------------------------------------------
+
+  /**
+   * Nothing of this page is sent before it is known whose session the socket has.
+   * @param {any[]} models
+   * @param {string} [user]
+   */
+  #greeted(models, user) {
+    if (this.user && user && user !== this.user) return void this.emit("stranger");
+    this.#connected();
+    this.#subscribed(models);
+  }
 
   /** The socket follows known runs again by itself; the rest is ours. */
   #connected() {

@@ -56,6 +56,9 @@ test("an account that has signed out leaves nothing and writes nothing more", ()
   drafts.type(null, "too late");
   drafts.addSent("c1", { text: "too late", clientId: "x" });
   assert.deepEqual(kept(), ["vitrine.draft.11.new"]);
+  drafts.open(); // signed in again
+  drafts.addQueued("c1", { text: "later", clientId: "y" });
+  assert.deepEqual(kept().sort(), ["vitrine.draft.1.c1", "vitrine.draft.11.new"]);
 });
 
 test("all drafts can be forgotten, and only they", () => {

@@ -49,6 +49,26 @@ test("what could not be sent is sent once the line is back, with the same client
   assert.equal(network.last.heard("message.send")[0].client_id, "x");
 });
 
+test("nothing of one account is sent in the session of another", () => {
+  const { clock, network, session } = start();
+  let numStrangers = 0;
+  session.user = "7";
+  session.on("stranger", () => (numStrangers += 1));
+  network.last.drops();
+  session.send({ text: "hi", model: null, clientId: "x" });
+  clock.pass(500);
+  network.last.connects();
+  assert.equal(network.last.heard("message.send").length, 0, "nobody has said yet whose session it is");
+  network.last.says({ type: "hello", models: [], user: "8" });
+  assert.equal(network.last.heard("message.send").length, 0);
+  assert.equal(numStrangers, 1);
+  network.last.drops();
+  clock.pass(1000);
+  network.last.connects();
+  network.last.says({ type: "hello", models: [], user: "7" });
+  assert.equal(network.last.heard("message.send").length, 1);
+});
+
 test("a lost acceptance makes no second message", () => {
   const { clock, network, session } = start();
   session.send({ text: "hi", model: null, clientId: "x" });
