@@ -27,6 +27,7 @@ def measure_stall(vitrine: Vitrine, setting: Setting, vocab_size: int) -> table.
         "streams": setting.stall_streams,
         "prompt tokens": setting.stall_prompt_tokens,
         "calm median ms": calm_ms,
+        "calm p99 ms": _p99(calm_s) * 1e3,
         "median ms": median(disturbed_s) * 1e3,
         "p99 ms": p99_ms,
         "worst ms": max(disturbed_s) * 1e3,

@@ -21,7 +21,7 @@ BLOCKED = {"input": {"illicit": {"block": 0.9}}}
 
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    with judged_site(make_site, f"far={server.url}", pattern=PHRASE) as site:
+    with judged_site(make_site, f"far={server.url}?continue=prefix", pattern=PHRASE) as site:
         yield site
 
 
