@@ -35,7 +35,6 @@ import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
 import { onSignOut } from "./sign-out.js";
 import { ChatSocket } from "./socket.js";
-import { onSignIn, renewForms, signInAgain, who } from "./sign-in-again.js";
 import { StatusBar } from "./status-bar.js";
 import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
@@ -393,12 +392,13 @@ session.on("deleted", (id) => {
 });
 session.on("subscribed", async () => session.compare(await sidebar.refresh()));
 session.on("library", () => sidebar.refresh());
-session.on("stranger", beginAnew);
+session.on("stranger", () => location.assign("/"));
 session.on("error", (error) => toasts.show(error.message));
 
 socket.on("state", (state) => {
   statusBar.setConnection(state, socket.retryAt);
   announcer.sayConnection(state);
+  if (state === "signed-out") import("./sign-in-again.js").then(({ goOn }) => goOn(statusBar, session, drafts));
   const last = session.store.path().at(-1);
   if (last) list.touch(last.id);
 });
@@ -511,8 +511,6 @@ picker.addEventListener("assistant", (event) => {
 });
 find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
 statusBar.addEventListener("retry", () => socket.connect());
-statusBar.addEventListener("sign-in", signInAgain);
-onSignIn(comeBack);
 statusBar.addEventListener("load", () => loadModel(currentModel().name));
 
 find(page, ".starters").addEventListener("click", (event) => {
@@ -521,21 +519,6 @@ find(page, ".starters").addEventListener("click", (event) => {
 });
 listenForChatTools(session, api, (words) => toasts.show(words));
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
-
-async function comeBack() {
-  const now = socket.state === "signed-out" ? await who() : null;
-  if (!now) return;
-  if (now.user !== page.dataset.user) return beginAnew();
-  drafts.open();
-  api.csrf = now.csrf;
-  renewForms(now.csrf);
-  socket.comeBack();
-}
-
-/** Somebody else has signed in: nothing here is theirs. */
-function beginAnew() {
-  location.assign("/");
-}
 
 function showShortcuts() {
   find(document, "#account-menu").hidePopover();
@@ -605,7 +588,7 @@ addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
 
-session.user = page.dataset.user ?? "";
+session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
 sidebar.api = palette.api = api;
 composer.drafts = queue.drafts = drafts;

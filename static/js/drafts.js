@@ -133,7 +133,7 @@ export class Drafts {
     forgetAll(`draft.${this.user}.`);
   }
 
-  /** It has signed in again, elsewhere: what is written from now on is kept. */
+  /** It has signed in again. */
   open() {
     this.#isClosed = false;
   }

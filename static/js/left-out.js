@@ -1,8 +1,5 @@
 // @ts-check
-/** The quiet line in a chat that is too long for its model: what stands above it is not read. */
-
-import { element, setText } from "./dom.js";
-import { gettext, ngettext } from "./i18n.js";
+/** What a chat's model does not see any more, and its line in the chat (left-out-line.js). */
 
 /** @typedef {{before: string, num_messages: number, summary: string | null}} LeftOut */
 
@@ -16,46 +13,12 @@ export function leftOutOf(path) {
   return left?.num_messages ? left : null;
 }
 
-/** @param {LeftOut} left */
-export function leftOutWords({ num_messages: count, summary }) {
-  const words = ngettext("1 earlier message is not in the model’s view", "%(n)s earlier messages are not in the model’s view", count);
-  return summary ? `${words}. ${gettext("A summary stands in.")}` : words;
-}
-
 /**
- * Put the line in front of the message where the model's view begins, and take an old one away.
  * @param {HTMLElement} list
  * @param {LeftOut | null} left
  * @param {(id: string) => Promise<{text: string}>} readSummary
  */
-export function showLeftOut(list, left, readSummary) {
-  const old = /** @type {HTMLElement | null} */ (list.querySelector(".left-out"));
-  const message = left && list.querySelector(`[data-message="${CSS.escape(left.before)}"]`);
-  if (!left || !message) {
-    old?.remove();
-    return;
-  }
-  const key = JSON.stringify(left);
-  if (old?.dataset.key === key && old.nextElementSibling === message) return;
-  old?.remove();
-  const line = left.summary ? summarised(left, readSummary) : element("p", {}, [leftOutWords(left)]);
-  message.before(element("div", { class: "left-out", role: "note", "data-key": key }, [line]));
-}
-
-/**
- * @param {LeftOut} left
- * @param {(id: string) => Promise<{text: string}>} readSummary
- */
-function summarised(left, readSummary) {
-  const text = element("p", { class: "left-out__summary", dir: "auto" }, [gettext("Reading the summary")]);
-  const details = element("details", {}, [element("summary", {}, [leftOutWords(left)]), text]);
-  const read = async () => {
-    try {
-      setText(text, (await readSummary(/** @type {string} */ (left.summary))).text);
-    } catch (error) {
-      setText(text, /** @type {Error} */ (error).message);
-    }
-  };
-  details.addEventListener("toggle", read, { once: true });
-  return details;
+export async function showLeftOut(list, left, readSummary) {
+  if (!left && !list.querySelector(".left-out")) return;
+  (await import("./left-out-line.js")).showLine(list, left, readSummary);
 }

@@ -40,13 +40,3 @@ export function forgetAll(prefix) {
     return; // what was never kept need not be forgotten
   }
 }
-
-/**
- * @param {Preference} name
- * @param {() => void} listener called when another tab remembers another value
- */
-export function onChange(name, listener) {
-  addEventListener("storage", ({ key, newValue }) => {
-    if (key === `vitrine.${name}` && newValue !== null) listener();
-  });
-}

@@ -11,7 +11,7 @@
  *   "library"       folders or many conversations changed
  *   "models"        model states
  *   "subscribed"    news come from now on; those before may have been missed
- *   "stranger"      the socket has somebody else's session: this page is over
+ *   "stranger"      the session is somebody else's
  *   "error" {message}
  *
  * @typedef {import("./conversation-store.js").Conversation} Conversation
@@ -34,7 +34,6 @@ export class ChatSession extends Emitter {
   /** @type {() => import("./chat-setup.js").NewChat} how the shown temporary chat is set up */
   setupOfTemporary = () => ({});
 
-  /** Whose page this is. */
   user = "";
 
   /** @type {Map<string, ConversationStore>} client id → where it was sent */
@@ -55,7 +54,11 @@ export class ChatSession extends Emitter {
     super();
     this.socket = socket;
     this.api = api;
-    socket.on("hello", ({ models, user }) => this.#greeted(models, user));
+    socket.on("hello", ({ models, user }) => {
+      if ((user ?? this.user) !== this.user) return this.emit("stranger"); // and nothing is sent
+      this.#connected();
+      this.#subscribed(models);
+    });
     socket.on("models.changed", ({ models }) => this.#setModels(models));
     socket.on("message.accepted", (frame) => this.#accepted(frame));
     socket.on("answer.accepted", (frame) => this.#accepted(frame));
@@ -203,17 +206,6 @@ export class ChatSession extends Emitter {
   }
 
   // --- what the server says ----------------------------------------------------------------
-
-  /**
-   * Nothing of this page is sent before it is known whose session the socket has.
-   * @param {any[]} models
-   * @param {string} [user]
-   */
-  #greeted(models, user) {
-    if (this.user && user && user !== this.user) return void this.emit("stranger");
-    this.#connected();
-    this.#subscribed(models);
-  }
 
   /** The socket follows known runs again by itself; the rest is ours. */
   #connected() {

@@ -1,39 +1,61 @@
 // @ts-check
 /**
  * A session has ended while its page is open, perhaps in the middle of a sentence. Its owner signs in in
- * a window of its own, which works for every way to sign in, and the page goes on where it was.
+ * a window of its own, which works for every way to sign in, and the page goes on where it was. Loaded
+ * when that happens.
  */
-
-import { onChange } from "./preferences.js";
 
 const WINDOW = "/accounts/signed-in";
 const WHO = "/accounts/who";
 
 /** @typedef {{user: string, csrf: string}} Who */
 
-/** Ask for the password where nothing that was written can be lost. In answer to a click. */
-export function signInAgain() {
+/**
+ * Wait until somebody has signed in. For its own user the page goes on; nothing here is anybody else's.
+ * @param {EventTarget} statusBar
+ * @param {import("./session.js").ChatSession} session
+ * @param {import("./drafts.js").Drafts} drafts
+ */
+export async function goOn(statusBar, session, drafts) {
+  const now = await cameBack(statusBar);
+  if (now.user !== session.user) return location.assign("/");
+  drafts.open();
+  session.api.csrf = now.csrf;
+  renewForms(now.csrf);
+  session.socket.connect(true);
+}
+
+/**
+ * In the window that the bar's button opens, or elsewhere.
+ * @param {EventTarget} statusBar
+ * @returns {Promise<Who>}
+ */
+function cameBack(statusBar) {
+  return new Promise((resolve) => {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    async function look() {
+      const now = await who();
+      if (!now || signal.aborted) return;
+      waiting.abort();
+      resolve(now);
+    }
+    statusBar.addEventListener("sign-in", openWindow, { signal });
+    addEventListener("focus", look, { signal });
+    addEventListener("storage", ({ key }) => key === "vitrine.signed-in" && look(), { signal });
+  });
+}
+
+/** In answer to a click. */
+function openWindow() {
   const opened = window.open(WINDOW, "vitrine-sign-in", "popup,width=480,height=760");
   if (!opened) location.assign(`/accounts/login/?next=${location.pathname}`);
 }
 
-/**
- * Tell of it when somebody may have signed in: in another window, or while this one was not looked at.
- * @param {() => void} listener
- */
-export function onSignIn(listener) {
-  onChange("signed-in", listener);
-  addEventListener("focus", listener);
-}
-
-/**
- * Whose session it is now.
- * @param {typeof fetch} [fetching]
- * @returns {Promise<Who | null>} null: nobody's, or nobody knows
- */
-export async function who(fetching = fetch) {
+/** @returns {Promise<Who | null>} null: it is nobody's session, or nobody knows */
+async function who() {
   try {
-    const response = await fetching(WHO, { redirect: "error", cache: "no-store" });
+    const response = await fetch(WHO, { redirect: "error", cache: "no-store" });
     return response.ok ? await response.json() : null;
   } catch {
     return null; // it leads to the sign-in, or the line is down
@@ -44,7 +66,7 @@ export async function who(fetching = fetch) {
  * A new session has a new token.
  * @param {string} csrf
  */
-export function renewForms(csrf) {
+function renewForms(csrf) {
   for (const input of document.querySelectorAll('input[name="csrfmiddlewaretoken"]')) {
     /** @type {HTMLInputElement} */ (input).value = csrf;
   }

@@ -5,7 +5,7 @@
  * are still open hear of it through the storage.
  */
 
-import { forgetAll, onChange, remember } from "./preferences.js";
+import { forgetAll, remember } from "./preferences.js";
 
 /** @type {(() => void)[]} */
 const listeners = [];
@@ -28,4 +28,6 @@ document.addEventListener("submit", ({ target }) => {
   remember("signed-out", new Date().toISOString()); // a value that differs: only changes are told
 });
 
-onChange("signed-out", tell);
+addEventListener("storage", ({ key, newValue }) => {
+  if (key === "vitrine.signed-out" && newValue !== null) tell();
+});

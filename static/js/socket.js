@@ -70,9 +70,9 @@ export class ChatSocket extends Emitter {
     this.random = surroundings.random ?? Math.random;
   }
 
-  /** Open now, also while waiting for the next attempt. */
-  connect() {
-    if (this.#socket || this.state === "signed-out") return;
+  /** Open now, also while waiting for the next attempt, or once who was signed out `isBack`. */
+  connect(isBack = false) {
+    if (this.#socket || (this.state === "signed-out" && !isBack)) return;
     this.#clear("retry");
     const isByHttp = this.#makeLine !== null && this.#takesHttp();
     const socket = isByHttp && this.#makeLine ? this.#makeLine() : new this.WebSocket(this.url);
@@ -85,14 +85,6 @@ export class ChatSocket extends Emitter {
     socket.onopen = () => this.#opened();
     socket.onmessage = (event) => this.#heard(event.data);
     socket.onclose = (event) => this.#closed(socket, event.code);
-  }
-
-  /** Its reader has signed in again, elsewhere. */
-  comeBack() {
-    if (this.state !== "signed-out") return;
-    this.#attempts = 0;
-    this.state = "connecting";
-    this.connect();
   }
 
   /** By HTTP goes every other attempt once WebSockets came to nothing, and the first where it has worked. */

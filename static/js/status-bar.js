@@ -23,7 +23,7 @@ export class StatusBar extends HTMLElement {
   connectedCallback() {
     this.addEventListener("click", (event) => {
       const button = /** @type {Element} */ (event.target).closest("button");
-      if (button) this.dispatchEvent(new CustomEvent(button.name));
+      if (button) this.dispatchEvent(new Event(button.name));
     });
   }
 
@@ -90,8 +90,8 @@ function render({ iconName, tone, text, progress, action }) {
   bar.append(icon(iconName), element("span", {}, [text]));
   if (action) bar.append(element("button", { type: "button", name: action.event }, [action.words]));
   if (progress !== undefined) {
-    const attributes = { class: "progress", max: "1", value: String(progress) };
-    bar.append(element("progress", { ...attributes, "aria-label": gettext("Loading") }));
+    const value = String(progress);
+    bar.append(element("progress", { class: "progress", max: "1", value, "aria-label": gettext("Loading") }));
   }
   return bar;
 }

@@ -24,16 +24,15 @@ export class ToastRegion extends HTMLElement {
       close.before(button);
     }
     close.addEventListener("click", () => toast.remove());
-    let timer = setTimeout(() => toast.remove(), shownMs);
+    let timer = 0;
     const stay = () => clearTimeout(timer);
     const leave = () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => toast.remove(), shownMs);
+      stay();
+      timer = window.setTimeout(() => toast.remove(), shownMs);
     };
-    toast.addEventListener("pointerenter", stay);
-    toast.addEventListener("focusin", stay);
-    toast.addEventListener("pointerleave", leave);
-    toast.addEventListener("focusout", leave);
+    leave();
+    for (const name of ["pointerenter", "focusin"]) toast.addEventListener(name, stay);
+    for (const name of ["pointerleave", "focusout"]) toast.addEventListener(name, leave);
     this.append(toast);
   }
 }

@@ -25,6 +25,23 @@ def test_the_phase_line_tells_what_happens(chat: ScriptedChat, page: Page) -> No
     expect(last_answer(page)).to_have_attribute("aria-busy", "false")
 
 
+def test_what_the_model_does_not_see_is_told_where_its_view_begins(
+    chat: ScriptedChat, page: Page
+) -> None:
+    """The line comes with a module of its own, when it is first needed, and goes with what it tells."""
+    ask(page, "First")
+    chat.write("r1", "One.")
+    chat.finish("r1")
+    ask(page, "Second")
+    line = page.locator(".left-out")
+    expect(line).to_have_count(0)
+    before = page.locator(".message--user").last.get_attribute("data-message")
+    chat.event("r2", "left_out", before=before, num_messages=2, summary=None)
+    chat.write("r2", "Two.")
+    expect(line).to_contain_text("2 earlier messages are not in the model’s view")
+    assert line.evaluate("(line) => line.nextElementSibling.dataset.message") == before
+
+
 def test_a_tool_is_a_line_that_opens(chat: ScriptedChat, page: Page) -> None:
     ask(page, "What is 17 * 23?")
     chat.event("r1", "tool_call", id="1", name="calculator", arguments='{"expression": "17 * 23"}')

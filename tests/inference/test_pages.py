@@ -4,6 +4,7 @@ import gc
 import mmap
 from pathlib import Path
 
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,12 @@ def test_pieces_lie_apart(sizes: list[int]) -> None:
         assert piece.data_ptr() % 64 == 0
         piece.fill_(number + 1)
     assert all(bool((piece == number + 1).all()) for number, piece in enumerate(pieces))
+
+
+def test_a_mapping_that_was_begun_for_inference_is_for_everybody() -> None:
+    with torch.inference_mode():
+        aligned_zeros(pages._MAPPING_BYTES - 64)  # no other has room for it
+    assert int(aligned_zeros(64).fill_(1).sum()) == 64
 
 
 def test_one_larger_than_a_mapping_has_its_own() -> None:

@@ -138,12 +138,12 @@ test("who has signed in again goes on with what was followed", () => {
   network.last.drops(4401);
   socket.connect();
   assert.equal(network.sockets.length, 1);
-  socket.comeBack();
+  socket.connect(true);
   assert.equal(socket.state, "connecting");
   network.last.opens();
   assert.equal(socket.state, "open");
   assert.deepEqual(network.last.heard("run.follow"), [{ type: "run.follow", run: "r1", after: 7 }]);
-  socket.comeBack();
+  socket.connect(true);
   assert.equal(network.sockets.length, 2);
 });
 
