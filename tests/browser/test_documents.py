@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from tests.browser.pages import cookies_of
+from tests.browser.pages import cookies_of, wait_for
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
 from tests.retrieval.office import make_xlsx
 from tests.retrieval.pdfs import PdfPage, make_pdf
@@ -333,7 +333,7 @@ def test_a_long_text_is_read_from_the_middle_in_both_directions(alice: Person, p
         for _ in range(12):
             page.mouse.wheel(0, 4000 * direction)
             page.wait_for_timeout(100)
-        assert page.locator(".viewer__piece").count() > before
+        wait_for(page, f"document.querySelectorAll('.viewer__piece').length > {before}")
     shown = page.locator(".viewer__words").inner_text()
     numbers = [int(found) for found in re.findall(r"Line (\d+) is", shown)]
     expected = [n for n in range(numbers[0], numbers[-1] + 1) if n != 2_000]

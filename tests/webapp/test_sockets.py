@@ -64,7 +64,7 @@ async def first_answer(application: Any, scope: dict[str, Any]) -> dict[str, Any
     return answer
 
 
-async def test_a_foreign_page_is_refused_before_the_application() -> None:
+async def test_a_foreign_page_is_refused_before_the_application(servers: None) -> None:
     answer = await first_answer(SameOrigin(show_user), scope("http://evil.example"))
     assert answer["type"] == "websocket.close"
 
