@@ -8,7 +8,7 @@ argument is read as text.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.call_forms import (
@@ -80,8 +80,17 @@ class CallForm:
 
 def text_rule(marks: Sequence[str]) -> str:
     """TEXT: any text that spells none of the marks."""
-    spelled = "|".join(re.escape(mark).replace("/", "\\/") for mark in marks)
-    return "TEXT: /(?s:.*)/" + (f" & ~/(?s:.*)({spelled})(?s:.*)/" if marks else "")
+    return "TEXT: /(?s:.*)/" + (f" & {without(map(escaped, marks))}" if marks else "")
+
+
+def without(patterns: Iterable[str]) -> str:
+    """Of a terminal: texts in which none of these is found."""
+    return f"~/(?s:.*)({'|'.join(patterns)})(?s:.*)/"
+
+
+def escaped(text: str) -> str:
+    """The text as a regular expression between slashes."""
+    return re.escape(text).replace("/", "\\/")
 
 
 def form_of(chat_template: str, vocabulary: Vocabulary) -> CallForm | None:

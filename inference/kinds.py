@@ -74,9 +74,8 @@ def kind_at(path: Path) -> ModelKind:
 
 
 LOOK_EVERY_S = 0.5
-_looked: dict[
-    Path, tuple[float, ModelKind]
-] = {}  # of the models of a catalogue, which are not many
+# Of the models of a catalogue, which are not many.
+_looked: dict[Path, tuple[float, ModelKind]] = {}
 
 
 @lru_cache(maxsize=1024)

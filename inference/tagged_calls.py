@@ -15,11 +15,12 @@ from typing import Any
 
 from llguidance import LLMatcher
 
-from inference.call_forms import CALL_CLOSE, CALL_OPEN, THINK_CLOSE, THINK_OPEN, pointed
+from inference.call_forms import pointed
+from inference.call_grammars import HERMES_MARKS, escaped, without
 from inference.grammar import json_part
 
 _CLOSE = "</parameter>"
-_MARKS = (CALL_OPEN, CALL_CLOSE, THINK_OPEN, THINK_CLOSE)
+_END = f"\n{_CLOSE}\n"
 _ABOUT = frozenset({"title", "description", "default", "examples", "$comment", "deprecated"})
 _OF_ALL = _ABOUT | {
     "type",
@@ -51,15 +52,13 @@ def tagged_parts(name: str, schema: Mapping[str, Any]) -> list[dict[str, Any]] |
         else:
             shared = {one: schema[one] for one in ("$defs", "definitions") if one in schema}
             parts.append(json_part(f"{name}_{at}", shared | wanted))
-            value, terminal = f'@{name}_{at} "\\n{_CLOSE}\\n"', ""
-        rules.append(f"p{at}: {json.dumps(f'<parameter={key}>')} {_LINE} {value}\n{terminal}")
+            value, terminal = f"@{name}_{at} {json.dumps(_END)}", ""
+        opening = json.dumps(f"<parameter={key}>\n")
+        rules.append(f"p{at}: {opening} {value}\n{terminal}")
         places.append(f"p{at}" if key in required else f"p{at}?")
     rules.append(f"start: {' '.join(places) or json.dumps('')}")
     grammar = "\n".join(rules)
     return [{"name": name, "lark_grammar": grammar}, *parts]
-
-
-_LINE = '"\\n"'
 
 
 def _is_plain(schema: Mapping[str, Any]) -> bool:
@@ -85,10 +84,8 @@ def _stands_alone(schema: Any) -> bool:
     definitions, of which it has none of its own."""
     if not isinstance(schema, dict):
         return False
-    targets = list(_references(schema))
-    return all(
-        isinstance(one, str) and one.startswith(("#/$defs/", "#/definitions/")) for one in targets
-    )
+    places = ("#/$defs/", "#/definitions/")
+    return all(isinstance(one, str) and one.startswith(places) for one in _references(schema))
 
 
 def _references(value: Any) -> Iterator[Any]:
@@ -111,7 +108,6 @@ def _text_terminal(name: str, schema: Mapping[str, Any]) -> str | None:
     if not _OF_TEXTS.issuperset(schema):
         return None
     texts = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    end = f"\n{_CLOSE}\n"
     if texts is not None:
         if _LIMITS & schema.keys() or {"enum", "const"} <= schema.keys():
             return None  # some of them may not be meant
@@ -119,25 +115,26 @@ def _text_terminal(name: str, schema: Mapping[str, Any]) -> str | None:
             return None
         if any(not isinstance(one, str) or _is_spelled(one) for one in texts):
             return None
-        return f"{name}: " + " | ".join(json.dumps(one + end) for one in texts)
+        return f"{name}: " + " | ".join(json.dumps(one + _END) for one in texts)
     least, most = schema.get("minLength", 0), schema.get("maxLength", "")
     if not isinstance(least, int) or not (most == "" or isinstance(most, int)):
         return None
-    closing = re.escape(end).replace("/", r"\/").replace("\n", "n")
+    closing = rf"\n{escaped(_CLOSE)}\n"
     conditions = [f"/(?s:.{{{least},{most}}}){closing}/"]
     if "pattern" in schema:
         pattern = schema["pattern"]
         if not isinstance(pattern, str) or (whole := _whole(pattern)) is None:
             return None
         conditions.append(f"/{whole}{closing}/")
-    spelled = "|".join([*map(re.escape, _MARKS), f"{_CLOSE}(?s:.*){_CLOSE}"]).replace("/", r"\/")
-    terminal = f"{name}: {' & '.join(conditions)} & ~/(?s:.*)({spelled})(?s:.*)/"
+    tag = escaped(_CLOSE)
+    conditions.append(without([*map(escaped, HERMES_MARKS), f"{tag}(?s:.*){tag}"]))
+    terminal = f"{name}: {' & '.join(conditions)}"
     is_sound = not LLMatcher.validate_grammar(f"start: {name}\n{terminal}")
     return terminal if is_sound else None
 
 
 def _is_spelled(text: str) -> bool:
-    return any(mark in text for mark in (*_MARKS, _CLOSE))
+    return any(mark in text for mark in (*HERMES_MARKS, _CLOSE))
 
 
 def _whole(pattern: str) -> str | None:

@@ -83,14 +83,12 @@ class _Borrowed(Executor):
             return
         self._is_clean &= is_clean
         self._look()
-        is_free = not self._unfinished
         try:
-            if not is_free:
+            if self._unfinished:
                 await asyncio.wait(list(map(asyncio.wrap_future, self._unfinished)))
                 self._look()
-                is_free = True
         finally:
-            if is_free and self._is_clean and len(_idle) < MAX_IDLE:
+            if self._is_clean and not self._unfinished and len(_idle) < MAX_IDLE:
                 _idle.append(thread)
             else:
                 thread.shutdown(wait=False)

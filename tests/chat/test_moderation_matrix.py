@@ -172,8 +172,13 @@ def _branch(site: Site, server: UpstreamServer, reader: Reader) -> str:
 
 def _continue_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
     answer = cut_answer(site, server, reader)["answer"]["id"]
-    reader.say({"type": "answer.continue", "client_id": "on", "answer": answer})
-    run: str = reader.hear_until(type="answer.accepted", client_id="on")["run"]
+    return _asked_again(reader, "answer.continue", answer)
+
+
+def _asked_again(reader: Reader, frame: str, answer: str) -> str:
+    """Over the socket."""
+    reader.say({"type": frame, "client_id": "again", "answer": answer})
+    run: str = reader.hear_until(type="answer.accepted", client_id="again")["run"]
     return run
 
 
@@ -227,10 +232,7 @@ def _regenerated(site: Site, server: UpstreamServer, reader: Reader) -> str:
 
 
 def _regenerated_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
-    answer = _begun(site, server, reader)
-    reader.say({"type": "answer.regenerate", "client_id": "anew", "answer": answer})
-    run: str = reader.hear_until(type="answer.accepted", client_id="anew")["run"]
-    return run
+    return _asked_again(reader, "answer.regenerate", _begun(site, server, reader))
 
 
 def _posted_anew(site: Site, server: UpstreamServer, reader: Reader) -> str:
@@ -254,10 +256,7 @@ def _continued(site: Site, server: UpstreamServer, reader: Reader) -> str:
 
 
 def _continued_on_socket(site: Site, server: UpstreamServer, reader: Reader) -> str:
-    answer = _begun(site, server, reader)
-    reader.say({"type": "answer.continue", "client_id": "further", "answer": answer})
-    run: str = reader.hear_until(type="answer.accepted", client_id="further")["run"]
-    return run
+    return _asked_again(reader, "answer.continue", _begun(site, server, reader))
 
 
 @pytest.mark.parametrize(

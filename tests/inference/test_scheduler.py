@@ -58,14 +58,13 @@ def _sequence(
     )
 
 
-def _scheduler(**changes: int) -> Scheduler:
+def _scheduler(books: Books | None = None, **changes: int) -> Scheduler:
     limits = {
         "max_num_sequences": 4,
         "step_budget_tokens": BUDGET,
         "max_waiting_tokens": 100_000,
-        **changes,
     }
-    return Scheduler(Books(), **{**limits, **changes})
+    return Scheduler(books or Books(), **{**limits, **changes})
 
 
 def _run_step(scheduler: Scheduler) -> list[tuple[Sequence, int]]:
@@ -417,11 +416,8 @@ def test_where_more_wait_to_be_read_than_write_more_is_read(
 
 def test_of_sixteen_that_come_together_the_first_are_not_done_before_the_last_is_read() -> None:
     """On a machine that reads a token in 3 ms beside steps of 25."""
-    scheduler = Scheduler(
-        Books(capacity_tokens=20_000),
-        max_num_sequences=16,
-        step_budget_tokens=256,
-        max_waiting_tokens=100_000,
+    scheduler = _scheduler(
+        Books(capacity_tokens=20_000), max_num_sequences=16, step_budget_tokens=256
     )
     scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.025, 0.003
     sequences = [_sequence(f"s{n}", 32, max_tokens=64, user=f"u{n}") for n in range(16)]
@@ -436,11 +432,8 @@ def test_of_sixteen_that_come_together_the_first_are_not_done_before_the_last_is
 
 
 def test_who_finds_no_place_makes_nobody_wait() -> None:
-    scheduler = Scheduler(
-        Books(capacity_tokens=20_000),
-        max_num_sequences=3,
-        step_budget_tokens=256,
-        max_waiting_tokens=100_000,
+    scheduler = _scheduler(
+        Books(capacity_tokens=20_000), max_num_sequences=3, step_budget_tokens=256
     )
     scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.025, 0.0005
     for name in ("a", "b"):
@@ -457,9 +450,7 @@ def test_who_finds_no_place_makes_nobody_wait() -> None:
 def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
     """Beside a writer, where little is read in a step."""
     books = Books(capacity_tokens=20_000)
-    scheduler = Scheduler(
-        books, max_num_sequences=4, step_budget_tokens=256, max_waiting_tokens=100_000
-    )
+    scheduler = _scheduler(books, step_budget_tokens=256)
     scheduler.estimates.learn_step(1, 0.1)
     scheduler.estimates.learn_step(100, 0.5, num_read=100)  # 12 tokens in 60 ms
     scheduler.add(_sequence("writer", 4))
@@ -480,12 +471,7 @@ def test_a_long_prompt_does_not_hold_up_a_short_one(newcomer: Priority) -> None:
 
 
 def test_who_writes_is_measured_again_while_others_read() -> None:
-    scheduler = Scheduler(
-        Books(capacity_tokens=20_000),
-        max_num_sequences=4,
-        step_budget_tokens=256,
-        max_waiting_tokens=100_000,
-    )
+    scheduler = _scheduler(Books(capacity_tokens=20_000), step_budget_tokens=256)
     scheduler.estimates.learn_step(1, 0.1)
     scheduler.estimates.learn_step(100, 0.5, num_read=100)
     scheduler.add(_sequence("writer", 4))
@@ -497,11 +483,8 @@ def test_who_writes_is_measured_again_while_others_read() -> None:
 
 def _crowd(num: int) -> Scheduler:
     """A user's many long prompts, half of them in places, being read."""
-    scheduler = Scheduler(
-        Books(capacity_tokens=100_000),
-        max_num_sequences=num,
-        step_budget_tokens=256,
-        max_waiting_tokens=100_000,
+    scheduler = _scheduler(
+        Books(capacity_tokens=100_000), max_num_sequences=num, step_budget_tokens=256
     )
     for number in range(2 * num):
         scheduler.add(_sequence(f"greedy {number}", 1000, user="greedy"))
@@ -552,12 +535,7 @@ def test_a_long_only_prompt_shares_with_the_crowd() -> None:
 
 
 def test_steps_are_short_while_others_wait_to_be_read() -> None:
-    scheduler = Scheduler(
-        Books(capacity_tokens=100_000),
-        max_num_sequences=4,
-        step_budget_tokens=256,
-        max_waiting_tokens=100_000,
-    )
+    scheduler = _scheduler(Books(capacity_tokens=100_000), step_budget_tokens=256)
     scheduler.estimates.learn_step(1000, 0.5, num_read=1000)
     scheduler.add(_sequence("first", 1000))
     assert [n for _, n in scheduler.plan()] == [256]

@@ -64,8 +64,8 @@ def function(schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": "paint", "parameters": schema}
 
 
-def grammar(schema: dict[str, Any]) -> str:
-    form = form_of(TEMPLATE, {mark: TOKENIZER.token_to_id(mark) for mark in MARKS})
+def grammar(schema: dict[str, Any], template: str = TEMPLATE) -> str:
+    form = form_of(template, {mark: TOKENIZER.token_to_id(mark) for mark in MARKS})
     assert form is not None
     return tool_grammar(form, [function(schema)], is_forced=True, is_single=True)
 
@@ -216,13 +216,10 @@ def test_what_tags_cannot_say_is_json(schema: dict[str, Any]) -> None:
 def test_what_nothing_can_say_is_left_to_json_to_refuse(parameters: dict[str, Any]) -> None:
     """As for any other family."""
     schema = {"type": "object", **parameters}
-    form = form_of("<tool_call>", {mark: TOKENIZER.token_to_id(mark) for mark in MARKS})
-    assert form is not None
     refusals = []
-    for one in (form, form_of(TEMPLATE, {mark: TOKENIZER.token_to_id(mark) for mark in MARKS})):
-        assert one is not None
+    for template in ("<tool_call>", TEMPLATE):
         try:
-            tool_grammar(one, [function(schema)], is_forced=True, is_single=True)
+            grammar(schema, template)
         except InvalidParameter as error:
             refusals.append(str(error))
         else:
