@@ -5,6 +5,7 @@ import { copyText, find } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
 import { preference, remember } from "./preferences.js";
+import "./settings-search.js";
 import "./sign-out.js";
 import { followTheme, setLook, setTheme, theme } from "./theme.js";
 

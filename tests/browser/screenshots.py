@@ -286,6 +286,11 @@ def settings(page: Page, chat: ScriptedChat) -> None:
     page.goto(f"{URL}/settings/")
 
 
+def settings_found(page: Page, chat: ScriptedChat) -> None:
+    page.goto(f"{URL}/settings/")
+    page.fill("settings-search input", "key")
+
+
 def missing(page: Page, chat: ScriptedChat) -> None:
     page.goto(f"{URL}/c/0199a1b2-0000-7000-8000-00000000dead")
 
@@ -305,7 +310,8 @@ SCENES: list[Callable[[Page, ScriptedChat], None]] = [
     rich_answer, rich_answer_top,
     rich_answer_writing, long_question, failed, stopped,
     versions, editing, delete_message, side_by_side, beside_menu, queue, temporary, temporary_chat,
-    offline, models, sidebar, chat_menu, search, shortcuts, menus, delete, settings, missing,
+    offline, models, sidebar, chat_menu, search, shortcuts, menus, delete, settings,
+    settings_found, missing,
     sign_in_page, sign_up_page,
 ]  # fmt: skip
 
