@@ -1,7 +1,7 @@
 """Every door at which a model is asked something is known, and each is tried with what a policy stops.
 
-The doors come from the routes and from the socket's frames: a new one fails here until somebody has said
-whether a model writes behind it.
+The doors come from the routes, those of pages and forms among them, and from the socket's frames: a new
+one fails here until somebody has said whether a model writes behind it.
 """
 
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.urls import URLResolver, get_resolver
 
 from chat import anthropic_api, openai_api, rest
 from tests.chat.policies import PHRASE, judged_site, plant_rule, set_policy
@@ -70,7 +71,24 @@ NOT_WRITTEN_BEHIND = {
     "v1 POST /vector_stores/{vector_store_id}/file_batches/{batch_id}/cancel",
     "socket run.follow", "socket run.unfollow", "socket run.stop", "socket run.decide",
     "socket run.ack", "socket ping",
+    "page ", "page c/<uuid:conversation_id>", "page c/<uuid:conversation_id>/print",
+    "page s/<str:token>", "page s/<str:token>/continue",
+    "page documents/", "page documents/<uuid:document_id>",
+    "page documents/collections/<uuid:collection_id>",
+    "page settings/", "page settings/api", "page settings/assistants",
+    "page settings/assistants/<uuid:assistant_id>", "page settings/assistants/new",
+    "page settings/delete-account", "page settings/export", "page settings/keys",
+    "page settings/keys/<int:key_id>", "page settings/keys/<int:key_id>/rotate",
+    "page settings/keys/new", "page settings/language", "page settings/moderation",
+    "page settings/personalisation", "page settings/prompts",
+    "page settings/prompts/<uuid:prompt_id>", "page settings/prompts/new",
+    "page settings/sessions", "page settings/usage",
+    "page sandbox/diagram", "page sandbox/image", "page setup/<str:token>",
+    "page healthz", "page readyz", "page metrics", "page offline",
+    "page manifest.webmanifest", "page service-worker.js",
 }  # fmt: skip
+# Of libraries, or of accounts alone: no module of theirs asks (test_nobody_else_asks_a_model).
+ELSEWHERE = ("accounts/", "admin/", "settings/security/", "scim/", "api/", "v1/")
 MISSING = re.compile(r"/(audio|images)/")  # a 501 behind each (test_openai_missing.py)
 
 
@@ -88,6 +106,18 @@ def doors() -> Iterator[str]:
     frames = (ROOT / "chat" / "frames.py").read_text()
     for kind in re.findall(r'case "([a-z]+(?:\.[a-z]+)?)":', frames):
         yield f"socket {kind}"
+    for route in routes(get_resolver()):
+        if not route.startswith(ELSEWHERE):
+            yield f"page {route}"
+
+
+def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
+    for entry in resolver.url_patterns:
+        route = before + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from routes(entry, route)
+        else:
+            yield route
 
 
 def test_every_door_is_known() -> None:
