@@ -1,7 +1,8 @@
 """What makes the site an app on a desk or a phone: manifest, service worker, the page for no network.
 
-Nothing of a person is kept by the worker: files of the interface, by their hashes, and one page that
-says that there is no connection. So no old version is ever shown, and no chat lies on a lent device.
+Nothing of a person is kept by the worker, unless they say so in the settings: files of the interface, by
+their hashes, and one page that says that there is no connection. So no old version is ever shown, and no
+chat lies on a lent device.
 """
 
 import json

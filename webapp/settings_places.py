@@ -66,6 +66,10 @@ PLACES = (
     Place(_("Export all chats"), _DATA, _ALL, "export-all-label", _("download backup")),
     Place(_("Import chats"), _DATA, _ALL, "import-label", _("upload ChatGPT Open WebUI LibreChat")),
     Place(_("My shared links"), _DATA, _ALL, "shares-label", _("share revoke public")),
+    Place(
+        *(_("Read chats without a connection"), _DATA, _ALL, "keep-chats-label"),
+        _("offline cache PWA"),
+    ),
     Place(_("Delete all chats"), _DATA, _ALL, "delete-all-label", _("remove history")),
     Place(_("Archived chats"), _DATA, _ALL, "archived-title", _("archive")),
     Place(_("Documents"), _DATA, "/documents/", "", _("files knowledge collections")),

@@ -21,9 +21,10 @@ import { ModelChoice } from "./model-choice.js";
 import { ModelPicker } from "./model-picker.js";
 import { Glass } from "./glass.js";
 import { GlassMarks } from "./glass-marks.js";
-import { goTo, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
+import { conversationAt, goTo, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
 import { textOf } from "./parts.js";
 import { placeAllPopovers } from "./popover.js";
+import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
 import { SearchPalette } from "./search-palette.js";
@@ -603,6 +604,10 @@ keepShell((reload) => {
   toasts.show(gettext("A new version of Vitrine is there."), { action: gettext("Reload"), run: reload, shownMs: 60_000 });
 });
 session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
+const asked = conversationAt(location.pathname);
+if (asked && !bootstrap.conversation) show(asked, wantedMessage()); // a kept page, without a connection
+const keeper = preference("keep-chats");
+if (keeper) import("./kept-chats.js").then(({ keepChats, forgetChats }) => (keeper === session.user ? keepChats(session, sidebar, keeper) : forgetChats()));
 socket.connect();
 const wantedAssistant = new URLSearchParams(location.search).get("assistant");
 if (wantedAssistant && !bootstrap.conversation) {

@@ -10,7 +10,7 @@ const CHAT = /^\/c\/([0-9a-f-]{36})$/;
  * @param {string} path
  * @returns {string | null} the conversation of an address, null for a new chat
  */
-function conversationAt(path) {
+export function conversationAt(path) {
   return path.match(CHAT)?.[1] ?? null;
 }
 

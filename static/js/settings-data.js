@@ -8,6 +8,7 @@ import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { ImportPanel } from "./import-panel.js";
 import { chats } from "./import-words.js";
+import { forgetChats } from "./kept-chats.js";
 import { ShareList } from "./share-list.js";
 import { ToastRegion } from "./toast.js";
 import { thousands } from "./words.js";
@@ -130,6 +131,7 @@ async function deleteAll() {
     }
     say(gettext("%(chats)s deleted.", { chats: chats(numDeleted) }));
     archived.clear();
+    await forgetChats();
     await shares.load();
     dialog.close();
   } catch (error) {

@@ -29,6 +29,15 @@ for (const name of /** @type {const} */ (["text-size", "density"])) {
 }
 bindChoice("long-paste", preference("long-paste") ?? "file", (value) => remember("long-paste", value));
 bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
+const keeping = /** @type {HTMLElement | null} */ (document.querySelector("[data-keep-chats]"));
+if (keeping) {
+  const user = keeping.dataset.keepChats ?? "";
+  keeping.hidden = !globalThis.caches; // plain http: there is no service worker
+  bindChoice("keep-chats", preference("keep-chats") === user ? "yes" : "no", async (value) => {
+    remember("keep-chats", value === "yes" ? user : null);
+    if (value === "no") await (await import("./kept-chats.js")).forgetChats();
+  });
+}
 const keys = /** @type {HTMLElement | null} */ (document.querySelector("[data-shortcuts]"));
 if (keys) {
   new KeyboardSettings(keys, find(document, "[data-shortcuts-status]"), find(document, "[data-shortcuts-reset]"));

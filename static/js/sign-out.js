@@ -5,7 +5,7 @@
  * are still open hear of it through the storage.
  */
 
-import { forgetAll, remember } from "./preferences.js";
+import { forgetAll, preference, remember } from "./preferences.js";
 
 /** @type {(() => void)[]} */
 const listeners = [];
@@ -25,6 +25,7 @@ document.addEventListener("submit", ({ target }) => {
   if (!(/** @type {Element} */ (target).matches("form[data-sign-out]"))) return;
   tell();
   forgetAll("draft.");
+  globalThis.caches?.delete(`vitrine-chats-${preference("keep-chats")}`); // kept-chats.js
   remember("signed-out", new Date().toISOString()); // a value that differs: only changes are told
 });
 

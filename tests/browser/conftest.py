@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, expect
 
+from tests.browser.gate import Gate
 from tests.browser.pages import cookies_of
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
@@ -35,6 +36,13 @@ def browser_context_args(browser_context_args: dict[str, Any], base_url: str) ->
 @pytest.fixture(scope="session")
 def base_url(vitrine_server: Site) -> str:
     return vitrine_server.url
+
+
+@pytest.fixture
+def gate(base_url: str) -> Iterator[Gate]:
+    gate = Gate(base_url)
+    yield gate
+    gate.close()
 
 
 @pytest.fixture(scope="session")

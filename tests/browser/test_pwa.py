@@ -1,69 +1,16 @@
 """Installed on a desk or a phone: what is there without a connection, and after an update."""
 
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.gate import Gate
 from tests.browser.pages import wait_for
 from tests.sites import Site
-
-
-class Gate:
-    """Stands before the site: passes what pages read, until it is shut; and may bring another worker."""
-
-    def __init__(self, site: str) -> None:
-        self.is_open = True
-        self.worker_version: str | None = None
-        gate = self
-        self.upstream = upstream = httpx2.Client(base_url=site, timeout=60)
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if not gate.is_open:
-                    self.connection.close()
-                    return
-                headers = {n: self.headers[n] for n in ("Cookie", "Accept") if n in self.headers}
-                answer = upstream.get(self.path, headers=headers)
-                self.send_response(answer.status_code)
-                for name, value in answer.headers.items():
-                    if name not in (
-                        "content-length",
-                        "content-encoding",
-                        "transfer-encoding",
-                        "connection",
-                    ):
-                        self.send_header(name, value)
-                body = gate.changed(self.path, answer.content)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def changed(self, path: str, body: bytes) -> bytes:
-        if path != "/service-worker.js" or self.worker_version is None:
-            return body
-        return re.sub(rb"vitrine-[0-9a-f]{12}", self.worker_version.encode(), body)
-
-
-@pytest.fixture
-def gate(base_url: str) -> Iterator[Gate]:
-    gate = Gate(base_url)
-    yield gate
-    gate.server.shutdown()
-    gate.server.server_close()
-    gate.upstream.close()
 
 
 @pytest.fixture
