@@ -136,14 +136,16 @@ class Scheduler:
 
     def _budget_beside_writers(self, budget: int, num_writers: int, *, is_urgent: bool) -> int:
         """What may be read in this step; now and then nothing, to see how long a calm step takes by
-        now: what their number has grown by would else be taken for the cost of reading."""
+        now: it grows with their number and their length."""
         least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
         # One alone may wait. Of others each waits with all that it asked, a writer a little each step.
         # Who finds no place yet is helped by nothing that is read.
         num_places = self.max_num_sequences - len(self.running)
         num_to_read = self._num_reading + min(len(self.waiting), max(0, num_places))
         crowd = 2 * (num_to_read - 1) / num_writers
-        chunk_tokens = self.estimates.chunk_tokens(least, is_urgent=is_urgent, crowd=crowd)
+        chunk_tokens = self.estimates.chunk_tokens(
+            num_writers, least=least, is_urgent=is_urgent, crowd=crowd
+        )
         if chunk_tokens is None:
             return budget
         self._num_steps += 1

@@ -26,12 +26,14 @@ def _mixed(old: float | None, new: float, share: float) -> float:
 class Estimates:
     """What has been measured of this worker: tokens per second and lengths of answers.
 
-    `calm_step_s` is a step that reads no prompt, `reading_s` what a prompt's token adds to one.
+    `calm_step_s` is a step that reads no prompt, of `calm_writers` tokens; `reading_s` what each further
+    token adds to one.
     """
 
     tokens_per_s: float | None = None
     output_tokens: float = _FIRST_GUESS_TOKENS
     calm_step_s: float | None = None
+    calm_writers: int = 1
     reading_s: float | None = None
     _reading_weight: float = 0.0
 
@@ -44,12 +46,23 @@ class Estimates:
             return
         self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / (took_s + guessing_s), 0.05)
         if not num_read:
-            self.calm_step_s = _mixed(self.calm_step_s, took_s, 0.3)
+            self.calm_step_s = _mixed(self.calm_beside(num_tokens), took_s, 0.3)
+            self.calm_writers = num_tokens
             return
         if num_read == num_tokens:
             self._learn_reading(took_s / num_read, num_read)
-        elif self.calm_step_s is not None:
-            self._learn_reading(max(0.0, took_s - self.calm_step_s) / num_read, num_read)
+        elif self.calm_step_s is not None and num_tokens > self.calm_writers:
+            more_s = max(0.0, took_s - self.calm_step_s)
+            self._learn_reading(more_s / (num_tokens - self.calm_writers), num_read)
+
+    def calm_beside(self, num_writers: int) -> float | None:
+        """A calm step of so many writers, where it was measured with others: a writer's token is
+        multiplied as a prompt's is. Were each new writer taken for the cost of reading, of sixteen that
+        come together the last would be read in crumbs."""
+        if self.calm_step_s is None:
+            return None
+        more_s = (num_writers - self.calm_writers) * (self.reading_s or 0.0)
+        return max(0.5 * self.calm_step_s, self.calm_step_s + more_s)
 
     def _learn_reading(self, token_s: float, num_read: int) -> None:
         """A few tokens tell of the step more than of tokens, the first ones as well: a worker begins
@@ -62,7 +75,12 @@ class Estimates:
         self.reading_s = _mixed(self.reading_s, token_s, share / self._reading_weight)
 
     def chunk_tokens(
-        self, least: int = LEAST_CHUNK_TOKENS, *, is_urgent: bool = False, crowd: float = 1.0
+        self,
+        num_writers: int,
+        *,
+        least: int = LEAST_CHUNK_TOKENS,
+        is_urgent: bool = False,
+        crowd: float = 1.0,
     ) -> int | None:
         """So much of prompts may be read beside those who write; None while nothing is known.
 
@@ -74,13 +92,13 @@ class Estimates:
         many, who then write beside them; as long as a user's only request may make them wait, or a
         tenth of a second.
         """
-        if self.calm_step_s is None or not self.reading_s:
+        calm_s = self.calm_beside(num_writers)
+        if calm_s is None or not self.reading_s:
             return None
-        spare = _URGENT_SPARE if is_urgent else _SPARE
-        spare_s = max(spare * self.calm_step_s, UNNOTICED_S - self.calm_step_s)
+        spare_s = max((_URGENT_SPARE if is_urgent else _SPARE) * calm_s, UNNOTICED_S - calm_s)
         if crowd > 1 and not is_urgent:
-            most_s = max(_URGENT_SPARE * self.calm_step_s, _CROWD_STEP_S)
-            spare_s = max(spare_s, min(crowd * _SPARE * self.calm_step_s, most_s))
+            most_s = max(_URGENT_SPARE * calm_s, _CROWD_STEP_S)
+            spare_s = max(spare_s, min(crowd * _SPARE * calm_s, most_s))
         return max(least, int(spare_s / self.reading_s))
 
     def shared_tokens(self) -> int | None:
