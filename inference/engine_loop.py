@@ -212,10 +212,11 @@ class EngineLoop:
         num_drafted = sum(len(sequence.draft) for sequence, _ in plan)
         self._run(plan)
         num_planned = sum(num for _, num in plan)
-        num_tokens = num_planned - (self.scheduler.num_wrong - num_wrong)
+        num_wrong = self.scheduler.num_wrong - num_wrong
+        num_tokens = num_planned - num_wrong
         took_s = monotonic() - guessed_s
         guessing_s = guessed_s - started_s
-        self.scheduler.estimates.learn_step(num_tokens, took_s, num_read, guessing_s)
+        self.scheduler.estimates.learn_step(num_tokens, took_s, num_read, guessing_s, num_wrong)
         if not num_read:
             self.scheduler.speculation.pace.learn_step(took_s, num_drafted)
         return num_read, num_planned

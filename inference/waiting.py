@@ -26,34 +26,42 @@ def _mixed(old: float | None, new: float, share: float) -> float:
 class Estimates:
     """What has been measured of this worker: tokens per second and lengths of answers.
 
-    `calm_step_s` is a step that reads no prompt, of `calm_writers` tokens; `reading_s` what each further
-    token adds to one.
+    `calm_step_s` is a step that reads no prompt, of `calm_rows` tokens (wrong guesses among them);
+    `reading_s` what each further token adds to one.
     """
 
     tokens_per_s: float | None = None
     output_tokens: float = _FIRST_GUESS_TOKENS
     calm_step_s: float | None = None
-    calm_writers: int = 1
+    calm_rows: int = 1
     reading_s: float | None = None
     _reading_weight: float = 0.0
 
     def learn_step(
-        self, num_tokens: int, took_s: float, num_read: int = 0, guessing_s: float = 0.0
+        self,
+        num_tokens: int,
+        took_s: float,
+        num_read: int = 0,
+        guessing_s: float = 0.0,
+        num_wrong: int = 0,
     ) -> None:
-        """`num_read` of the tokens were prompts'. What guessing ahead took is no part of a calm step:
-        beside prompts nobody guesses."""
+        """`num_read` of the tokens were prompts'; `num_wrong` guesses were computed beside them for
+        nothing. What guessing ahead took is no part of a calm step: beside prompts nobody guesses."""
         if took_s <= 0:
             return
         self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / (took_s + guessing_s), 0.05)
         if not num_read:
-            self.calm_step_s = _mixed(self.calm_beside(num_tokens), took_s, 0.3)
-            self.calm_writers = num_tokens
+            num_rows = num_tokens + num_wrong
+            self.calm_step_s = _mixed(self.calm_beside(num_rows), took_s, 0.3)
+            self.calm_rows = num_rows
             return
         if num_read == num_tokens:
             self._learn_reading(took_s / num_read, num_read)
-        elif self.calm_step_s is not None and num_tokens > self.calm_writers:
-            more_s = max(0.0, took_s - self.calm_step_s)
-            self._learn_reading(more_s / (num_tokens - self.calm_writers), num_read)
+        elif self.calm_step_s is not None:
+            num_more = num_tokens - self.calm_rows
+            # Where writers have left, what a step varies by would be the price of few tokens.
+            if 2 * num_more >= num_read:
+                self._learn_reading(max(0.0, took_s - self.calm_step_s) / num_more, num_read)
 
     def calm_beside(self, num_writers: int) -> float | None:
         """A calm step of so many writers, where it was measured with others: a writer's token is
@@ -61,7 +69,7 @@ class Estimates:
         come together the last would be read in crumbs."""
         if self.calm_step_s is None:
             return None
-        more_s = (num_writers - self.calm_writers) * (self.reading_s or 0.0)
+        more_s = (num_writers - self.calm_rows) * (self.reading_s or 0.0)
         return max(0.5 * self.calm_step_s, self.calm_step_s + more_s)
 
     def _learn_reading(self, token_s: float, num_read: int) -> None:

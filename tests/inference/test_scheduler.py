@@ -1,5 +1,6 @@
 """Invariants of the plan, on integers, for any traffic."""
 
+import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -400,13 +401,14 @@ def test_who_reads_alone_has_the_whole_budget() -> None:
     num_writers=st.lists(st.integers(1, 16), min_size=4, max_size=60),
     token_s=st.floats(1e-4, 0.02),
     weights_s=st.floats(0.005, 0.5),
+    num_wrong=st.integers(0, 8),
 )
 def test_new_writers_are_not_taken_for_the_cost_of_reading(
-    num_writers: list[int], token_s: float, weights_s: float
+    num_writers: list[int], token_s: float, weights_s: float, num_wrong: int
 ) -> None:
-    """On a machine whose step is its weights and so much for each token, whosever."""
+    """On a machine whose step is its weights and so much for each token, whosever, guesses too."""
     estimates = Estimates()
-    estimates.learn_step(1, weights_s + token_s)
+    estimates.learn_step(1, weights_s + (1 + num_wrong) * token_s, num_wrong=num_wrong)
     for number, writers in enumerate(num_writers):
         num_read = 0 if number % 32 == 31 else 8
         rows = writers + num_read
@@ -415,6 +417,22 @@ def test_new_writers_are_not_taken_for_the_cost_of_reading(
         assert estimates.reading_s == pytest.approx(token_s, rel=0.01)
         most = estimates.calm_beside(16)
         assert most == pytest.approx(weights_s + 16 * token_s, rel=0.01)
+
+
+def test_where_writers_have_left_a_slow_step_is_not_the_price_of_a_token() -> None:
+    """Sixteen wrote, four are left; steps vary by a quarter."""
+    rng = random.Random(7)
+    estimates = Estimates()
+    estimates.learn_step(512, 512 * 0.0025, num_read=512)
+    worst = 0.0
+    for _ in range(40):
+        estimates.learn_step(16, 0.02 + 16 * 0.0025)
+        for _ in range(31):
+            took_s = (0.02 + 17 * 0.0025) * rng.uniform(0.9, 1.25)
+            estimates.learn_step(17, took_s, 13)
+            assert estimates.reading_s is not None
+            worst = max(worst, estimates.reading_s)
+    assert worst < 0.004
 
 
 @pytest.mark.parametrize(
