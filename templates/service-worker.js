@@ -5,7 +5,7 @@ const CACHE = "vitrine-{{ version }}";
 const SHELL = {{ shell|safe }};
 const OFFLINE = SHELL[0];
 const CHATS = "vitrine-chats-";
-const CHAT_PAGE = /^\/(c\/[0-9a-f-]{36})?$/;
+const IS_CHAT_SCRIPT = /\/js\/chat\.[0-9a-f]{12}\.js$/; // what a kept page names, of its own version
 const CHAT_DATA = /^\/api\/conversations\/[0-9a-f-]{36}$/;
 const HAS_HASH = /^\/static\/.+\.[0-9a-f]{12}\.\w+$/;
 
@@ -25,26 +25,44 @@ addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(request.url);
   if (origin !== location.origin || request.method !== "GET") return;
   if (request.mode === "navigate" && request.destination === "document") {
-    if (pathname.startsWith("/accounts/login/")) event.waitUntil(forgetChats()); // nobody is signed in
-    event.respondWith(fetch(request).catch(() => pageWithoutConnection(pathname)));
-  } else if (CHAT_DATA.test(pathname)) {
-    event.respondWith(fromServerFirst(request, pathname));
+    event.respondWith(pageOf(request, pathname));
+  } else if (CHAT_DATA.test(pathname) && request.cache !== "no-store") {
+    event.respondWith(chatOf(request, pathname));
   } else if (HAS_HASH.test(pathname)) {
     event.respondWith(fromCacheFirst(request));
   }
 });
 
-async function pageWithoutConnection(pathname) {
-  const page = CHAT_PAGE.test(pathname) && (await keptOfChats("/"));
-  return page || kept(OFFLINE);
+// A proxy says so where the server behind it is down.
+async function fromServer(request) {
+  const response = await fetch(request);
+  if (response.status >= 502 && response.status <= 504) throw new Error("the server does not answer");
+  return response;
 }
 
-async function fromServerFirst(request, pathname) {
+async function pageOf(request, pathname) {
   try {
-    const response = await fetch(request);
+    const page = await fromServer(request);
+    // Who sees it is not signed in: who is, is led away from it.
+    if (page.ok && pathname.startsWith("/accounts/login/")) await forgetChats();
+    return page;
+  } catch {
+    return (await keptPage(pathname)) ?? kept(OFFLINE);
+  }
+}
+
+async function keptPage(pathname) {
+  const isChat = pathname.startsWith("/c/");
+  if (pathname !== "/" && !(isChat && (await keptOfChats(`/api/conversations/${pathname.slice(3)}`)))) return undefined;
+  return keptOfChats("/");
+}
+
+async function chatOf(request, pathname) {
+  try {
+    const response = await fromServer(request);
     if (response.status === 404) await forgetChat(pathname); // deleted, perhaps elsewhere
     return response;
-  } catch (error) {
+  } catch {
     return (await keptOfChats(pathname)) ?? Response.error();
   }
 }
@@ -64,12 +82,13 @@ function kept(request) {
   return caches.match(request, { ignoreVary: true });
 }
 
-// The page of a chat names files of its own version: the next visit keeps a new one.
 async function removeOthers() {
   const names = await caches.keys();
   const old = names.filter((name) => name !== CACHE && !name.startsWith(CHATS));
   await Promise.all(old.map((name) => caches.delete(name)));
-  await forgetChat("/");
+  const page = await keptOfChats("/");
+  const source = page ? await page.text() : "";
+  if (!SHELL.some((file) => IS_CHAT_SCRIPT.test(file) && source.includes(file))) await forgetChat("/");
 }
 
 async function cachesOfChats() {

@@ -33,7 +33,7 @@ PLACES = (
     Place(_("Send a message with"), _GENERAL, _ALL, "send-key-label", _("Enter key new line")),
     Place(_("A long text that is pasted"), _GENERAL, _ALL, "long-paste-label", _("clipboard file")),
     Place(_("Language"), _GENERAL, _ALL, "language", _("translation locale")),
-    Place(_("Keyboard"), _GENERAL, _ALL, "keyboard", _("shortcuts keys hotkeys")),
+    Place(_("Keyboard"), _GENERAL, _ALL, "keyboard-title", _("shortcuts keys hotkeys")),
     Place(_("About you"), _PERSONALISATION, _PERSONAL, "id_about_you", _("custom instructions")),
     Place(
         *(_("How to answer"), _PERSONALISATION, _PERSONAL, "id_how_to_answer"),

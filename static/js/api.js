@@ -24,9 +24,12 @@ export class Api {
     this.csrf = csrf;
   }
 
-  /** @param {string} id */
-  conversation(id) {
-    return this.#call("GET", `/api/conversations/${id}`);
+  /**
+   * @param {string} id
+   * @param {boolean} [isFresh] from the server or not at all: never a kept copy (kept-chats.js)
+   */
+  conversation(id, isFresh) {
+    return this.#call("GET", `/api/conversations/${id}`, undefined, undefined, isFresh ? "no-store" : "reload");
   }
 
   /** @param {string} message id of an answer */
@@ -303,9 +306,10 @@ export class Api {
    * @param {string} path
    * @param {object} [value]
    * @param {AbortSignal} [signal]
+   * @param {RequestCache} [cache]
    */
-  #call(method, path, value, signal) {
-    return request(this.csrf, method, path, value, signal);
+  #call(method, path, value, signal, cache) {
+    return request(this.csrf, method, path, value, signal, cache);
   }
 }
 
@@ -315,16 +319,17 @@ export class Api {
  * @param {string} path
  * @param {object} [value]
  * @param {AbortSignal} [signal]
+ * @param {RequestCache} [cache] "reload": what the service worker has kept will do, if need be
  * @returns {Promise<any>}
  */
-export async function request(csrf, method, path, value, signal) {
+export async function request(csrf, method, path, value, signal, cache = "no-store") {
   const headers = { "X-CSRFToken": csrf, "Content-Type": "application/json" };
   // A change outlives its page: who renames a chat and leaves at once has renamed it.
   const body = value && JSON.stringify(value);
   const keepalive = method !== "GET" && (body?.length ?? 0) < KEEPALIVE_CHARS;
   // A page that is gone back to would be told what was true when it was left.
   /** @type {RequestInit} */
-  const init = { method, headers, keepalive, body, signal, cache: "no-store" };
+  const init = { method, headers, keepalive, body, signal, cache };
   const response = await fetch(path, init).catch(() => {
     throw new ApiError(0, "offline", gettext("The server cannot be reached. Nothing was changed."));
   });

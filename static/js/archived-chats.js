@@ -7,6 +7,7 @@
 import { Arranging } from "./arranging.js";
 import { element, find, icon, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { forgetDeleted } from "./kept-chats.js";
 import { shortDate } from "./words.js";
 
 /** @typedef {import("./library.js").Conversation} Conversation */
@@ -73,6 +74,7 @@ export class ArchivedChats extends HTMLElement {
   #drop(ids) {
     for (const id of ids) this.#chats.delete(id);
     this.#render();
+    forgetDeleted(ids);
   }
 
   #render() {

@@ -605,9 +605,12 @@ keepShell((reload) => {
 });
 session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
 const asked = conversationAt(location.pathname);
-if (asked && !bootstrap.conversation) show(asked, wantedMessage()); // a kept page, without a connection
+if (asked && !bootstrap.conversation) {
+  session.doubt(); // a kept page, without a connection
+  show(asked, wantedMessage());
+}
 const keeper = preference("keep-chats");
-if (keeper) import("./kept-chats.js").then(({ keepChats, forgetChats }) => (keeper === session.user ? keepChats(session, sidebar, keeper) : forgetChats()));
+if (keeper) import("./kept-chats.js").then((kept) => (keeper === session.user ? kept.keepChats(session, sidebar, keeper) : kept.forgetChats()));
 socket.connect();
 const wantedAssistant = new URLSearchParams(location.search).get("assistant");
 if (wantedAssistant && !bootstrap.conversation) {

@@ -6,36 +6,39 @@
  * signs in, and when a sign-in page is shown (templates/service-worker.js).
  */
 
+import { copyOf } from "./kept-copy.js";
+import { preference } from "./preferences.js";
 import { hasEnded } from "./run-state.js";
+import { onSignOut } from "./sign-out.js";
 
-export const CACHE = "vitrine-chats-"; // and whose; the service worker knows it too
+const CACHE = "vitrine-chats-"; // and whose; the service worker and sign-out.js know it too
 const MOST_KEPT = 50;
 const QUIET_MS = 1500;
+const PAUSE_MS = 200;
 const PAGE = "/";
 
 /** @param {string} id */
 const addressOf = (id) => `/api/conversations/${id}`;
 
-/**
- * Forget what is kept of chats, but for those of one person.
- * @param {string} [user]
- */
-export async function forgetChats(user) {
+/** Whatever is kept of chats in this browser. */
+export async function forgetChats() {
+  await forgetBut("");
+}
+
+/** @param {string} user */
+async function forgetBut(user) {
   for (const name of (await globalThis.caches?.keys()) ?? []) {
     if (name.startsWith(CACHE) && name !== CACHE + user) await caches.delete(name);
   }
 }
 
-/**
- * What is kept of a conversation: as GET /api/conversations/ID has it. Null: nothing, for it is not
- * whole or has no place on the server.
- * @param {import("./conversation-store.js").ConversationStore} store
- */
-export function snapshot(store) {
-  const { conversation, isTemporary, isBusy } = store;
-  if (!conversation || isTemporary || isBusy) return null;
-  const messages = [...store.messages.values()].filter(({ status }) => status !== "sending");
-  return { conversation, messages: messages.map(({ key, ...message }) => message) };
+/** @param {string[]} ids of chats that are deleted */
+export async function forgetDeleted(ids) {
+  for (const name of (await globalThis.caches?.keys()) ?? []) {
+    if (!name.startsWith(CACHE)) continue;
+    const cache = await caches.open(name);
+    for (const address of [...ids.map(addressOf), PAGE]) await cache.delete(address); // it lists them
+  }
 }
 
 /**
@@ -46,73 +49,134 @@ export function snapshot(store) {
  */
 export async function keepChats(session, sidebar, user) {
   if (!globalThis.caches) return; // plain http: there is no worker either
-  await forgetChats(user);
-  const cache = await caches.open(CACHE + user);
-  let timer = 0;
-  let wasHere = false;
-  const later = () => {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => keep(cache, session.store), QUIET_MS);
-  };
-  session.on("opened", later);
-  session.on("path", later);
-  session.on("message", (id) => {
-    const run = session.store.runs.get(session.store.shown(id)?.run ?? "");
-    if (!run || hasEnded(run)) later();
-  });
-  session.on("deleted", (id) => cache.delete(addressOf(id)));
-  session.on("subscribed", () => (wasHere = true));
-  session.socket.on("state", (state) => {
-    if (state === "waiting" && !wasHere) listKept(cache, sidebar);
-  });
-  later();
-  await keepPage(cache);
+  await forgetBut(user);
+  new KeptChats(session, sidebar, user).begin();
 }
 
-/**
- * @param {Cache} cache
- * @param {import("./conversation-store.js").ConversationStore} store
- */
-async function keep(cache, store) {
-  const kept = snapshot(store);
-  if (!kept) return;
-  const headers = { "Content-Type": "application/json" };
-  try {
-    await cache.put(addressOf(kept.conversation.id), new Response(JSON.stringify(kept), { headers }));
-    const addresses = (await chatsIn(cache)).slice(0, -MOST_KEPT); // the oldest first
-    for (const address of addresses) await cache.delete(address);
-  } catch {
-    return; // the disk is full: then it is not kept
+class KeptChats {
+  #timer = 0;
+  #pageTimer = 0;
+  #wasHere = false;
+  #isSignedOut = false;
+
+  /**
+   * @param {import("./session.js").ChatSession} session
+   * @param {import("./sidebar.js").ChatSidebar} sidebar
+   * @param {string} user
+   */
+  constructor(session, sidebar, user) {
+    this.session = session;
+    this.sidebar = sidebar;
+    this.user = user;
+  }
+
+  begin() {
+    const { session } = this;
+    session.on("opened", () => this.#later());
+    session.on("path", () => this.#later());
+    session.on("message", (id) => {
+      const run = session.store.runs.get(session.store.shown(id)?.run ?? "");
+      if (!run || hasEnded(run)) this.#later();
+    });
+    session.on("deleted", async (id) => {
+      await forgetDeleted([id]);
+      this.#pageLater();
+    });
+    session.on("subscribed", () => this.#isBack());
+    session.socket.on("state", (state) => {
+      if (state === "signed-out") this.#isSignedOut = true;
+      if (state === "waiting" && !this.#wasHere) this.#list();
+    });
+    onSignOut(() => (this.#isSignedOut = true));
+    this.#later();
+    this.#pageLater();
+  }
+
+  /**
+   * Opened at each use: one that was deleted meanwhile (a sign-in page in another tab) would be written to
+   * unseen, and one that is to stay deleted would be made again.
+   * @returns {Promise<Cache | null>}
+   */
+  async #cache() {
+    const isWanted = preference("keep-chats") === this.user && !this.#isSignedOut;
+    return isWanted ? caches.open(CACHE + this.user) : null;
+  }
+
+  #isBack() {
+    this.#isSignedOut = false;
+    if (!this.#wasHere) this.#lookForDeleted();
+    this.#wasHere = true;
+    this.#later();
+    this.#pageLater();
+  }
+
+  #later() {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#keep(), QUIET_MS);
+  }
+
+  async #keep() {
+    const kept = copyOf(this.session.store);
+    const cache = kept && (await this.#cache());
+    if (!kept || !cache) return;
+    const headers = { "Content-Type": "application/json" };
+    try {
+      await cache.put(addressOf(kept.conversation.id), new Response(JSON.stringify(kept), { headers }));
+      for (const { request } of (await chatsIn(cache)).slice(0, -MOST_KEPT)) await cache.delete(request); // the oldest
+    } catch {
+      return; // the disk is full: then it is not kept
+    }
+  }
+
+  #pageLater() {
+    clearTimeout(this.#pageTimer);
+    this.#pageTimer = window.setTimeout(() => this.#keepPage(), QUIET_MS);
+  }
+
+  /**
+   * The empty chat page, into which the worker's answer is put: of this visit, so that its files are
+   * those that the worker keeps.
+   */
+  async #keepPage() {
+    try {
+      const page = await fetch(PAGE, { headers: { Accept: "text/html" } });
+      const cache = page.ok && !page.redirected ? await this.#cache() : null;
+      await cache?.put(PAGE, page);
+    } catch {
+      return; // no connection: the one of the last visit stays
+    }
+  }
+
+  /** The page's own list is as old as the page: what is kept beside it is shown too. */
+  async #list() {
+    const cache = await this.#cache();
+    for (const { id, request } of cache ? await chatsIn(cache) : []) {
+      if (this.sidebar.library.conversations.has(id)) continue;
+      const found = await cache?.match(request);
+      const conversation = found && (await found.json()).conversation;
+      if (this.#wasHere) return; // the server has said what there is
+      if (conversation) this.sidebar.update({ ...conversation, running: [] });
+    }
+  }
+
+  /** Of those that are not listed some may have been deleted elsewhere: the worker drops them then. */
+  async #lookForDeleted() {
+    const cache = await this.#cache();
+    for (const { id } of cache ? await chatsIn(cache) : []) {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      if (!this.sidebar.library.conversations.has(id)) await fetch(addressOf(id)).catch(() => null);
+    }
   }
 }
 
-/** @param {Cache} cache */
+/**
+ * The oldest first.
+ * @param {Cache} cache
+ */
 async function chatsIn(cache) {
-  return (await cache.keys()).filter(({ url }) => new URL(url).pathname !== PAGE);
-}
-
-/**
- * The empty chat page, into which the worker's answer is put: of this visit, so that its files are
- * those that the worker keeps.
- * @param {Cache} cache
- */
-async function keepPage(cache) {
-  try {
-    const page = await fetch(PAGE, { headers: { Accept: "text/html" } });
-    if (page.ok && !page.redirected) await cache.put(PAGE, page);
-  } catch {
-    return; // no connection: the one of the last visit stays
-  }
-}
-
-/**
- * The page's own list is as old as the page.
- * @param {Cache} cache
- * @param {import("./sidebar.js").ChatSidebar} sidebar
- */
-async function listKept(cache, sidebar) {
-  for (const address of await chatsIn(cache)) {
-    const found = await cache.match(address);
-    if (found) sidebar.update({ ...(await found.json()).conversation, running: [] });
-  }
+  const requests = await cache.keys();
+  return requests.flatMap((request) => {
+    const { pathname } = new URL(request.url);
+    return pathname === PAGE ? [] : [{ id: pathname.slice(addressOf("").length), request }];
+  });
 }

@@ -94,6 +94,11 @@ export class ChatSession extends Emitter {
     this.emit("opened", wanted);
   }
 
+  /** What the page began with may be a kept copy: it is read again as soon as the server is there. */
+  doubt() {
+    this.#wasSubscribed = true;
+  }
+
   /** Show an empty chat that this page holds alone. */
   openTemporary() {
     for (const { run } of this.store.liveRuns) this.#leave(run);
@@ -377,7 +382,7 @@ export class ChatSession extends Emitter {
     const id = store.conversation?.id;
     if (!id) return;
     try {
-      const { conversation, messages } = await this.api.conversation(id);
+      const { conversation, messages } = await this.api.conversation(id, true);
       store.merge(messages, conversation.version);
       if (conversation.version >= store.version) store.conversation = conversation;
     } catch (error) {

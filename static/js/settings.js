@@ -32,7 +32,8 @@ bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("s
 const keeping = /** @type {HTMLElement | null} */ (document.querySelector("[data-keep-chats]"));
 if (keeping) {
   const user = keeping.dataset.keepChats ?? "";
-  keeping.hidden = !globalThis.caches; // plain http: there is no service worker
+  find(keeping, "[data-needs-https]").hidden = Boolean(globalThis.caches);
+  for (const input of keeping.querySelectorAll("input")) input.disabled = !globalThis.caches;
   bindChoice("keep-chats", preference("keep-chats") === user ? "yes" : "no", async (value) => {
     remember("keep-chats", value === "yes" ? user : null);
     if (value === "no") await (await import("./kept-chats.js")).forgetChats();

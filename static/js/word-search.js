@@ -6,7 +6,7 @@
  * @param {string} text
  */
 export function folded(text) {
-  return text.normalize("NFKD").replace(/\p{M}+/gu, "").toLocaleLowerCase();
+  return text.normalize("NFKD").replace(/\p{M}+/gu, "").toLowerCase();
 }
 
 /**

@@ -13,6 +13,7 @@ class Gate:
 
     def __init__(self, site: str) -> None:
         self.is_open = True
+        self.status: int | None = None  # what a proxy says in the site's place
         self.worker_version: str | None = None
         gate = self
         self.upstream = upstream = httpx2.Client(base_url=site, timeout=60)
@@ -20,6 +21,9 @@ class Gate:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 self._pass_on("GET")
+
+            def do_PATCH(self) -> None:
+                self._pass_on("PATCH")
 
             def do_POST(self) -> None:
                 if self.path.startswith("/accounts/"):  # forms; a line by HTTP would never end
@@ -31,8 +35,11 @@ class Gate:
                 if not gate.is_open:
                     self.connection.close()
                     return
+                if gate.status is not None:
+                    self.send_error(gate.status)
+                    return
                 # Not Origin: the site would find that it is not its own.
-                names = ("Cookie", "Accept", "Content-Type")
+                names = ("Cookie", "Accept", "Content-Type", "X-CSRFToken")
                 headers = {n: self.headers[n] for n in names if n in self.headers}
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 try:

@@ -88,10 +88,9 @@ def test_what_was_opened_can_be_read_without_a_connection(
     shell.reload()
     expect(last_answer(shell)).to_contain_text(other)
     expect(shell.locator(f"chat-sidebar a[href='{first}']")).to_be_visible()
-    # What was not opened is not there, and says so; nor is anything else.
-    shell.goto(unopened)
+    # What was not opened is not there, and says so.
+    shell.locator(f"chat-sidebar a[href='{unopened}']").click()
     expect(shell.locator(".toast")).to_be_visible()
-    expect(shell.locator(".message--assistant")).to_have_count(0)
     shell.goto("/settings/")
     expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
     gate.is_open = True
@@ -116,10 +115,13 @@ def test_an_answer_that_came_later_is_kept_too(shell: Page, gate: Gate, alice: R
 
 
 def test_signing_out_leaves_nothing(shell: Page, alice: Reader) -> None:
+    """Before any page has come: the next one may never come."""
     open_and_keep(shell, chat_of(alice)[0])
     shell.goto("/settings/#account")
+    shell.evaluate(
+        "document.addEventListener('submit', (event) => event.preventDefault(), { capture: true })"
+    )
     shell.locator("[data-sign-out] button").click()
-    shell.wait_for_url("**/accounts/login/**")
     wait_for(shell, f"{ADDRESSES}.then((all) => all.length === 0)")
 
 
@@ -163,16 +165,89 @@ def test_who_wants_it_no_more_has_nothing(shell: Page, alice: Reader) -> None:
     assert addresses(shell) == []
 
 
-def test_what_was_deleted_elsewhere_is_not_kept(shell: Page, alice: Reader) -> None:
+def delete(reader: Reader, *addresses: str) -> None:
+    gone = [{"id": one.removeprefix("/c/"), "deleted": True} for one in addresses]
+    response = reader.change("PATCH", "/api/conversations", changes=gone)
+    assert response.status_code == 200, response.text
+
+
+def test_what_was_deleted_elsewhere_goes_when_it_is_asked_for(shell: Page, alice: Reader) -> None:
     address, _ = chat_of(alice)
     open_and_keep(shell, address)
+    delete(alice, address)
     conversation = address.removeprefix("/c/")
-    gone = {"id": conversation, "deleted": True}
-    response = alice.change("PATCH", "/api/conversations", changes=[gone])
-    assert response.status_code == 200, response.text
     status = shell.evaluate(f"fetch('/api/conversations/{conversation}').then((r) => r.status)")
     assert status == 404
     assert addresses(shell) == ["/"]
+
+
+def test_what_is_deleted_in_the_archive_goes_at_once(shell: Page, alice: Reader) -> None:
+    address, _ = chat_of(alice)
+    open_and_keep(shell, address)
+    conversation = address.removeprefix("/c/")
+    changes = [{"id": conversation, "archived": True}]
+    assert alice.change("PATCH", "/api/conversations", changes=changes).status_code == 200
+    shell.goto("/settings/#archived-title")
+    shell.locator("archived-chats").get_by_role("button", name="Delete").click()
+    wait_for(
+        shell, f"{ADDRESSES}.then((all) => !all.some((one) => one.endsWith('{conversation}')))"
+    )
+    assert "/" not in addresses(shell)  # which lists it
+
+
+def test_a_chat_that_is_not_kept_is_not_taken_for_a_new_one(
+    shell: Page, gate: Gate, alice: Reader
+) -> None:
+    kept, unknown = chat_of(alice)[0], chat_of(alice, MORE)[0]
+    open_and_keep(shell, kept)
+    gate.is_open = False
+    shell.goto(unknown)
+    expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
+    gate.is_open = True
+    shell.evaluate("dispatchEvent(new Event('online'))")
+    expect(last_answer(shell)).to_be_visible()
+
+
+def test_a_proxy_that_finds_no_server_is_no_answer(shell: Page, gate: Gate, alice: Reader) -> None:
+    address, answer = chat_of(alice)
+    open_and_keep(shell, address)
+    gate.status = 502
+    shell.goto(address)
+    expect(last_answer(shell)).to_contain_text(answer)
+    shell.goto("/settings/")
+    expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
+
+
+def test_a_sign_in_page_that_cannot_come_costs_nothing(
+    shell: Page, gate: Gate, alice: Reader
+) -> None:
+    address, answer = chat_of(alice)
+    open_and_keep(shell, address)
+    gate.is_open = False
+    shell.goto("/accounts/login/")
+    expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
+    shell.goto(address)
+    expect(last_answer(shell)).to_contain_text(answer)
+    gate.is_open = True
+    shell.goto("/accounts/login/")  # who is signed in is led away
+    shell.wait_for_url("**/")
+    assert any(one.startswith("/api/") for one in addresses(shell))
+
+
+def test_what_was_wiped_is_kept_again_by_who_goes_on(shell: Page, alice: Reader) -> None:
+    """A tab that stays open, and is told that its session goes on."""
+    address, _ = chat_of(alice)
+    open_and_keep(shell, address)
+    shell.evaluate(
+        """async () => {
+          const names = (await caches.keys()).filter((one) => one.startsWith("vitrine-chats-"));
+          for (const name of names) await caches.delete(name);
+        }"""
+    )
+    shell.locator("chat-sidebar").get_by_role("link", name="New chat").first.click()
+    shell.go_back()
+    kept = f"/api/conversations/{address.removeprefix('/c/')}"
+    wait_for(shell, f"{ADDRESSES}.then((all) => all.includes('{kept}'))")
 
 
 def test_fifty_are_kept_the_latest(shell: Page, alice: Reader) -> None:
@@ -194,15 +269,31 @@ def test_fifty_are_kept_the_latest(shell: Page, alice: Reader) -> None:
     assert "/api/conversations/0" not in kept
 
 
-def test_a_page_of_an_older_version_is_not_kept(shell: Page, gate: Gate, alice: Reader) -> None:
-    open_and_keep(shell, chat_of(alice)[0])
-    gate.worker_version = "vitrine-000000000000"
-    shell.evaluate("navigator.serviceWorker.getRegistration().then((one) => one.update())")
-    toast = shell.locator(".toast", has_text="A new version of Vitrine is there.")
-    expect(toast).to_be_visible(timeout=60_000)
-    assert "/" in addresses(shell)
-    shell.route("**/", lambda route: route.abort())  # so that the visit keeps none
-    with shell.expect_navigation():
-        toast.get_by_role("button", name="Reload").click()
-    wait_for(shell, "caches.keys().then((names) => names.includes('vitrine-000000000000'))")
-    wait_for(shell, f"{ADDRESSES}.then((all) => all.length === 1 && all[0] !== '/')")
+def test_a_new_version_keeps_its_own_page_and_no_older_one(
+    shell: Page, gate: Gate, alice: Reader
+) -> None:
+    """Of the same files the page stays; of others it goes, and the next visit keeps a new one."""
+    address, _ = chat_of(alice)
+    open_and_keep(shell, address)
+    for version, is_older in (("vitrine-000000000000", False), ("vitrine-111111111111", True)):
+        if is_older:
+            shell.evaluate("""async () => {
+              const [name] = (await caches.keys()).filter((one) => one.startsWith("vitrine-chats-"));
+              const cache = await caches.open(name);
+              const page = await (await cache.match("/")).text();
+              const older = page.replaceAll(/chat\\.[0-9a-f]{12}\\.js/g, "chat.aaaaaaaaaaaa.js");
+              await cache.put("/", new Response(older, { headers: { "Content-Type": "text/html" } }));
+            }""")
+        gate.worker_version = version
+        shell.evaluate("navigator.serviceWorker.getRegistration().then((one) => one.update())")
+        wait_for(
+            shell, "navigator.serviceWorker.getRegistration().then((one) => Boolean(one.waiting))"
+        )
+        shell.route("**/", lambda route: route.abort())  # so that the visit keeps none
+        shell.evaluate("navigator.serviceWorker.getRegistration()"
+                       ".then((one) => one.waiting.postMessage({ type: 'take-over' }))")  # fmt: skip
+        of_files = "filter((name) => !name.startsWith('vitrine-chats-'))"
+        wait_for(shell, f"caches.keys().then((all) => all.{of_files}.join() === '{version}')")
+        found = f"{ADDRESSES}.then((all) => all.includes('/') === {str(not is_older).lower()})"
+        wait_for(shell, found)
+        assert any(one.startswith("/api/") for one in addresses(shell))
