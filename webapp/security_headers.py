@@ -34,7 +34,7 @@ _HEADERS = {
     "X-DNS-Prefetch-Control": "off",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(self), payment=()",
 }
 _HSTS = "max-age=31536000"
 

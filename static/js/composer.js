@@ -66,6 +66,9 @@ export class ChatComposer extends HTMLElement {
     this.button.type = "submit"; // not before: the page would be loaded anew, without what was typed
     this.queueButton.addEventListener("click", () => this.#queue());
     addEventListener("pagehide", () => this.#save());
+    const mic = find(this, ".composer__dictate");
+    mic.hidden = !("SpeechRecognition" in globalThis || "webkitSpeechRecognition" in globalThis);
+    mic.addEventListener("click", async () => (await import("./dictation-bar.js")).dictate(this));
   }
 
   /**
