@@ -33,10 +33,11 @@ addEventListener("fetch", (event) => {
   }
 });
 
-// A proxy says so where the server behind it is down.
+// A proxy says so where the server behind it is down; what the server says itself of such a kind is JSON.
 async function fromServer(request) {
   const response = await fetch(request);
-  if (response.status >= 502 && response.status <= 504) throw new Error("the server does not answer");
+  const isOfProxy = !response.headers.get("Content-Type")?.includes("json");
+  if (isOfProxy && response.status >= 502 && response.status <= 504) throw new Error("the server does not answer");
   return response;
 }
 

@@ -13,7 +13,7 @@ class Gate:
 
     def __init__(self, site: str) -> None:
         self.is_open = True
-        self.status: int | None = None  # what a proxy says in the site's place
+        self.status: tuple[int, str] | None = None  # said in the site's place, and of what type
         self.worker_version: str | None = None
         gate = self
         self.upstream = upstream = httpx2.Client(base_url=site, timeout=60)
@@ -36,7 +36,12 @@ class Gate:
                     self.connection.close()
                     return
                 if gate.status is not None:
-                    self.send_error(gate.status)
+                    status, content_type = gate.status
+                    self.send_response(status)
+                    self.send_header("content-type", content_type)
+                    self.send_header("content-length", "7")
+                    self.end_headers()
+                    self.wfile.write(b"unready")
                     return
                 # Not Origin: the site would find that it is not its own.
                 names = ("Cookie", "Accept", "Content-Type", "X-CSRFToken")

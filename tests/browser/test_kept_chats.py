@@ -211,11 +211,14 @@ def test_a_chat_that_is_not_kept_is_not_taken_for_a_new_one(
 def test_a_proxy_that_finds_no_server_is_no_answer(shell: Page, gate: Gate, alice: Reader) -> None:
     address, answer = chat_of(alice)
     open_and_keep(shell, address)
-    gate.status = 502
+    gate.status = 502, "text/html"
     shell.goto(address)
     expect(last_answer(shell)).to_contain_text(answer)
     shell.goto("/settings/")
     expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
+    gate.status = 503, "application/json"
+    shell.goto("/readyz")  # that is the site's own word
+    expect(shell.locator("body")).to_contain_text("unready")
 
 
 def test_a_sign_in_page_that_cannot_come_costs_nothing(
