@@ -2,10 +2,10 @@
 
 The same prompts run in turn through the bare engine (our worker, no web), through a browser's socket
 on a real `manage.py serve` (Postgres, log, socket and all), and through transformers' own generate on
-the same weights and threads as the peer. Every answer has the same number of tokens, and nobody
-guesses ahead: a model that never ends repeats itself, and would be guessed right. Rounds are
-interleaved, medians shown. The CPU figure is the steady one: processes' own CPU seconds per token,
-without the engine worker's.
+the same weights and threads as the peer. Every answer has as many tokens as the site's system prompt
+leaves room for, and nobody guesses ahead: a model that never ends repeats itself, and would be guessed
+right. Rounds are interleaved, medians shown. The CPU figure is the steady one: processes' own CPU
+seconds per token, without the engine worker's.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from threading import Thread
@@ -46,10 +46,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vitrine-bench-") as folder:
         model = make_endless(Path(folder), CONTEXT_TOKENS)
-        ways: dict[str, Callable[[int], Measured]] = {
-            "transformers generate": _Peer(model),
-            "bare engine": _Bare(model),
-        }
+        peer, bare = _Peer(model), _Bare(model)
         environment = {
             "VITRINE_MODELS": f"{NAME}={model}",
             "VITRINE_DEFAULT_MODEL": NAME,
@@ -59,14 +56,19 @@ def main() -> None:
         }
         with Site(Path(folder) / "data", **environment) as site:
             site.set_up().close()
-            ways["browser socket"] = _Socket(site)
-            rows = _run(ways, arguments.streams, arguments.rounds)
+            socket = _Socket(site)
+            peer.num_tokens = bare.num_tokens = socket(1)[3]
+            ways = {"transformers generate": peer, "bare engine": bare, "browser socket": socket}
+            try:
+                rows = _run(ways, arguments.streams, arguments.rounds)
+            finally:
+                bare.close()
     table.show("One answer each, all streams at once", rows)
     table.save("first", {"machine": table.machine(), "rows": rows})
 
 
 def _run(
-    ways: dict[str, Callable[[int], Measured]], streams: list[int], rounds: int
+    ways: Mapping[str, Callable[[int], Measured]], streams: list[int], rounds: int
 ) -> list[table.Row]:
     for measure in ways.values():
         measure(1)  # warm: imports, loading, first pages
@@ -92,6 +94,8 @@ def _row(num_streams: int, name: str, results: list[Measured]) -> table.Row:
 class _Bare:
     """Our engine by itself: this process holds the pool, the worker is its child."""
 
+    num_tokens = CONTEXT_TOKENS
+
     def __init__(self, model: Path) -> None:
         self.config = EngineConfig(
             models_dir=model.parent / "none",
@@ -106,12 +110,17 @@ class _Bare:
     def __call__(self, num_streams: int) -> Measured:
         return self.loop.run_until_complete(self._measure(num_streams))
 
+    def close(self) -> None:
+        if self.engine is not None:
+            self.loop.run_until_complete(self.engine.close())
+        self.loop.close()
+
     async def _measure(self, num_streams: int) -> Measured:
         if self.engine is None:
             self.engine = Engine(self.config)
         tokenizer = await self.engine.tokenizer(NAME)
         prompt = tokenizer.encode_chat([{"role": "user", "content": QUESTION}])
-        params = SamplingParams(max_tokens=CONTEXT_TOKENS, temperature=0.0)
+        params = SamplingParams(max_tokens=self.num_tokens, temperature=0.0)
         started, cpu = time.perf_counter(), time.process_time()
         results = await asyncio.gather(
             *(
@@ -170,6 +179,8 @@ class _Socket:
 class _Peer:
     """transformers' own generate with a static batch, in this process, on as many threads."""
 
+    num_tokens = CONTEXT_TOKENS
+
     def __init__(self, model: Path) -> None:
         self.path = model
 
@@ -188,7 +199,7 @@ class _Peer:
         ids = self.tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, return_tensors="pt", return_dict=False
         ).repeat(num_streams, 1)
-        num_new = CONTEXT_TOKENS - ids.shape[1]
+        num_new = min(self.num_tokens, CONTEXT_TOKENS - ids.shape[1])
         settings = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
         started = time.perf_counter()
         self.model.generate(ids, max_new_tokens=1, **settings)
