@@ -134,7 +134,9 @@ def test_a_product_in_4_bits_is_that_of_its_weights(
         spelt = halved(linear)
         steps = linear.weight.abs().amax(1, keepdim=True) / 120
         off = (spelt.weight - linear.weight) / steps
-        assert (off.square().mean(1) <= 10**2).all(), "rounded to 15, and one of two cut off by 15"
+        # The largest is exact; of the others any may be cut off by 15, on the shorter side.
+        most = 15**2 * (num_inputs - 1) / num_inputs
+        assert (off.square().mean(1) <= most + 1e-3).all()
         in_steps = spelt.weight / steps
         assert torch.allclose(in_steps, in_steps.round(), atol=0.02)
         found, scales = Int4Linear([linear])(x), x.abs().amax(1, keepdim=True) / 127
