@@ -46,7 +46,6 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vitrine-bench-") as folder:
         model = make_endless(Path(folder), CONTEXT_TOKENS)
-        peer, bare = _Peer(model), _Bare(model)
         environment = {
             "VITRINE_MODELS": f"{NAME}={model}",
             "VITRINE_DEFAULT_MODEL": NAME,
@@ -57,7 +56,8 @@ def main() -> None:
         with Site(Path(folder) / "data", **environment) as site:
             site.set_up().close()
             socket = _Socket(site)
-            peer.num_tokens = bare.num_tokens = socket(1)[3]
+            num_tokens = socket(1)[3]
+            peer, bare = _Peer(model, num_tokens), _Bare(model, num_tokens)
             ways = {"transformers generate": peer, "bare engine": bare, "browser socket": socket}
             try:
                 rows = _run(ways, arguments.streams, arguments.rounds)
@@ -94,9 +94,8 @@ def _row(num_streams: int, name: str, results: list[Measured]) -> table.Row:
 class _Bare:
     """Our engine by itself: this process holds the pool, the worker is its child."""
 
-    num_tokens = CONTEXT_TOKENS
-
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, num_tokens: int) -> None:
+        self.num_tokens = num_tokens
         self.config = EngineConfig(
             models_dir=model.parent / "none",
             extra_models=(f"{NAME}={model}",),
@@ -179,9 +178,8 @@ class _Socket:
 class _Peer:
     """transformers' own generate with a static batch, in this process, on as many threads."""
 
-    num_tokens = CONTEXT_TOKENS
-
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, num_tokens: int) -> None:
+        self.num_tokens = num_tokens
         self.path = model
 
     def __call__(self, num_streams: int) -> Measured:
@@ -199,7 +197,7 @@ class _Peer:
         ids = self.tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, return_tensors="pt", return_dict=False
         ).repeat(num_streams, 1)
-        num_new = min(self.num_tokens, CONTEXT_TOKENS - ids.shape[1])
+        num_new = self.num_tokens
         settings = {"do_sample": False, "eos_token_id": None, "pad_token_id": 0}
         started = time.perf_counter()
         self.model.generate(ids, max_new_tokens=1, **settings)

@@ -92,9 +92,12 @@ async function removeOthers() {
   if (!SHELL.some((file) => IS_CHAT_SCRIPT.test(file) && source.includes(file))) await forgetChat("/");
 }
 
+async function namesOfChats() {
+  return (await caches.keys()).filter((name) => name.startsWith(CHATS));
+}
+
 async function cachesOfChats() {
-  const names = (await caches.keys()).filter((name) => name.startsWith(CHATS));
-  return Promise.all(names.map((name) => caches.open(name)));
+  return Promise.all((await namesOfChats()).map((name) => caches.open(name)));
 }
 
 async function keptOfChats(address) {
@@ -110,6 +113,5 @@ async function forgetChat(address) {
 }
 
 async function forgetChats() {
-  const names = (await caches.keys()).filter((name) => name.startsWith(CHATS));
-  await Promise.all(names.map((name) => caches.delete(name)));
+  await Promise.all((await namesOfChats()).map((name) => caches.delete(name)));
 }

@@ -20,22 +20,22 @@ const PAGE = "/";
 /** @param {string} id */
 const addressOf = (id) => `/api/conversations/${id}`;
 
-/** Whatever is kept of chats in this browser. */
-export async function forgetChats() {
-  await forgetBut("");
+/** The names of what is kept of chats in this browser; none over plain http. */
+async function keptNames() {
+  return ((await globalThis.caches?.keys()) ?? []).filter((name) => name.startsWith(CACHE));
 }
 
-/** @param {string} user */
-async function forgetBut(user) {
-  for (const name of (await globalThis.caches?.keys()) ?? []) {
-    if (name.startsWith(CACHE) && name !== CACHE + user) await caches.delete(name);
-  }
+/**
+ * Whatever is kept of chats in this browser.
+ * @param {string} [but] whose stay
+ */
+export async function forgetChats(but = "") {
+  for (const name of await keptNames()) if (name !== CACHE + but) await caches.delete(name);
 }
 
 /** @param {string[]} ids of chats that are deleted */
 export async function forgetDeleted(ids) {
-  for (const name of (await globalThis.caches?.keys()) ?? []) {
-    if (!name.startsWith(CACHE)) continue;
+  for (const name of await keptNames()) {
     const cache = await caches.open(name);
     for (const address of [...ids.map(addressOf), PAGE]) await cache.delete(address); // it lists them
   }
@@ -49,7 +49,7 @@ export async function forgetDeleted(ids) {
  */
 export async function keepChats(session, sidebar, user) {
   if (!globalThis.caches) return; // plain http: there is no worker either
-  await forgetBut(user);
+  await forgetChats(user);
   new KeptChats(session, sidebar, user).begin();
 }
 

@@ -21,7 +21,7 @@ export class SettingsSearch extends HTMLElement {
     this.hidden = false;
     this.#input.addEventListener("input", () => this.#show());
     this.addEventListener("keydown", (event) => this.#keyPressed(event));
-    this.#list.addEventListener("click", () => this.#leave());
+    this.#list.addEventListener("click", () => this.#clear()); // perhaps it is of this very page
     this.#show();
   }
 
@@ -52,20 +52,19 @@ export class SettingsSearch extends HTMLElement {
     const place = seen.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
     if (event.key === "ArrowDown") seen[Math.min(place + 1, seen.length - 1)]?.focus();
     else if (event.key === "ArrowUp") (seen[place - 1] ?? this.#input).focus();
-    else if (event.key === "Escape" && this.#input.value) this.#clear();
+    else if (event.key === "Escape" && this.#input.value) this.#goBack();
     else if (event.key === "Enter" && place < 0 && !event.isComposing) seen[0]?.click();
     else return;
     event.preventDefault();
   }
 
-  #clear() {
-    this.#input.value = "";
+  #goBack() {
+    this.#clear();
     this.#input.focus();
-    this.#show();
   }
 
-  /** A setting of this very page: the list makes room for the pages again. */
-  #leave() {
+  /** The list makes room for the pages again. */
+  #clear() {
     this.#input.value = "";
     this.#show();
   }

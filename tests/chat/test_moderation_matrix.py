@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.urls import URLResolver, get_resolver
 
 from chat import anthropic_api, openai_api, rest
 from tests.chat.policies import PHRASE, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
+from tests.routes import addresses
 from tests.sites import ROOT, Site, SiteMaker
 from tests.upstream_server import UpstreamServer, events, texts
 
@@ -106,18 +106,9 @@ def doors() -> Iterator[str]:
     frames = (ROOT / "chat" / "frames.py").read_text()
     for kind in re.findall(r'case "([a-z]+(?:\.[a-z]+)?)":', frames):
         yield f"socket {kind}"
-    for route in routes(get_resolver()):
-        if not route.startswith(ELSEWHERE):
+    for address in addresses():
+        if not (route := address.removeprefix("/")).startswith(ELSEWHERE):
             yield f"page {route}"
-
-
-def routes(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    for entry in resolver.url_patterns:
-        route = before + str(entry.pattern)
-        if isinstance(entry, URLResolver):
-            yield from routes(entry, route)
-        else:
-            yield route
 
 
 def test_every_door_is_known() -> None:

@@ -1,28 +1,17 @@
 """Every address of the two APIs is opened by some scope, and by no other."""
 
 import re
-from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver
 
+from tests.routes import addresses
 from webapp.api_keys import create_api_key
 from webapp.models import User
 from webapp.scopes import ENTRANCES, SCOPES, USUAL, opens, scopes_for
 
-
-def _addresses(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    for entry in resolver.url_patterns:
-        path = before + str(entry.pattern)
-        if isinstance(entry, URLResolver):
-            yield from _addresses(entry, path)
-        elif isinstance(entry, URLPattern):
-            yield f"/{path}"
-
-
-API_ADDRESSES = sorted({a for a in _addresses(get_resolver()) if a.startswith(("/v1/", "/api/"))})
+API_ADDRESSES = sorted({a for a in addresses() if a.startswith(("/v1/", "/api/"))})
 
 
 def test_there_are_addresses() -> None:
@@ -76,9 +65,7 @@ def test_nobody_gets_the_administrators_scope_unasked() -> None:
     assert set(USUAL) < set(SCOPES)
 
 
-PAGES = sorted(
-    a for a in _addresses(get_resolver()) if a.startswith(("/c/", "/settings/", "/documents/"))
-)
+PAGES = sorted(a for a in addresses() if a.startswith(("/c/", "/settings/", "/documents/")))
 METHODS = ("GET", "POST", "PATCH", "DELETE")
 
 
