@@ -1,15 +1,12 @@
-"""Conversations as trees of messages, and the runs that write answers.
+"""Conversations as trees of messages; the app's other models beside them by name.
 
 A message is a row whose parent is the message before it; children are derived, never stored (which
-of them is shown: branches.py). A finished message is immutable. `Generation` is the durable state of
-one running answer and `GenerationEvent` its numbered log (docs/socket.md); only runs.py writes either.
+of them is shown: branches.py). A finished message is immutable.
 Row-level security lets a connection see a row only inside the scope of its owner (migration 0002).
 """
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
@@ -23,12 +20,24 @@ from chat.batch_models import BatchStatus as BatchStatus
 from chat.cache_models import CachedAnswer as CachedAnswer
 from chat.file_models import ApiFile as ApiFile
 from chat.ids import uuid7
+from chat.import_models import WORKING_IMPORTS as WORKING_IMPORTS
+from chat.import_models import ChatImport as ChatImport
+from chat.import_models import ChatOrigin as ChatOrigin
+from chat.import_models import ImportStatus as ImportStatus
 from chat.personal_models import Assistant as Assistant
 from chat.personal_models import HistoryStrategy as HistoryStrategy
 from chat.personal_models import Personalisation as Personalisation
 from chat.personal_models import SavedPrompt as SavedPrompt
 from chat.price_models import ModelPrice as ModelPrice
 from chat.recall_models import MessageVector as MessageVector
+from chat.run_models import ACTIVE_STATUSES as ACTIVE_STATUSES
+from chat.run_models import Generation as Generation
+from chat.run_models import GenerationEvent as GenerationEvent
+from chat.run_models import GenerationStatus as GenerationStatus
+from chat.run_models import GenerationTurn as GenerationTurn
+from chat.search_models import SearchEntry as SearchEntry
+from chat.share_models import Share as Share
+from chat.share_models import ShareKind as ShareKind
 from chat.usage_models import Reservation as Reservation
 from chat.usage_models import Usage as Usage
 
@@ -253,248 +262,3 @@ class Summary(models.Model):
 
     def __str__(self) -> str:
         return f"summary {self.id}"
-
-
-class GenerationStatus(models.TextChoices):
-    QUEUED = "queued"
-    PREFILL = "prefill"
-    DECODE = "decode"
-    STOPPED = "stopped"
-    FINISHED = "finished"
-    FAILED = "failed"
-
-
-ACTIVE_STATUSES = (GenerationStatus.QUEUED, GenerationStatus.PREFILL, GenerationStatus.DECODE)
-
-
-class Generation(models.Model):
-    """The durable state of one answer while it is written, and its summary afterwards.
-
-    `seq` is the number of the last logged event. `lease_owner` and `lease_until` name the process
-    that writes it; when the lease runs out another process may take it and go on.
-    `trace` is {"id", "spans", "cost"}: see spans.Trace and pricing.cost_of.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="generations"
-    )
-    message = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="generation")
-    status = models.CharField(
-        max_length=16, choices=GenerationStatus.choices, default=GenerationStatus.QUEUED
-    )
-    seq = models.PositiveIntegerField(default=0)
-    lease_owner = models.CharField(max_length=64, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    attempts = models.PositiveSmallIntegerField(default=1)
-    stop_requested = models.BooleanField(default=False)
-    model = models.CharField(max_length=200)
-    model_revision = models.CharField(max_length=80, blank=True)
-    params = models.JSONField(default=dict)
-    trace = models.JSONField(default=dict)
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True)
-
-    class Meta:
-        indexes = [
-            models.Index(
-                fields=["lease_until"],
-                name="generation_active",
-                condition=models.Q(status__in=ACTIVE_STATUSES),
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"generation {self.id}"
-
-
-class GenerationTurn(models.Model):
-    """What the engine was asked in one turn of an answer, and what it wrote, in token ids.
-
-    `params` are inference.SamplingParams. `output_ids` are kept when the answer ends; until then they
-    are in its events. With the model's revision they are all that it takes to draw the same again.
-    """
-
-    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="turns")
-    index = models.PositiveSmallIntegerField()
-    params = models.JSONField(default=dict)
-    prompt_ids = ArrayField(models.IntegerField())
-    output_ids = ArrayField(models.IntegerField(), default=list)
-
-    class Meta:
-        ordering = ["index"]
-        constraints = [
-            models.UniqueConstraint(fields=["generation", "index"], name="generation_turn_index")
-        ]
-
-    def __str__(self) -> str:
-        return f"turn {self.index} of {self.generation_id}"
-
-
-class GenerationEvent(models.Model):
-    """One numbered event of a generation; pruned some time after the answer has ended."""
-
-    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="events")
-    seq = models.PositiveIntegerField()
-    payload = models.JSONField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["generation", "seq"], name="generation_event_seq")
-        ]
-
-    def __str__(self) -> str:
-        return f"event {self.seq} of {self.generation_id}"
-
-
-class ShareKind(models.TextChoices):
-    """`snapshot` ends at its message for ever; `live` goes on with the branch behind it."""
-
-    SNAPSHOT = "snapshot"
-    LIVE = "live"
-
-
-class Share(models.Model):
-    """A link to a branch: from the root to `message`. To revoke it is to delete the row.
-
-    Readers do not see this row; they see what the SQL function chat_read_share (migration 0003)
-    makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to be named.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shares"
-    )
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="shares")
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="shares")
-    kind = models.CharField(max_length=16, choices=ShareKind.choices)
-    title = models.CharField(max_length=200, blank=True)
-    shown_name = models.CharField(max_length=120, blank=True)
-    with_steps = models.BooleanField(default=False)
-    token_hash = models.CharField(max_length=64, unique=True)
-    expires_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        indexes = [models.Index(fields=["owner", "-id"], name="share_recent")]
-
-    def __str__(self) -> str:
-        return f"share {self.id}"
-
-
-class SearchEntry(models.Model):
-    """What can be found of a message, or of a conversation's title (then `message` is null).
-
-    Triggers write it in the transaction that writes the text (migration `search`), and the database
-    deletes it with its message. A long message has several, each of one `part`; `terms` also name
-    the owner, so that the policy that hides other people's rows is a search of the same index.
-    """
-
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.DO_NOTHING,
-        related_name="+",
-        db_constraint=False,
-        db_index=False,
-    )
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False
-    )
-    message = models.ForeignKey(
-        Message, on_delete=models.DO_NOTHING, null=True, related_name="+", db_constraint=False
-    )
-    part = models.PositiveSmallIntegerField(default=0)
-    created_at = models.DateTimeField()
-    terms = SearchVectorField()
-
-    class Meta:
-        indexes = [
-            GinIndex(fields=["terms"], name="searchentry_terms", fastupdate=False),
-            models.Index(
-                fields=["owner", "-created_at", "-id"],
-                name="searchentry_messages",
-                condition=models.Q(message__isnull=False),
-            ),
-            models.Index(
-                fields=["owner", "-created_at", "-id"],
-                name="searchentry_titles",
-                condition=models.Q(message=None),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"search entry {self.pk}"
-
-
-class ImportStatus(models.TextChoices):
-    """`checking` reads the file without importing; `checked` waits for the owner's word."""
-
-    CHECKING = "checking"
-    CHECKED = "checked"
-    IMPORTING = "importing"
-    DONE = "done"
-    FAILED = "failed"
-
-
-WORKING_IMPORTS = (ImportStatus.CHECKING, ImportStatus.IMPORTING)
-
-
-class ChatImport(models.Model):
-    """An uploaded file of chats, and how far its import is; the file lies in DATA_DIR/imports.
-
-    `report` is what transfer.importing.Report says. The lease names the worker that reads the file;
-    when it runs out another one begins anew, and finds what is imported already.
-    """
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_imports"
-    )
-    file_name = models.CharField(max_length=200)
-    size_bytes = models.BigIntegerField()
-    status = models.CharField(
-        max_length=16, choices=ImportStatus.choices, default=ImportStatus.CHECKING
-    )
-    report = models.JSONField(default=dict)
-    error = models.CharField(max_length=300, blank=True)
-    lease_owner = models.CharField(max_length=64, blank=True)
-    lease_until = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True)
-
-    class Meta:
-        indexes = [
-            models.Index(fields=["owner", "-id"], name="import_recent"),
-            models.Index(
-                fields=["lease_until"],
-                name="import_working",
-                condition=models.Q(status__in=WORKING_IMPORTS),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"import {self.id}"
-
-
-class ChatOrigin(models.Model):
-    """Where an imported conversation came from: the same one is not imported twice."""
-
-    conversation = models.OneToOneField(
-        Conversation, on_delete=models.CASCADE, related_name="imported_from"
-    )
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    chat_import = models.ForeignKey(
-        ChatImport, on_delete=models.SET_NULL, null=True, related_name="origins"
-    )
-    origin = models.CharField(max_length=200)
-    content_hash = models.CharField(max_length=64)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["owner", "origin", "content_hash"], name="chat_imported_once"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"origin of {self.conversation_id}"
