@@ -17,13 +17,15 @@ from inference.builtin.template import segments
 LENGTHS = (64, 96, 128, 192, 256, 320, 384, 448, 512, 640, 768, 1024, 1408, 2048)
 """Padded row lengths: few, so that a compiled network meets few shapes."""
 
+_TOLD_BY = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A dialog as ids; `is_target[i]` says that token i is written by the assistant."""
+    """A dialog as ids; `counts[i]`: how often token i counts in the loss, 0 where nobody learns it."""
 
     ids: tuple[int, ...]
-    is_target: tuple[bool, ...]
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,19 @@ class Batch:
 
 
 def rows_of(
-    tokenizer: Tokenizer, dialogs: Sequence[Dialog], *, with_repeats: bool = False
+    tokenizer: Tokenizer,
+    dialogs: Sequence[Dialog],
+    *,
+    with_repeats: bool = False,
+    choice_count: int = 1,
 ) -> list[Row]:
     """Encode dialogs up to their last target; targets are the answers with their end marks.
 
     `with_repeats`: so is every token that stood behind the same token before, whoever says it. A name
     that a passage repeats teaches copying as well as an answer does, and there are many more of them.
     A space announces nothing: behind one, the token before it must be the same as well.
+
+    `choice_count`: how often a choice counts, see `_count_choices`.
     """
     space = tokenizer.token_to_id("Ġ")
     assert space is not None
@@ -55,26 +63,44 @@ def rows_of(
     rows = []
     for found in parts:
         ids: list[int] = []
-        is_target: list[bool] = []
+        counts: list[int] = []
         for segment in found:
             new = next(encoded).ids
             ids += new
-            is_target += [segment.is_target] * len(new)
-        if any(is_target):
-            last = max(i for i, target in enumerate(is_target) if target) + 1
+            counts += [int(segment.is_target)] * len(new)
+        if any(counts):
+            last = max(i for i, count in enumerate(counts) if count) + 1
+            ids, counts = ids[:last], counts[:last]
+            if choice_count > 1:
+                _count_choices(ids, counts, choice_count)
             if with_repeats:
-                _mark_repeats(ids[:last], is_target, space)
-            rows.append(Row(tuple(ids[:last]), tuple(is_target[:last])))
+                _mark_repeats(ids, counts, space)
+            rows.append(Row(tuple(ids), tuple(counts)))
     return rows
 
 
-def _mark_repeats(ids: list[int], is_target: list[bool], space: int) -> None:
+def _count_choices(ids: list[int], counts: list[int], choice_count: int) -> None:
+    """Let those tokens of an answer count more that no copying tells: its first one, and each whose
+    four tokens before it (two words) stood before with another one behind.
+
+    In an answer from passages they are one token in eight, and they alone say which sentence it is,
+    and whether there is one.
+    """
+    followers: dict[tuple[int, ...], set[int]] = {}
+    for i in range(_TOLD_BY, len(ids)):
+        seen = followers.setdefault(tuple(ids[i - _TOLD_BY : i]), set())
+        if counts[i] and (not counts[i - 1] or seen - {ids[i]}):
+            counts[i] = choice_count
+        seen.add(ids[i])
+
+
+def _mark_repeats(ids: list[int], counts: list[int], space: int) -> None:
     seen: set[tuple[int, ...]] = set()
     for i in range(1, len(ids)):
         start = max(0, i - 2) if ids[i - 1] == space else i - 1
         repeat = tuple(ids[start : i + 1])
         if repeat in seen:
-            is_target[i] = True
+            counts[i] = max(counts[i], 1)
         seen.add(repeat)
 
 
@@ -92,12 +118,13 @@ def batches(
     seed: int,
     pool_size: int = 4096,
     with_repeats: bool = False,
+    choice_count: int = 1,
 ) -> Iterator[Batch]:
     """Batches of about `batch_tokens` padded tokens, in random order; longer dialogs are left out."""
     rng = random.Random(seed)
     stream = iter(dialogs)
     while pool := list(islice(stream, pool_size)):
-        rows = rows_of(tokenizer, pool, with_repeats=with_repeats)
+        rows = rows_of(tokenizer, pool, with_repeats=with_repeats, choice_count=choice_count)
         rows = [row for row in rows if len(row.ids) <= max_length]
         rows.sort(key=lambda row: len(row.ids))
         made: list[Batch] = []
@@ -124,11 +151,11 @@ def copying_batch(rng: random.Random, vocab_size: int, *, batch_tokens: int, len
 
 def _copying_row(rng: random.Random, vocab_size: int, length: int) -> Row:
     ids = [rng.randrange(vocab_size) for _ in range(rng.randint(length // 8, length // 2))]
-    is_target = [False] * len(ids)
+    counts = [0] * len(ids)
     source = len(ids)
     while len(ids) < length:
         start = rng.randrange(source - 2)
         span = ids[start : min(source, start + rng.randint(2, 24))][: length - len(ids)]
         ids += span
-        is_target += [False] + [True] * (len(span) - 1)
-    return Row(tuple(ids), tuple(is_target))
+        counts += [0] + [1] * (len(span) - 1)
+    return Row(tuple(ids), tuple(counts))

@@ -40,6 +40,8 @@ class Stage:
     """Names from pieces of the vocabulary; see `Style`."""
     with_repeats: bool = False
     """Repeats are targets as well; see `rows_of`."""
+    choice_count: int = 1
+    """How often what no copying tells counts in the loss; see `rows_of`."""
 
     pool_size: int = 4096
     """Dialogs that are sorted by length at once."""
@@ -91,6 +93,7 @@ def _made(stage: Stage) -> Iterator[Batch]:
         seed=stage.seed,
         pool_size=stage.pool_size,
         with_repeats=stage.with_repeats,
+        choice_count=stage.choice_count,
     )
     vocab_size = tokenizer.get_vocab_size(with_added_tokens=False)
     while True:

@@ -114,13 +114,14 @@ def _set_masters(trainer: Trainer, weights: dict[str, Tensor]) -> None:
 
 
 def tensors_of(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Padded ids (rows, length), flat positions whose next token is a target, and those tokens."""
+    """Padded ids (rows, length), flat positions whose next token is a target, and those tokens; what
+    counts several times is there as often."""
     ids = torch.zeros((len(batch.rows), batch.length), dtype=torch.long)
     places: list[int] = []
     targets: list[int] = []
     for number, row in enumerate(batch.rows):
         ids[number, : len(row.ids)] = torch.tensor(row.ids)
-        found = [i for i, is_target in enumerate(row.is_target) if is_target]
+        found = [i for i, count in enumerate(row.counts) for _ in range(count)]
         places += [number * batch.length + i - 1 for i in found]
         targets += [row.ids[i] for i in found]
     return ids, torch.tensor(places), torch.tensor(targets)

@@ -57,15 +57,30 @@ def test_repeats_are_targets_and_nothing_new_is() -> None:
     for before, after in zip(plain, marked, strict=True):
         assert before.ids == after.ids
         tokens = [TOKENIZER.id_to_token(i) for i in after.ids]
-        for i, (was, is_target) in enumerate(zip(before.is_target, after.is_target, strict=True)):
+        for i, (was, count) in enumerate(zip(before.counts, after.counts, strict=True)):
             # The token and what announces it: the one before, or the two before behind a space.
             width = 3 if i > 1 and tokens[i - 1] == "Ġ" else 2
             run = tokens[i + 1 - width : i + 1]
             starts = range(i + 1 - width)
             is_repeat = any(tokens[j : j + width] == run for j in starts)
-            assert is_target == (was or is_repeat)
+            assert count == (was or is_repeat)
             num_marked += is_repeat and not was
     assert num_marked
+
+
+def test_what_copying_tells_counts_once_and_what_it_does_not_more() -> None:
+    dialogs = list(islice(training_dialogs(5, {"passages": 90.0}), 60))
+    plain, weighed = rows_of(TOKENIZER, dialogs), rows_of(TOKENIZER, dialogs, choice_count=5)
+    choices = 0
+    for before, after in zip(plain, weighed, strict=True):
+        assert before.ids == after.ids
+        for i, (was, count) in enumerate(zip(before.counts, after.counts, strict=True)):
+            led = [j for j in range(4, i) if after.ids[j - 4 : j] == after.ids[i - 4 : i]]
+            others = {after.ids[j] for j in led} - {after.ids[i]}
+            is_choice = was and (not before.counts[i - 1] or bool(others))
+            assert count == (5 if is_choice else was)
+            choices += bool(is_choice)
+    assert choices
 
 
 def test_a_word_is_the_same_tokens_wherever_it_stands() -> None:
@@ -98,7 +113,7 @@ def test_encoding_in_segments_equals_encoding_the_whole() -> None:
         whole = TOKENIZER.encode("".join(s.text for s in segments(dialog))).ids
         assert list(row.ids) == whole[: len(row.ids)]
         assert row.ids[-1] == TOKENIZER.token_to_id(IM_END)
-        targets = [i for i, is_target in zip(row.ids, row.is_target, strict=True) if is_target]
+        targets = [i for i, count in zip(row.ids, row.counts, strict=True) if count]
         answers = "".join(s.text for s in segments(dialog) if s.is_target)
         assert TOKENIZER.decode(targets, skip_special_tokens=False) == answers
 
