@@ -172,6 +172,7 @@ export class ChatSidebar extends HTMLElement {
       /** @type {any} */ (this.list.querySelector(focused))?.focus();
     }
     this.#showBar();
+    this.#loadMoreNearEnd();
   }
 
   /** @param {string} id */
@@ -335,19 +336,23 @@ export class ChatSidebar extends HTMLElement {
     });
   }
 
+  /** Also where nobody scrolls: on a high screen, and once most of a page was deleted. */
   async #loadMoreNearEnd() {
-    const box = find(this, ".sidebar__list");
-    const isFar = box.scrollHeight - box.scrollTop - box.clientHeight > NEAR_END_PX;
-    const cursor = this.library.next;
-    if (isFar || cursor === null || this.#isLoading) return;
+    const { next: cursor } = this.library;
+    if (cursor === null || this.#isLoading || !this.#isNearEnd()) return;
     this.#isLoading = true;
+    const loose = { cursor, folder: "none", pinned: false, archived: false };
     await this.#attempt(async () => {
-      const loose = { cursor, folder: "none", pinned: false, archived: false };
       const { items, next } = await this.#api.conversations(loose);
-      this.library.addPage(items, next);
-      this.#render();
+      if (this.library.next === cursor) this.library.addPage(items, next);
     });
     this.#isLoading = false;
+    if (this.library.next !== cursor) this.#render();
+  }
+
+  #isNearEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = find(this, ".sidebar__list");
+    return clientHeight > 0 && scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
   }
 
   /**

@@ -282,3 +282,25 @@ def test_no_faults(library: Page, theme: str) -> None:
     library.keyboard.press("Escape")
     library.evaluate("document.querySelector('#tags-dialog').showModal()")
     expect_no_faults(library)
+
+
+def test_a_high_window_is_filled_and_what_is_out_of_view_is_not_laid_out(
+    vitrine_server: Site, context: BrowserContext, page: Page
+) -> None:
+    visitor = vitrine_server.sign_up("Hoarder")
+    chats: dict[str, Any] = {f"Chat {n}": ["one"] for n in range(95)}
+    add_chats(vitrine_server, email_of("Hoarder"), chats)
+    context.add_cookies(cookies_of(visitor, vitrine_server.url))
+    rows = page.locator(".chat-link[data-conversation]")
+    page.set_viewport_size({"width": 1200, "height": 2400})
+    page.goto("/")
+    expect(rows).to_have_count(80)  # two pages: the first leaves room
+    page.set_viewport_size({"width": 1200, "height": 700})
+    is_painted = "row => row.checkVisibility({ contentVisibilityAuto: true })"
+    assert [rows.nth(n).locator("a").evaluate(is_painted) for n in (0, 79)] == [True, False]
+    rows.nth(79).scroll_into_view_if_needed()
+    expect(rows).to_have_count(95)
+    assert rows.nth(79).locator("a").evaluate(is_painted)
+    rows.nth(94).scroll_into_view_if_needed()
+    rows.nth(94).locator("a").focus()
+    expect(rows.nth(94).locator("a")).to_be_focused()
