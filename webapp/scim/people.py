@@ -215,7 +215,7 @@ def _only_disabled(before: resources.User, change: Change) -> resources.User:
     if change(unsaid).active is not False:
         raise ForbiddenException(
             detail="The address of this account is not confirmed: whoever has it may not be the person"
-            " that you mean. An administrator can confirm it in the console, under Email addresses."
+            " that you mean. An administrator can confirm it in the console, under E-mail addresses."
         )
     return before.model_copy(update={"active": False})
 
