@@ -4,6 +4,7 @@
  * Other modules add rows to the chat's menu in the template (`data-chat-tool`).
  */
 
+import { Arranging } from "./arranging.js";
 import { find, setText } from "./dom.js";
 import { gettext, listed } from "./i18n.js";
 import { placePopover } from "./popover.js";
@@ -19,16 +20,20 @@ export class ChatMenu {
 
   /**
    * @param {import("./library.js").Library} library
-   * @param {import("./arranging.js").Arranging} arranging
    * @param {import("./api.js").Api} api
-   * @param {{rename: (id: string) => void, choose: (id: string) => void,
-   *   changed: () => unknown, problem: (words: string) => void}} sidebar
+   * @param {{rename: (id: string) => void, choose: (id: string) => void, changed: () => unknown,
+   *   take: (chats: Conversation[]) => void, deleted: (ids: string[]) => void,
+   *   tell: (name: "done" | "problem", detail: any) => void}} sidebar
    */
-  constructor(library, arranging, api, sidebar) {
+  constructor(library, api, sidebar) {
     this.library = library;
-    this.arranging = arranging;
+    this.arranging = new Arranging(api);
     this.api = api;
     this.sidebar = sidebar;
+    this.arranging.on("changed", sidebar.take);
+    this.arranging.on("deleted", sidebar.deleted);
+    this.arranging.on("done", (done) => sidebar.tell("done", done));
+    this.arranging.on("problem", (words) => sidebar.tell("problem", words));
     for (const menu of [this.menu, this.folderMenu]) {
       menu.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => walk(menu, event));
     }
@@ -142,7 +147,7 @@ export class ChatMenu {
     try {
       await work();
     } catch (error) {
-      this.sidebar.problem(/** @type {Error} */ (error).message);
+      this.sidebar.tell("problem", /** @type {Error} */ (error).message);
     }
   }
 }

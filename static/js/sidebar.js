@@ -5,8 +5,6 @@
  * "problem" message, "done" {text, undo}.
  */
 
-import { Arranging } from "./arranging.js";
-import { ChatMenu } from "./chat-menu.js";
 import { confirmed } from "./dialog.js";
 import { find, setText } from "./dom.js";
 import { gettext, listed, ngettext } from "./i18n.js";
@@ -31,8 +29,8 @@ export class ChatSidebar extends HTMLElement {
   #rows = new Rows();
   #bar = find(this, ".bulk");
   #api = /** @type {import("./api.js").Api} */ (/** @type {unknown} */ (null));
-  #menu = /** @type {ChatMenu} */ (/** @type {unknown} */ (null));
-  #arranging = /** @type {Arranging} */ (/** @type {unknown} */ (null));
+  /** @type {Promise<import("./chat-menu.js").ChatMenu> | null} */
+  #menu = null;
   #current = "";
   /** @type {Record<string, {tokens: number, cached: number}>} */
   #warmth = {};
@@ -54,20 +52,6 @@ export class ChatSidebar extends HTMLElement {
   /** @param {import("./api.js").Api} api before anything else */
   set api(api) {
     this.#api = api;
-    this.#arranging = new Arranging(api);
-    this.#arranging.on("changed", (chats) => this.#take(chats));
-    this.#arranging.on("deleted", (ids) => {
-      for (const id of ids) this.forget(id);
-      for (const id of ids) this.#tell("deleted", id);
-    });
-    this.#arranging.on("done", (done) => this.#tell("done", done));
-    this.#arranging.on("problem", (words) => this.#tell("problem", words));
-    this.#menu = new ChatMenu(this.library, this.#arranging, api, {
-      rename: (id) => this.#rename(id),
-      choose: (id) => this.#choose(() => this.selection.toggle(id)),
-      changed: () => this.refresh(),
-      problem: (words) => this.#tell("problem", words),
-    });
   }
 
   /** @param {Parameters<Library["load"]>[0]} sidebar what GET /api/sidebar says */
@@ -137,7 +121,7 @@ export class ChatSidebar extends HTMLElement {
       text: gettext("“%(title)s” and all its messages will be deleted. You can undo it for some seconds.", { title }),
       action: gettext("Delete"),
     };
-    if (await confirmed(question)) await this.#arranging.remove([chat]);
+    if (await confirmed(question)) await this.#withMenu((menu) => menu.arrange("delete", [chat]));
   }
 
   // --- what is seen ------------------------------------------------------------------------
@@ -192,6 +176,26 @@ export class ChatSidebar extends HTMLElement {
     for (const button of this.#bar.querySelectorAll("[data-arrange]")) button.disabled = !size;
   }
 
+  /**
+   * The menus, and what they do with chats, are loaded when they are first wanted.
+   * @param {(menu: import("./chat-menu.js").ChatMenu) => unknown} work
+   */
+  async #withMenu(work) {
+    const menu = (this.#menu ??= import("./chat-menu.js").then(({ ChatMenu }) => new ChatMenu(this.library, this.#api, {
+      rename: (id) => this.#rename(id),
+      choose: (id) => this.#choose(() => this.selection.toggle(id)),
+      changed: () => this.refresh(),
+      take: (chats) => this.#take(chats),
+      deleted: (ids) => {
+        for (const id of ids) this.forget(id);
+        for (const id of ids) this.#tell("deleted", id);
+      },
+      tell: (name, detail) => this.#tell(name, detail),
+    })));
+    menu.catch(() => (this.#menu = null)); // tried again the next time
+    await this.#attempt(async () => void (await work(await menu)));
+  }
+
   // --- choosing ----------------------------------------------------------------------------
 
   /** @param {() => void} change */
@@ -208,7 +212,8 @@ export class ChatSidebar extends HTMLElement {
     if (!button.dataset.arrange) return;
     const chosen = this.library.visible.filter((id) => this.selection.chosen.has(id));
     const chats = chosen.flatMap((id) => this.library.conversations.get(id) ?? []);
-    await this.#menu.arrange(button.dataset.arrange, chats);
+    const { arrange } = button.dataset;
+    await this.#withMenu((menu) => menu.arrange(arrange, chats));
     this.#choose(() => this.selection.clear());
   }
 
@@ -228,8 +233,8 @@ export class ChatSidebar extends HTMLElement {
     const id = idAt(target);
     const folder = /** @type {HTMLElement | null} */ (target.closest("[data-folder]"));
     const menu = target.closest("[data-menu], [data-folder-menu]");
-    if (menu && id) this.#menu.open(id, menu);
-    else if (menu && folder) this.#menu.openFolder(folder.dataset.folder ?? "", menu);
+    if (menu && id) this.#withMenu((menus) => menus.open(id, menu));
+    else if (menu && folder) this.#withMenu((menus) => menus.openFolder(folder.dataset.folder ?? "", menu));
     else if (target.closest("[data-toggle-folder]")) this.#toggleFolder(folder?.dataset.folder ?? "");
     else if (target.closest("[data-more]")) this.#loadMoreOf(target.dataset.more ?? "");
     else if (id) this.#chatClicked(event, id, target);
