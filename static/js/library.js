@@ -24,6 +24,8 @@ export class Library {
   folders = [];
   /** @type {string | null} the cursor of the page behind the loose chats; null: there is none */
   next = null;
+  /** Pages of loose chats that were read. */
+  numPages = 1;
   /** @type {Map<string, string | null>} folder → the cursor of the page behind what was read of it */
   folderNext = new Map();
   /** @type {Set<string>} */
@@ -36,14 +38,15 @@ export class Library {
 
   /**
    * Begin anew with what the server says.
-   * @param {{pinned: Conversation[], folders: Folder[], items: Conversation[], next: string | null}}
-   *   sidebar
+   * @param {{pinned: Conversation[], folders: Folder[], items: Conversation[], next: string | null,
+   *   numPages?: number}} sidebar
    */
-  load({ pinned, folders, items, next }) {
+  load({ pinned, folders, items, next, numPages = 1 }) {
     this.conversations = new Map([...pinned, ...items].map((chat) => [chat.id, chat]));
     this.folders = folders;
     this.folderNext.clear();
     this.next = next;
+    this.numPages = numPages;
   }
 
   /**
@@ -54,7 +57,10 @@ export class Library {
   addPage(chats, next, folder) {
     for (const chat of chats) this.conversations.set(chat.id, chat);
     if (folder) this.folderNext.set(folder, next);
-    else this.next = next;
+    else {
+      this.next = next;
+      this.numPages += 1;
+    }
   }
 
   /** Open folders of which nothing has been read. */

@@ -19,6 +19,7 @@ import { warmthOf } from "./warmth.js";
 /** @typedef {import("./library.js").Conversation} Conversation */
 
 const NEAR_END_PX = 400;
+const MAX_READ_AGAIN = 10; // pages
 
 export class ChatSidebar extends HTMLElement {
   /** @type {HTMLElement} */
@@ -62,7 +63,8 @@ export class ChatSidebar extends HTMLElement {
   }
 
   /**
-   * Read the lists again. Returns the chats that were read, none if another reading has begun since.
+   * Read the lists again, as far as they were read. Returns the chats that were read, none if another
+   * reading has begun since.
    * @returns {Promise<Conversation[]>}
    */
   async refresh() {
@@ -70,7 +72,7 @@ export class ChatSidebar extends HTMLElement {
     /** @type {Conversation[]} */
     let read = [];
     await this.#attempt(async () => {
-      const sidebar = await this.#api.sidebar();
+      const sidebar = await this.#readAgain();
       if (heard !== this.#heard) return;
       this.show(sidebar);
       read = [...sidebar.pinned, ...sidebar.items].filter(({ id }) => !heard.has(id));
@@ -82,6 +84,22 @@ export class ChatSidebar extends HTMLElement {
       this.#render();
     });
     return read;
+  }
+
+  async #readAgain() {
+    const sidebar = { ...(await this.#api.sidebar()), numPages: 1 };
+    while (sidebar.next && sidebar.numPages < Math.min(this.library.numPages, MAX_READ_AGAIN)) {
+      const { items, next } = await this.#pageBehind(sidebar.next);
+      sidebar.items.push(...items);
+      sidebar.next = next;
+      sidebar.numPages += 1;
+    }
+    return sidebar;
+  }
+
+  /** @param {string} cursor */
+  #pageBehind(cursor) {
+    return this.#api.conversations({ cursor, folder: "none", pinned: false, archived: false });
   }
 
   /** @param {Conversation} chat new or changed */
@@ -346,9 +364,8 @@ export class ChatSidebar extends HTMLElement {
     const { next: cursor } = this.library;
     if (cursor === null || this.#isLoading || !this.#isNearEnd()) return;
     this.#isLoading = true;
-    const loose = { cursor, folder: "none", pinned: false, archived: false };
     await this.#attempt(async () => {
-      const { items, next } = await this.#api.conversations(loose);
+      const { items, next } = await this.#pageBehind(cursor);
       if (this.library.next === cursor) this.library.addPage(items, next);
     });
     this.#isLoading = false;
