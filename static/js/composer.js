@@ -107,11 +107,13 @@ export class ChatComposer extends HTMLElement {
   }
 
   /**
-   * The server did not take it: the text comes back, in front of what was typed since.
-   * @param {{text: string, clientId: string, conversation: string | null,
+   * The server did not take it: the text comes back, in front of what was typed since. Another
+   * answer has none.
+   * @param {{text: string | null, clientId: string, conversation: string | null,
    *   sources?: import("./sources.js").Sources | null}} rejected
    */
   rejected({ text, sources, clientId, conversation }) {
+    if (text === null) return;
     const wasKept = this.drafts?.dropSent(conversation, clientId);
     const typed = this.drafts?.of(conversation).typed ?? "";
     if (conversation === this.#conversation) this.takeBack({ text, sources });

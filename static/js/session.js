@@ -6,7 +6,8 @@
  *   "message" id    the text or state of one message changed
  *   "opened" wanted another conversation is shown, perhaps for a message of it
  *   "accepted"      {clientId, conversation, isNew: the shown chat has just got its address}
- *   "rejected"      {text, sources, error, clientId, conversation: its id, null for a new chat}
+ *   "rejected"      {text: null where none was sent, sources, error, clientId,
+ *                   conversation: its id, null for a new chat}
  *   "conversations" a summary changed; "deleted" id
  *   "library"       folders or many conversations changed
  *   "models"        model states
@@ -342,8 +343,11 @@ export class ChatSession extends Emitter {
     this.#stopEarly.delete(clientId);
     const { sources } = store.messages.get(`sent:${clientId}`) ?? {};
     const text = store.reject(clientId);
-    this.emit("rejected", { text, sources, error, clientId, conversation: store.draftName });
-    this.emit("path");
+    try {
+      this.emit("rejected", { text, sources, error, clientId, conversation: store.draftName });
+    } finally {
+      this.emit("path"); // what is on the screen must not wait for ever, whatever a listener did
+    }
   }
 
   /**

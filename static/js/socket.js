@@ -218,7 +218,6 @@ export class ChatSocket extends Emitter {
     if (socket !== this.#socket) return;
     this.#socket = null;
     this.#clear("ping");
-    if (code === CLOSED_AS_TOO_LARGE) this.emit("too-large");
     if (code === CLOSED_BY_SIGN_OUT) {
       this.#enter("signed-out");
       return;
@@ -230,6 +229,7 @@ export class ChatSocket extends Emitter {
     this.retryAt = this.now() + wait;
     this.#timers.retry = this.setTimeout(() => this.connect(), wait);
     this.#enter("waiting");
+    if (code === CLOSED_AS_TOO_LARGE) this.emit("too-large");
   }
 
   async #prepareLine() {

@@ -2,15 +2,16 @@
 
 import re
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from tests.browser.pages import INPUT, answer_text, ask, last_answer
-from tests.browser.scripted import ScriptedChat
+from tests.browser.scripted import TIMINGS, USAGE, ScriptedChat
 
 
-def refuse(chat: ScriptedChat) -> None:
+def refuse(chat: ScriptedChat, kind: str = "message.send") -> None:
     """Do not take the last message."""
-    client_id = chat.heard_of("message.send")[-1]["client_id"]
+    client_id = chat.heard_of(kind)[-1]["client_id"]
     words = "The queue is full. Try again in 5 s."
     chat.say({"type": "error", "code": "overloaded", "message": words, "client_id": client_id})
 
@@ -207,6 +208,26 @@ def test_a_failed_answer_can_be_asked_again(chat: ScriptedChat, page: Page) -> N
     chat.write("r2", "Hello to you")
     chat.finish("r2")
     expect(last_answer(page)).to_contain_text("Hello to you")
+
+
+@pytest.mark.parametrize("act", ["regenerate", "continue"])
+def test_another_answer_that_is_refused_leaves_the_first(
+    chat: ScriptedChat, page: Page, act: str
+) -> None:
+    ask(page, "Hello")
+    chat.write("r1", "As far as")
+    chat.event("r1", "finished", reason="length", usage=USAGE, timings=TIMINGS)
+    chat.auto_accept = False
+    page.fill(INPUT, "typed meanwhile")
+    last_answer(page).locator(f"[data-act={act}]").click()
+    if act == "regenerate":
+        page.locator("#again-menu:popover-open [data-again]").first.click()
+    expect(last_answer(page)).to_have_attribute("data-status", "sending")
+    refuse(chat, f"answer.{act}")
+    expect(page.locator(".toast")).to_contain_text("The queue is full.")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    expect(page.locator(".message--assistant")).to_have_count(1)
+    expect(page.locator(INPUT)).to_have_value("typed meanwhile")
 
 
 def test_the_real_engine_answers(reader: BrowserContext, page: Page) -> None:

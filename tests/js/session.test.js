@@ -357,6 +357,44 @@ test("knows which messages wait for the server", () => {
   assert.equal(session.isSending("x"), false);
 });
 
+test("another answer that is refused, or too large, leaves the one that was there", () => {
+  for (const goesOn of [false, true]) {
+    const { clock, network, session } = start();
+    const rejected = [];
+    session.on("rejected", ({ text, clientId }) => rejected.push([text, clientId]));
+    session.open(conversation("c1"), [
+      message("u1", null, "user", "hi"), message("a1", "u1", "assistant", "ho"),
+    ]);
+    for (const refuse of [
+      (client_id) => network.last.says({ type: "error", code: "busy", message: "Full.", client_id }),
+      () => network.last.drops(1009),
+    ]) {
+      session.retake({ answer: "a1", goesOn, clientId: `x${rejected.length}` });
+      assert.equal(session.store.isBusy, true);
+      refuse("x0");
+      assert.deepEqual(session.store.path().map(({ id }) => id), ["u1", "a1"]);
+      assert.equal(session.store.isBusy, false);
+    }
+    assert.deepEqual(rejected, [[null, "x0"], [null, "x1"]]);
+    clock.pass(500);
+    assert.equal(network.sockets.length, 2, "the line is made anew");
+  }
+});
+
+test("a listener that fails leaves neither the screen nor the line as they were", () => {
+  const { clock, network, session } = start();
+  const paths = [];
+  session.on("rejected", () => {
+    throw new Error("a fault");
+  });
+  session.on("path", () => paths.push(session.store.path().length));
+  session.send({ text: "a whole library", model: null, clientId: "x" });
+  assert.throws(() => network.last.drops(1009), /a fault/);
+  assert.deepEqual(paths, [2, 0]);
+  clock.pass(500);
+  assert.equal(network.sockets.length, 2);
+});
+
 test("a message that the server cannot read comes back, and is not sent again", () => {
   const { clock, network, session } = start();
   const rejected = [];
