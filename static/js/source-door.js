@@ -118,7 +118,7 @@ function listenForLongTexts({ input, picked }, attach, tell) {
     const text = event.clipboardData?.getData("text/plain") ?? "";
     const wantsText = isPlain || preference("long-paste") === "text";
     isPlain = false;
-    if (event.defaultPrevented || wantsText || picked.isOff || text.length < LONG_CHARS) return;
+    if (event.defaultPrevented || wantsText || picked.takesNoFiles || text.length < LONG_CHARS) return;
     event.preventDefault();
     try {
       (await import("./pasted.js")).attachText({ input, picked, text, attach, tell });

@@ -56,6 +56,7 @@ export class SourcePicker {
 
   /** @param {File[]} files */
   attach(files) {
+    if (this.picked.takesNoFiles) return;
     for (const file of files) {
       const attachment = this.picked.attach(file.name);
       if (!attachment) return this.#tooMany();

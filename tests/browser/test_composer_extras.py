@@ -68,6 +68,18 @@ def test_with_shift_or_by_choice_a_long_text_stays_text(chat: ScriptedChat) -> N
     expect(chips(page)).to_have_count(0)
 
 
+def test_in_a_temporary_chat_a_long_text_stays_text(chat: ScriptedChat) -> None:
+    page = chat.page
+    uploads: list[str] = []
+    page.on("request", lambda request: "attach" in request.url and uploads.append(request.url))
+    page.locator("[data-temporary]").click()
+    expect(page.locator(".temporary")).to_be_visible()
+    assert paste(page, LONG), "it is the browser's"
+    page.wait_for_timeout(300)
+    expect(chips(page)).to_have_count(0)
+    assert uploads == []
+
+
 def test_what_another_app_shares_waits_in_the_box(reader: BrowserContext, page: Page) -> None:
     page.goto("/?title=News&text=Look%20at%20this&url=https%3A%2F%2Fexample.org%2Fa")
     expect(page.locator(INPUT)).to_have_value("News\nLook at this\nhttps://example.org/a")
