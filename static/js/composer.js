@@ -80,7 +80,7 @@ export class ChatComposer extends HTMLElement {
     const early = this.#conversation === undefined ? this.input.value : ""; // before scripts were here
     this.#conversation = conversation;
     this.#waiting = this.#held = null;
-    const typed = this.drafts?.of(conversation).typed ?? "";
+    const typed = this.drafts?.typedIn(conversation) ?? "";
     this.input.value = early === typed ? typed : join(typed, early);
     this.#changed();
   }

@@ -19,6 +19,8 @@ export class Drafts {
   #isClosed = false;
   /** @type {Draft | null} */
   #temporary = null;
+  /** @type {Map<string | null, string>} chat → what is typed, as this page last read or wrote it */
+  #known = new Map();
 
   /** @param {string} user id of the account */
   constructor(user) {
@@ -36,10 +38,23 @@ export class Drafts {
   }
 
   /**
+   * What is typed in a chat, to be written on.
+   * @param {string | null} conversation
+   */
+  typedIn(conversation) {
+    const { typed } = this.of(conversation);
+    this.#known.set(conversation, typed);
+    return typed;
+  }
+
+  /**
+   * Where nobody has typed since, nothing is written: another page may have.
    * @param {string | null} conversation
    * @param {string} typed all that is in the box
    */
   type(conversation, typed) {
+    if (this.#isClosed || this.#known.get(conversation) === typed) return;
+    this.#known.set(conversation, typed);
     this.#write(conversation, { ...this.of(conversation), typed });
   }
 
@@ -123,6 +138,7 @@ export class Drafts {
 
   /** The chat is gone. @param {string} conversation */
   forget(conversation) {
+    this.#known.set(conversation, "");
     if (conversation === TEMPORARY) this.#temporary = null;
     remember(this.#nameOf(conversation), null);
   }
@@ -130,6 +146,7 @@ export class Drafts {
   /** The account has signed out: nothing stays, and nothing is kept from now on. */
   close() {
     this.#isClosed = true;
+    this.#known.clear(); // once it is open again, what stands in a box is kept again
     forgetAll(`draft.${this.user}.`);
   }
 

@@ -36,6 +36,31 @@ test("what is typed behind a sent message does not touch it", () => {
   assert.deepEqual(drafts.of(null), { ...EMPTY, typed: "typed since" });
 });
 
+test("a page in which nobody typed leaves what another one writes", () => {
+  const [tab, other] = [new Drafts("1"), new Drafts("1")];
+  tab.type("c1", "begun");
+  assert.equal(other.typedIn("c1"), "begun");
+  tab.type("c1", "begun and gone on with");
+  other.type("c1", "begun");
+  assert.equal(tab.of("c1").typed, "begun and gone on with");
+  tab.type("c1", "");
+  other.type("c1", "begun");
+  assert.equal(tab.of("c1").typed, "", "it is sent");
+  other.type("c1", "typed here");
+  assert.equal(tab.of("c1").typed, "typed here");
+});
+
+test("what stands in the box is kept again after signing in again", () => {
+  const drafts = new Drafts("1");
+  drafts.type("c1", "half a sentence");
+  drafts.close();
+  drafts.type("c1", "half a sentence");
+  drafts.open();
+  assert.equal(drafts.of("c1").typed, "");
+  drafts.type("c1", "half a sentence");
+  assert.equal(drafts.of("c1").typed, "half a sentence");
+});
+
 test("what is empty is not kept", () => {
   const drafts = new Drafts("1");
   drafts.type(null, "x");
