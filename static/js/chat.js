@@ -136,7 +136,7 @@ function showRunning() {
   const hasFailed = last?.status === "failed" || last?.status === "refused";
   if (store.isBusy || !last) queue.hold(null);
   else queue.hold(store.beside(last.id).length ? "beside" : hasFailed ? "failed" : null);
-  if (!store.isBusy && !queue.isHeld) sendNext();
+  if (last && !store.isBusy && !queue.isHeld) sendNext(); // what waits never begins a chat
 }
 
 function sendNext() {
@@ -369,11 +369,12 @@ session.on("message", (id) => {
   showLeftOut(list, leftOutOf(session.store.path()), (summary) => api.summary(summary));
   showRunning();
 });
-session.on("accepted", ({ clientId, conversation, isNew }) => {
-  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew });
+session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
+  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew && isShown });
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
-  queue.open(conversation.id);
+  queue.open(session.store.draftName);
+  if (!isShown) return;
   goTo(conversation);
   setTitle(conversation);
   sidebar.setCurrent(conversation.id);

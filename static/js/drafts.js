@@ -99,14 +99,14 @@ export class Drafts {
 
   /**
    * The first message that waits counts as sent from now on. Null if none waits, or another tab was
-   * faster.
+   * faster: one message at a time is on its way, for the next one answers what comes of it.
    * @param {string | null} conversation
    * @returns {Sent | null}
    */
   takeQueued(conversation) {
     const draft = this.of(conversation);
     const [next, ...queued] = draft.queued;
-    if (!next) return null;
+    if (!next || draft.sent.length) return null;
     this.#write(conversation, { ...draft, queued, sent: [...draft.sent, next] });
     return next;
   }

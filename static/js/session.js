@@ -5,7 +5,7 @@
  *   "path"          messages came, went or were replaced
  *   "message" id    the text or state of one message changed
  *   "opened" wanted another conversation is shown, perhaps for a message of it
- *   "accepted"      {clientId, conversation, isNew: the shown chat has just got its address}
+ *   "accepted"      {clientId, conversation, isNew: the chat has just got its address, isShown}
  *   "rejected"      {text: null where none was sent, sources, error, clientId,
  *                   conversation: its id, null for a new chat}
  *   "conversations" a summary changed; "deleted" id
@@ -254,7 +254,7 @@ export class ChatSession extends Emitter {
     if (!store || !wasSent) return;
     const isShown = store === this.store;
     if (this.#stopEarly.delete(clientId)) for (const run of runs) this.#stopRun(store, run, 0);
-    this.emit("accepted", { clientId, conversation, isNew: isNew && isShown });
+    this.emit("accepted", { clientId, conversation, isNew, isShown });
     if (conversation) this.emit("conversations", conversation);
     if (isShown) this.emit("path");
   }

@@ -1,6 +1,6 @@
 """Messages that wait until the answer before has ended."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.pages import INPUT, ask, last_answer
 from tests.browser.scripted import ScriptedChat
@@ -36,6 +36,51 @@ def test_what_is_written_meanwhile_waits_survives_a_reload_and_is_sent(
     sent = chat.heard_of("message.send")
     assert [frame["text"] for frame in sent] == ["First", "Second", "Third"]
     assert [frame["parent"] for frame in sent] == [None, "a1", "a2"]
+
+
+def test_what_waits_in_a_new_chat_stays_its_own_when_another_is_begun(
+    chat: ScriptedChat, page: Page
+) -> None:
+    chat.auto_accept = False
+    ask(page, "First")
+    queue(page, "Second")
+    page.locator(".sidebar__new [data-new-chat]").click()
+    expect(page.locator(".message")).to_have_count(0)
+    page.wait_for_timeout(100)
+    assert len(chat.heard_of("message.send")) == 1
+    chat.auto_accept = True
+    chat.accept(chat.heard_of("message.send")[0])
+    expect(page.locator(".queue__item")).to_have_count(0)
+    page.locator(".chat-link a", has_text="First").click()
+    expect(page.locator(".queue__text")).to_have_text(["Second"])
+    chat.finish("r1")
+    expect(page.locator(".message--user .message__text")).to_have_text(["First", "Second"])
+    assert [frame["parent"] for frame in chat.heard_of("message.send")] == [None, "a1"]
+
+
+def test_of_two_tabs_one_sends_what_waits(
+    chat: ScriptedChat, page: Page, reader: BrowserContext
+) -> None:
+    ask(page, "First")
+    page.wait_for_url("**/c/*")
+    queue(page, "Second")
+    queue(page, "Third")
+    other = ScriptedChat(reader.new_page())
+    other.conversation, other.messages = chat.conversation, chat.messages
+    other.page.goto("/")
+    other.page.locator("status-bar:defined").wait_for(state="attached")
+    other.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
+    other.page.locator(".chat-link a", has_text="First").click()
+    expect(other.page.locator(".queue__text")).to_have_text(["Second", "Third"])
+    chat.auto_accept = other.auto_accept = False
+    chat.finish("r1")
+    expect(page.locator(".message--user")).to_have_count(2)
+    other.finish("r1")
+    expect(last_answer(other.page)).to_have_attribute("data-status", "complete")
+    other.page.wait_for_timeout(100)
+    assert [frame["text"] for frame in chat.heard_of("message.send")] == ["First", "Second"]
+    assert other.heard_of("message.send") == []
+    other.page.close()
 
 
 def test_a_waiting_message_is_changed_and_removed_by_keys(chat: ScriptedChat, page: Page) -> None:

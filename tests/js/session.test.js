@@ -129,6 +129,21 @@ test("stop is said again after a reconnect", () => {
   assert.deepEqual(network.last.heard("run.stop"), [{ type: "run.stop", run: "r1", chars: 3 }]);
 });
 
+test("a new chat that is accepted says whether it is shown", () => {
+  const { network, session } = start();
+  const told = [];
+  session.on("accepted", ({ isNew, isShown }) => told.push([isNew, isShown]));
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  session.send({ text: "more", model: null, clientId: "y" });
+  network.last.says({ ...accept("y"), message: message("u2", "a1", "user", "more") });
+  session.open(null);
+  session.send({ text: "another", model: null, clientId: "z" });
+  session.open(null);
+  network.last.says(accept("z"));
+  assert.deepEqual(told, [[true, true], [false, true], [true, false]]);
+});
+
 test("a refused send gives the text back", () => {
   const { network, session } = start();
   const rejected = [];
