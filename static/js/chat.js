@@ -276,7 +276,6 @@ async function show(id, wanted = null) {
     goTo(null);
     return false;
   }
-  drafts.forget(TEMPORARY);
   sidebar.setCurrent(id);
   if (id === null) {
     session.open(null);
@@ -315,6 +314,7 @@ function opened(wanted) {
   setup.forget();
   const { draftName } = session.store;
   composer.open(draftName);
+  if (!session.store.isTemporary) composer.forget(TEMPORARY);
   const picked = drafts.of(draftName).sources ?? { collections: lastPicked(), documents: [] };
   composer.picked.open(draftName, picked, session.store.isTemporary);
   queue.open(draftName);
@@ -444,15 +444,14 @@ const temporary = new TemporaryChat({
   leave: () => {
     goTo(null);
     sidebar.setCurrent(null);
-    drafts.forget(TEMPORARY);
   },
   kept: (conversation, messages) => {
-    drafts.forget(TEMPORARY);
+    drafts.pick(conversation.id, drafts.of(TEMPORARY).sources);
+    drafts.moveQueued(TEMPORARY, conversation.id);
+    composer.moveTo(conversation.id);
     goTo(conversation);
     session.open(conversation, messages);
-    session.emit("conversations", conversation);
     sidebar.setCurrent(conversation.id);
-    toasts.show(gettext("The chat is kept, and listed with the others."));
   },
 });
 

@@ -99,8 +99,15 @@ export class ChatComposer extends HTMLElement {
    */
   accepted({ clientId, conversation, isHere }) {
     for (const place of [null, conversation]) this.drafts?.dropSent(place, clientId);
-    if (!isHere) return;
-    this.drafts?.type(null, "");
+    if (isHere) this.moveTo(conversation);
+  }
+
+  /**
+   * The chat has got a place on the server: what is typed and picked in it goes there.
+   * @param {string} conversation
+   */
+  moveTo(conversation) {
+    this.drafts?.type(this.#conversation ?? null, "");
     this.#conversation = conversation;
     this.picked.move(conversation);
     this.#save();

@@ -62,17 +62,25 @@ export class TemporaryChat {
   /** Keep it as a chat like any other. */
   async keep() {
     const { session, api, tell, kept } = this.page;
-    if (session.store.isBusy) {
+    const { store } = session;
+    const page = find(this.root, "#scroller");
+    if (page.inert) return; // it is being kept
+    if (store.isBusy) {
       tell(gettext("It can be kept as soon as the answer has ended."));
       return;
     }
+    page.inert = true; // what was said now would not be kept
     try {
       const model = this.page.model() ?? "";
-      const messages = everything(session.store);
+      const messages = everything(store);
       const temporary = { client_id: this.#clientId, model, messages, ...session.setupOfTemporary() };
       const made = await api.keep(temporary);
-      kept(made.conversation, made.messages);
+      page.inert = false;
+      if (store === session.store) kept(made.conversation, made.messages);
+      session.emit("conversations", made.conversation);
+      tell(gettext("The chat is kept, and listed with the others."));
     } catch (error) {
+      page.inert = false;
       tell(/** @type {Error} */ (error).message);
     }
   }

@@ -3,11 +3,13 @@
 import re
 from contextlib import closing
 from itertools import count
+from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
+from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
 
 _numbers = count(1)
@@ -83,6 +85,53 @@ def test_one_click_keeps_it(own_page: Page) -> None:
     page.reload()
     expect(page.locator(".message--user .message__text")).to_have_text("Hello")
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
+
+
+def keep(chat: ScriptedChat) -> tuple[Route, dict[str, Any]]:
+    """Press "Keep it": what asks for it, and what the server would say."""
+    page, held = chat.page, []
+    page.locator("[data-temporary]").click()
+    ask(page, "Hello")
+    chat.accept_temporary("Hello to you")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    page.fill(INPUT, "half a thought")
+    page.route("**/api/temporary/keep", held.append)
+    page.get_by_role("button", name="Keep it").click()
+    page.wait_for_timeout(100)
+    [route] = held
+    question = chat.add("user", "Hello", None, "u1")
+    chat.add("assistant", "Hello to you", question["id"], "a1")
+    return route, {"conversation": chat.conversation, "messages": chat.messages}
+
+
+def test_what_is_being_written_is_kept_with_it(chat: ScriptedChat, page: Page) -> None:
+    route, kept = keep(chat)
+    page.locator(INPUT).click(force=True)
+    page.keyboard.press("Enter")
+    route.fulfill(json=kept)
+    page.wait_for_url("**/c/*")
+    expect(page.locator(".message--user")).to_have_count(1)
+    expect(page.locator(INPUT)).to_have_value("half a thought")
+    assert len(chat.heard_of("temporary.send")) == 1
+    assert chat.heard_of("message.send") == []
+    page.locator("[data-temporary]").click()
+    expect(page.locator(INPUT)).to_have_value("")
+    page.go_back()
+    expect(page.locator(INPUT)).to_have_value("half a thought")
+
+
+def test_who_has_gone_on_meanwhile_is_not_taken_back(chat: ScriptedChat, page: Page) -> None:
+    route, kept = keep(chat)
+    page.locator(".sidebar__new [data-new-chat]").click()
+    page.locator("#confirm [data-confirm]").click()
+    expect(page.locator(".message")).to_have_count(0)
+    expect(page.locator(INPUT)).to_have_value("")
+    page.fill(INPUT, "something else")
+    route.fulfill(json=kept)
+    expect(page.locator(".toast")).to_contain_text("kept")
+    expect(page.locator(f"[data-conversation='{kept['conversation']['id']}']")).to_have_count(1)
+    expect(page).to_have_url(re.compile(r"/$"))
+    expect(page.locator(INPUT)).to_have_value("something else")
 
 
 def test_leaving_it_asks_first(own_page: Page) -> None:
