@@ -461,6 +461,7 @@ const actions = new MessageActions({
   list,
   scroll,
   toasts,
+  keepSent: (sent) => drafts.addSent(session.store.draftName, sent),
   withNewTurn,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,

@@ -5,7 +5,8 @@
  * nor refused. Sent again under its client id, after a reload say, it is still one message.
  *
  * @typedef {{text: string, clientId: string, setup?: import("./chat-setup.js").NewChat,
- *   sources?: import("./sources.js").Sources}} Sent
+ *   sources?: import("./sources.js").Sources, parent?: string | null}} Sent
+ *   parent: where it is not the end of the branch, for a question that was edited
  * @typedef {{typed: string, sources: import("./sources.js").Sources | null, queued: Sent[], sent: Sent[]}} Draft
  *   sources: null where nothing was picked anew
  */

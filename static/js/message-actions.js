@@ -12,13 +12,14 @@
  * @property {import("./toast.js").ToastRegion} toasts
  * @property {() => any[]} models states of those that can be chosen
  * @property {() => string | null} model name of the one that answers next
+ * @property {(sent: import("./drafts.js").Sent) => void} keepSent until the server has it
  * @property {(send: () => void) => void} withNewTurn send, and show the turn from its beginning
  * @property {(conversation: any) => void} goTo show another chat
  * @property {() => void} focusComposer
  */
 
 import { choiceOf } from "./dialog.js";
-import { element, find, setText } from "./dom.js";
+import { copyText, element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { Menu } from "./menu.js";
@@ -211,8 +212,11 @@ export class MessageActions {
 
   // --- other texts -------------------------------------------------------------------------
 
-  /** @param {string} id */
-  async edit(id) {
+  /**
+   * @param {string} id
+   * @param {string} [typed] what could not be saved before
+   */
+  async edit(id, typed) {
     const { list, session } = this.page;
     const root = list.rootOf(id);
     const message = this.#store.shown(id);
@@ -224,6 +228,7 @@ export class MessageActions {
     const text = await editor.edited({
       root,
       text: textOf(message.parts),
+      typed,
       label: isQuestion ? gettext("Your message") : gettext("The answer"),
       save: isQuestion ? gettext("Send") : gettext("Save"),
       about: isQuestion ? gettext("It is asked anew; this version stays.") : gettext("It is kept as another version."),
@@ -232,24 +237,28 @@ export class MessageActions {
     if (store === this.#store) session.emit("path"); // another tab may have chosen meanwhile
     if (text === null || store !== this.#store) return this.#focus(id, "edit");
     if (isQuestion) {
-      const { model, withNewTurn } = this.page;
-      const sent = { text, model: model(), clientId: newId(), parent: message.parent, sources: message.sources };
-      withNewTurn(() => session.send(sent));
+      const { model, keepSent, withNewTurn } = this.page;
+      const sent = { text, clientId: newId(), parent: message.parent, sources: message.sources ?? undefined };
+      keepSent(sent);
+      withNewTurn(() => session.send({ ...sent, model: model() }));
       this.page.focusComposer();
     } else await this.#saveAnswer(id, text);
   }
 
   /**
+   * Where that fails, its writer goes on with it.
    * @param {string} id
    * @param {string} text
    */
   async #saveAnswer(id, text) {
     const { session } = this.page;
-    await this.#attempt(async () => {
+    const store = this.#store;
+    const isSaved = await this.#attempt(async () => {
       const changed = await this.#tree.editAnswer(id, text, newId());
       this.#around(id, () => session.take(changed), () => changed.message.id);
       this.#focus(changed.message.id, "edit");
     }, text);
+    if (!isSaved && store === this.#store) await this.edit(id, text);
   }
 
   // --- versions ----------------------------------------------------------------------------
@@ -385,6 +394,7 @@ export class MessageActions {
   /**
    * @param {() => Promise<void>} work
    * @param {string} [text] that must not be lost
+   * @returns {Promise<boolean>} whether it is done
    */
   async #attempt(work, text) {
     // One after the other: each names the version of the chat that it has seen, and makes a newer one.
@@ -395,12 +405,14 @@ export class MessageActions {
     await before;
     try {
       await work();
+      return true;
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
       const { toasts, session } = this.page;
-      const copy = text && { action: gettext("Copy text"), run: () => navigator.clipboard.writeText(text) };
+      const copy = text && { action: gettext("Copy text"), run: () => this.#attempt(() => copyText(text)) };
       toasts.show(message, copy || {});
       if (code === "conflict" || code === "not_found") session.refresh();
+      return false;
     } finally {
       done();
     }

@@ -11,6 +11,7 @@ import { gettext } from "./i18n.js";
  * @typedef {object} Editing
  * @property {HTMLElement} root the message
  * @property {string} text
+ * @property {string} [typed] what was written before, and could not be saved
  * @property {string} label
  * @property {string} save words on the button
  * @property {string} about what saving does
@@ -20,11 +21,11 @@ import { gettext } from "./i18n.js";
  * @param {Editing} editing
  * @returns {Promise<string | null>} the new text, null if it stays as it is
  */
-export function edited({ root, text, label, save, about }) {
+export function edited({ root, text, typed = text, label, save, about }) {
   const input = /** @type {HTMLTextAreaElement} */ (
     element("textarea", { class: "editor__input", rows: "1", dir: "auto", "aria-label": label })
   );
-  input.value = text;
+  input.value = typed;
   const cancel = element("button", { type: "button", class: "button" }, [gettext("Cancel")]);
   const submit = element("button", { class: "button button--primary" }, [save]);
   const row = [element("span", { class: "editor__about" }, [about]), cancel, submit];
@@ -35,7 +36,7 @@ export function edited({ root, text, label, save, about }) {
   root.setAttribute("data-editing", "");
   root.querySelector(".message__parts")?.after(form);
   input.focus();
-  input.setSelectionRange(text.length, text.length);
+  input.setSelectionRange(typed.length, typed.length);
   return new Promise((resolve) => {
     const end = (/** @type {string | null} */ value) => {
       root.removeAttribute("data-editing");
@@ -45,8 +46,8 @@ export function edited({ root, text, label, save, about }) {
     cancel.addEventListener("click", () => end(null));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const typed = input.value.trim();
-      if (typed) end(typed === text.trim() ? null : typed);
+      const value = input.value.trim();
+      if (value) end(value === text.trim() ? null : value);
     });
     input.addEventListener("keydown", (event) => {
       event.stopPropagation(); // Escape leaves the editor, it does not stop an answer

@@ -232,6 +232,68 @@ def test_what_another_tab_chooses_does_not_take_the_editor_away(
     expect(question(page).locator(".message__text")).to_have_text("From the other tab")
 
 
+def test_an_edited_answer_that_is_not_saved_stays_in_the_editor(
+    chat: ScriptedChat, page: Page
+) -> None:
+    page.add_init_script("delete Navigator.prototype.clipboard")  # as over plain http
+    page.reload()
+    ask(page, "First")
+    chat.write("r1", "An answer")
+    chat.finish("r1")
+    words = {"error": {"code": "unavailable", "message": "Not now."}}
+    page.route("**/api/messages/a1/edit", lambda route: route.fulfill(status=503, json=words))
+    press(last_answer(page), "edit")
+    for _ in range(2):  # the text that was not saved is sent again as it is
+        page.locator(".editor__input").fill("A much better answer")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(".toast").last).to_contain_text("Not now.")
+        page.locator(".toast").last.get_by_role("button", name="Dismiss").click()
+        expect(page.locator(".toast")).to_have_count(0)
+        expect(page.locator(".editor__input")).to_have_value("A much better answer")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="Copy text").click()
+    expect(page.locator(".toast")).to_have_count(0)
+    page.locator(INPUT).focus()
+    page.keyboard.press("Control+V")
+    expect(page.locator(INPUT)).to_have_value("A much better answer")
+    page.unroute("**/api/messages/a1/edit")
+    better = chat.add("assistant", "A much better answer", "u1", "a2", edited=True, chosen=9)
+    saved = {"conversation": chat.conversation, "message": better}
+    page.route("**/api/messages/a1/edit", lambda route: route.fulfill(json=saved))
+    page.locator(".editor__input").press("Control+Enter")
+    expect(last_answer(page).locator(".prose")).to_have_text("A much better answer")
+    expect(page.locator(".editor")).to_have_count(0)
+
+
+def test_an_edited_question_is_not_lost_before_the_server_has_it(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "First")
+    chat.finish("r1")
+    chat.auto_accept = False
+    press(question(page), "edit")
+    page.locator(".editor__input").fill("First, but better")
+    page.keyboard.press("Control+Enter")
+    expect(question(page)).to_contain_text("but better")
+    page.goto("/")  # the page anew; the script has no page for the chat's own address
+    page.locator("status-bar:defined").wait_for(state="attached")
+    chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
+    chat.messages[1]["status"] = "complete"
+    page.locator(".chat-link a", has_text="First").click()
+    expect(question(page)).to_contain_text("but better")
+    expect(page.locator(".message--user")).to_have_count(1)
+    first, second = chat.heard_of("message.send")[1:]
+    assert (second["client_id"], second["parent"]) == (first["client_id"], None)
+    page.locator(".sidebar__new [data-new-chat]").click()
+    refused = {"code": "busy", "message": "Full.", "client_id": first["client_id"]}
+    chat.say({"type": "error", **refused})
+    expect(page.locator(".toast")).to_contain_text("Full.")
+    page.locator(".chat-link a", has_text="First").click()
+    expect(page.locator(INPUT)).to_have_value("First, but better")
+    page.wait_for_timeout(100)
+    assert len(chat.heard_of("message.send")) == 3
+
+
 def tab_to(page: Page, selector: str, key: str = "Tab") -> None:
     """Go on with the keyboard until something has the focus."""
     for _ in range(40):
