@@ -287,12 +287,19 @@ async function show(id, wanted = null) {
     if (asked === lastAsked) session.open(conversation, messages, wanted);
   } catch (error) {
     if (asked !== lastAsked) return true;
+    list.removeAttribute("aria-busy");
     toasts.show(/** @type {Error} */ (error).message);
-    sidebar.setCurrent(session.store.conversation?.id ?? null);
-  } finally {
-    if (asked === lastAsked) list.removeAttribute("aria-busy");
+    nameShown("replaceState");
   }
   return true;
+}
+
+/** Address, title and list say which chat is shown. @param {"pushState" | "replaceState"} [how] */
+function nameShown(how) {
+  const { conversation } = session.store;
+  goTo(conversation, how);
+  setTitle(conversation);
+  sidebar.setCurrent(conversation?.id ?? null);
 }
 
 function startNew() {
@@ -309,6 +316,7 @@ function deleted(id) {
 /** @param {string | null} wanted */
 function opened(wanted) {
   glass.reset();
+  list.removeAttribute("aria-busy");
   const { conversation, liveRun } = session.store;
   choice.forget();
   setup.forget();
@@ -330,7 +338,7 @@ function opened(wanted) {
     announcer.skip(liveRun.message, textOf(shown?.parts ?? []));
   }
   if (found) focusOn(found);
-  else if (matchMedia("(any-pointer: fine)").matches) composer.focusInput();
+  else composer.offerInput();
 }
 
 /** What an answer was written from. @param {string} answer */
@@ -374,10 +382,7 @@ session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
   queue.open(session.store.draftName);
-  if (!isShown) return;
-  goTo(conversation);
-  setTitle(conversation);
-  sidebar.setCurrent(conversation.id);
+  if (isShown && !list.ariaBusy) nameShown(); // unless its reader is about to see another one
 });
 session.on("rejected", ({ error, ...rejected }) => {
   if (error.code === "insufficient_quota") budgetLine.insist();

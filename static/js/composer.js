@@ -152,6 +152,12 @@ export class ChatComposer extends HTMLElement {
     this.input.focus({ preventScroll: true });
   }
 
+  /** Not where a keyboard of glass would come up, nor out of the hands of who types elsewhere. */
+  offerInput() {
+    const isTyping = document.activeElement?.matches("input:not([type=checkbox], [type=radio]), textarea");
+    if (matchMedia("(any-pointer: fine)").matches && !isTyping) this.focusInput();
+  }
+
   #send() {
     const text = this.input.value.trim();
     if (!text || this.#isHeld(() => this.#send())) return;

@@ -19,10 +19,13 @@ export function wantedMessage() {
   return new URLSearchParams(location.search).get("m");
 }
 
-/** @param {{url: string} | null} conversation its address may lead to a message of it */
-export function goTo(conversation) {
+/**
+ * @param {{url: string} | null} conversation its address may lead to a message of it
+ * @param {"pushState" | "replaceState"} [how]
+ */
+export function goTo(conversation, how = "pushState") {
   const url = conversation?.url ?? "/";
-  if (location.pathname + location.search !== url) history.pushState(null, "", url);
+  if (location.pathname + location.search !== url) history[how](null, "", url);
 }
 
 /** @param {{title: string} | null} conversation */

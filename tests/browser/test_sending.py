@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from tests.browser.pages import INPUT, answer_text, ask, last_answer
 from tests.browser.scripted import TIMINGS, USAGE, ScriptedChat
@@ -162,6 +162,53 @@ def test_a_new_chat_does_not_send_what_the_last_one_waits_for(
     expect(page.locator(INPUT)).to_have_value("for another chat")
     page.wait_for_timeout(100)
     assert len(chat.heard_of("message.send")) == 1
+
+
+def accepted_while_another_is_asked_for(chat: ScriptedChat, page: Page) -> tuple[str, str, Route]:
+    """The addresses of the chat that was clicked and of the new one, and the reading under way."""
+    ask(page, "Hello")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    first, messages = chat.conversation, chat.messages
+    assert first is not None
+    page.locator(".sidebar__new [data-new-chat]").click()
+    chat.auto_accept = False
+    ask(page, "Another")
+    held: list[Route] = []
+    page.route(f"**/api/conversations/{first['id']}", held.append)
+    page.locator(".chat-link a", has_text="Hello").first.click()
+    page.wait_for_timeout(100)
+    id = "0199a1b2-0000-7000-8000-000000000002"
+    chat.conversation = {**first, "id": id, "url": f"/c/{id}", "title": "Another"}
+    chat.messages = []
+    chat.accept(chat.heard_of("message.send")[-1])
+    expect(page.locator(".chat-link", has_text="Another")).to_have_count(1)
+    chat.conversation, chat.messages = first, messages
+    [route] = held
+    return first["url"], f"/c/{id}", route
+
+
+def test_a_chat_that_is_clicked_while_a_new_one_is_accepted_is_shown_under_its_address(
+    chat: ScriptedChat, page: Page
+) -> None:
+    url, _, route = accepted_while_another_is_asked_for(chat, page)
+    route.fallback()
+    expect(page.locator(".message--user .message__text")).to_have_text(["Hello"])
+    expect(page).to_have_url(url)
+    expect(page).to_have_title("Hello · Vitrine")
+    expect(page.locator(".chat-link a[aria-current]")).to_have_text("Hello")
+
+
+def test_where_the_chat_that_is_clicked_cannot_be_read_the_address_goes_back(
+    chat: ScriptedChat, page: Page
+) -> None:
+    _, url, route = accepted_while_another_is_asked_for(chat, page)
+    route.abort()
+    expect(page.locator(".toast")).to_have_count(1)
+    expect(page.locator(".message--user .message__text")).to_have_text(["Another"])
+    expect(page).to_have_url(url)
+    expect(page).to_have_title("Another · Vitrine")
+    expect(page.locator(".chat-link a[aria-current]")).to_have_text("Another")
 
 
 def test_each_chat_keeps_its_draft(chat: ScriptedChat, page: Page) -> None:

@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.pages import ask, last_answer
+from tests.browser.scripted import ScriptedChat
 
 CURRENT = ".chat-link a[aria-current]"
 
@@ -35,6 +36,25 @@ def test_a_chat_is_renamed_by_a_double_click(reader: BrowserContext, page: Page)
     expect(page.locator(CURRENT)).to_contain_text("A better title")
     page.reload()
     expect(page.locator(CURRENT)).to_contain_text("A better title")
+
+
+def test_a_chat_that_comes_late_leaves_the_field_in_which_it_is_renamed(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Rename me late")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    page.locator(".sidebar__new [data-new-chat]").click()
+    held: list[Route] = []
+    assert chat.conversation is not None
+    page.route(f"**/api/conversations/{chat.conversation['id']}", held.append)
+    page.locator(".chat-link a", has_text="Rename me late").dblclick()
+    title = page.get_by_role("textbox", name="Title")
+    title.fill("Half a ti")
+    held[0].fallback()
+    expect(page.locator(".message--user")).to_have_count(1)
+    expect(title).to_be_focused()
+    expect(title).to_have_value("Half a ti")
 
 
 def test_news_from_between_the_page_and_its_socket_are_shown(
