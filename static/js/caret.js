@@ -8,7 +8,9 @@
  */
 export function insertText(input, text) {
   input.focus();
-  if (text ? document.execCommand("insertText", false, text) : document.execCommand("delete")) return;
+  // Behind a dialog it gets no focus, and the browser would write into what has it.
+  const canType = document.activeElement === input;
+  if (canType && (text ? document.execCommand("insertText", false, text) : document.execCommand("delete"))) return;
   input.setRangeText(text, input.selectionStart, input.selectionEnd, "end");
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
