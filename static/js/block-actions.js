@@ -35,11 +35,11 @@ export function actOnBlock(target) {
  * @param {string} text
  */
 async function copied(button, text) {
-  await copyText(text);
+  const told = await copyText(text).then(() => gettext("Copied"), ({ message }) => message);
   const words = find(button, "span");
   const before = button.getAttribute("data-words") ?? words.textContent;
   button.setAttribute("data-words", before);
-  setText(words, gettext("Copied"));
+  setText(words, told);
   setTimeout(() => setText(words, before), DONE_MS);
 }
 

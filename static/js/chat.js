@@ -424,6 +424,7 @@ list.addEventListener("trace", (event) => {
   glass.toggle(id, opener);
 });
 list.addEventListener("copied", () => announcer.say(gettext("Copied.")));
+list.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 
 composer.addEventListener("send", (event) => {
   send(/** @type {CustomEvent} */ (event).detail);

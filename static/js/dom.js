@@ -1,6 +1,8 @@
 // @ts-check
 /** Small helpers for the DOM. None of them takes HTML. */
 
+import { gettext } from "./i18n.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -124,19 +126,22 @@ function morphAttributes(old, wanted) {
 }
 
 /**
- * Put text on the clipboard; also where the page is not a secure context (a plain http host).
+ * Put text on the clipboard; also where the page is not a secure context (a plain http host). Throws
+ * where the browser does not allow it.
  * @param {string} text
  */
 export async function copyText(text) {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const isThere = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (isThere) return;
   const field = /** @type {HTMLTextAreaElement} */ (element("textarea", { class: "visually-hidden" }));
   const focused = /** @type {HTMLElement | null} */ (document.activeElement);
   field.value = text;
-  document.body.append(field);
+  (focused?.closest("dialog[open]") ?? document.body).append(field); // behind a dialog nothing is selected
   field.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
   focused?.focus();
+  if (!isCopied) throw new Error(gettext("The browser did not allow copying."));
 }
 
 /**

@@ -155,7 +155,7 @@ export class MessageActions {
   /** Copy a text, or read it aloud. @param {string} id @param {string} act */
   async #withText(id, act) {
     await this.#attempt(async () => {
-      const words = (await this.#texts)?.act(act, id, textOf(this.#store.shown(id)?.parts ?? []));
+      const words = await (await this.#texts)?.act(act, id, textOf(this.#store.shown(id)?.parts ?? []));
       if (words) this.page.toasts.show(words);
     });
     this.#focus(id, "more");

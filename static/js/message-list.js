@@ -3,7 +3,8 @@
  * <message-list>: the shown branch of a conversation, grouped in turns (a question and its answers).
  * What changes is drawn once per animation frame. Far messages of a long conversation stay the plain
  * text that the server sent until the reader comes near.
- * Events: "drawn" ids, "copied", "act" {act, id, button}: a button of a message was pressed.
+ * Events: "drawn" ids, "copied", "problem" message, "act" {act, id, button}: a button of a message
+ * was pressed.
  */
 
 import { actOnBlock } from "./block-actions.js";
@@ -239,7 +240,12 @@ export class MessageList extends HTMLElement {
   async #copyMessage(id, button) {
     const shown = this.source(id);
     if (!shown) return;
-    await copyText(textOf(shown.message.parts));
+    try {
+      await copyText(textOf(shown.message.parts));
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("problem", { detail: /** @type {Error} */ (error).message }));
+      return;
+    }
     const use = find(button, "use");
     use.setAttribute("href", "#icon-check");
     setTimeout(() => use.setAttribute("href", "#icon-copy"), COPIED_MS);

@@ -17,10 +17,10 @@ export class MessageText {
    * @param {string} act
    * @param {string} id of the message
    * @param {string} markdown its text
-   * @returns {string} what to tell the reader, if anything
+   * @returns {Promise<string>} what to tell the reader, if anything
    */
-  act(act, id, markdown) {
-    if (act === "copy-plain") copyAsPlainText(markdown);
+  async act(act, id, markdown) {
+    if (act === "copy-plain") await copyAsPlainText(markdown);
     else if (act === "copy-rich") copyAsRichText(markdown);
     else if (this.#reading.isReading(id)) this.#reading.stop();
     else this.#reading.read(id, asPlainText(markdown), document.documentElement.lang);

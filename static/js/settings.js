@@ -51,7 +51,6 @@ if (secret) {
   button.hidden = false;
   secret.addEventListener("focus", () => secret.select());
   button.addEventListener("click", async () => {
-    await copyText(secret.value);
-    button.textContent = gettext("Copied");
+    button.textContent = await copyText(secret.value).then(() => gettext("Copied"), ({ message }) => message);
   });
 }

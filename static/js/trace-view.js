@@ -143,9 +143,9 @@ function madeWith(trace, modelTitle) {
 function actions(trace, looks) {
   const copy = element("button", { type: "button", class: "button" }, [icon("copy"), element("span", {}, [gettext("Copy as JSON")])]);
   copy.addEventListener("click", async () => {
-    await copyText(JSON.stringify(trace, null, 2));
+    const told = await copyText(JSON.stringify(trace, null, 2)).then(() => gettext("Copied"), ({ message }) => message);
     const words = /** @type {HTMLElement} */ (copy.lastElementChild);
-    setText(words, gettext("Copied"));
+    setText(words, told);
     setTimeout(() => setText(words, gettext("Copy as JSON")), COPIED_MS);
   });
   if (!trace.turns.length) return [element("div", { class: "trace__actions" }, [copy])];
