@@ -391,6 +391,7 @@ session.on("rejected", ({ error, ...rejected }) => {
 });
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
+  drafts.restore(conversation.id); // another page may have taken its deletion back
   if (conversation.id === session.store.conversation?.id) setTitle(conversation);
 });
 session.on("deleted", (id) => {
@@ -490,7 +491,8 @@ sidebar.addEventListener("search", () => palette.open());
 sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 sidebar.addEventListener("done", (event) => {
   const { text, undo } = /** @type {CustomEvent} */ (event).detail;
-  toasts.show(text, { action: gettext("Undo"), run: undo, shownMs: UNDO_MS });
+  const run = async () => (await undo()).forEach((/** @type {string} */ id) => drafts.restore(id));
+  toasts.show(text, { action: gettext("Undo"), run, shownMs: UNDO_MS });
 });
 sidebar.addEventListener("answered", (event) => {
   const conversation = /** @type {CustomEvent} */ (event).detail;

@@ -132,7 +132,10 @@ export class ChatComposer extends HTMLElement {
    * @param {string} conversation
    */
   forget(conversation) {
-    if (conversation === this.#conversation) this.input.value = "";
+    if (conversation === this.#conversation) {
+      this.#save(); // for whoever takes the deletion back
+      this.input.value = "";
+    }
     this.drafts?.forget(conversation);
     this.picked.forget(conversation);
   }

@@ -22,6 +22,8 @@ export class Drafts {
   #temporary = null;
   /** @type {Map<string | null, string>} chat → what is typed, as this page last read or wrote it */
   #known = new Map();
+  /** @type {Map<string, string>} chat that is gone → its draft, in memory alone */
+  #gone = new Map();
 
   /** @param {string} user id of the account */
   constructor(user) {
@@ -141,12 +143,24 @@ export class Drafts {
   forget(conversation) {
     this.#known.set(conversation, "");
     if (conversation === TEMPORARY) this.#temporary = null;
+    const kept = preference(this.#nameOf(conversation));
+    if (kept) this.#gone.set(conversation, kept);
     remember(this.#nameOf(conversation), null);
+  }
+
+  /** A chat that was gone may be back, and has its draft again. @param {string} conversation */
+  restore(conversation) {
+    const kept = this.#gone.get(conversation);
+    if (!kept) return;
+    this.#gone.delete(conversation);
+    this.#known.delete(conversation);
+    remember(this.#nameOf(conversation), kept);
   }
 
   /** The account has signed out: nothing stays, and nothing is kept from now on. */
   close() {
     this.#isClosed = true;
+    this.#gone.clear();
     this.#known.clear(); // once it is open again, what stands in a box is kept again
     forgetAll(`draft.${this.user}.`);
   }

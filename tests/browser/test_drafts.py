@@ -130,10 +130,11 @@ def deleted_elsewhere(chat: ScriptedChat, page: Page, id: str) -> None:
 
 def deleted_here(chat: ScriptedChat, page: Page, id: str) -> None:
     def delete(route: Route) -> None:
-        if route.request.method == "PATCH":
-            route.fulfill(json={"conversations": [], "deleted": [id], "refused": []})
-        else:
-            route.fallback()
+        if route.request.method != "PATCH":
+            return route.fallback()
+        [change] = route.request.post_data_json["changes"]
+        deleted, back = ([id], []) if change["deleted"] else ([], [chat.conversation])
+        route.fulfill(json={"conversations": back, "deleted": deleted, "refused": []})
 
     page.route("**/api/conversations", delete)
     page.keyboard.press("Control+Shift+Backspace")
@@ -154,6 +155,20 @@ def test_a_draft_goes_with_its_chat(
     expect(page.locator(INPUT)).to_have_value("")
     page.wait_for_timeout(AFTER_SAVING_MS)
     assert page.evaluate(KEPT) == []
+
+
+def test_a_draft_comes_back_with_its_chat(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "Hello")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    page.fill(INPUT, SECRET)
+    assert chat.conversation is not None
+    deleted_here(chat, page, chat.conversation["id"])
+    expect(page.locator(INPUT)).to_have_value("")
+    assert page.evaluate(KEPT) == []
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".chat-link a", has_text="Hello").click()
+    expect(page.locator(INPUT)).to_have_value(SECRET)
 
 
 def test_a_draft_goes_with_its_chat_also_when_another_is_shown(

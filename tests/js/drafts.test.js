@@ -128,6 +128,27 @@ test("what waits in a new chat goes along to its address", () => {
   assert.equal(drafts.of("c1").queued.length, 1);
 });
 
+test("a chat that comes back has its draft again, and no trace is kept meanwhile", () => {
+  const drafts = new Drafts("1");
+  drafts.type("c1", "half a thought");
+  drafts.addQueued("c1", { text: "next", clientId: "x" });
+  const before = drafts.of("c1");
+  drafts.forget("c1");
+  drafts.forget("c1"); // it is told more than once
+  assert.deepEqual(kept(), []);
+  assert.deepEqual(drafts.of("c1"), EMPTY);
+  drafts.restore("c1");
+  assert.deepEqual(drafts.of("c1"), before);
+  drafts.type("c1", "");
+  drafts.restore("c1");
+  assert.equal(drafts.of("c1").typed, "", "once");
+  drafts.forget("c1");
+  drafts.close();
+  drafts.open();
+  drafts.restore("c1");
+  assert.deepEqual(kept(), [], "not for whoever comes after");
+});
+
 test("of a temporary chat nothing is stored", () => {
   const drafts = new Drafts("1");
   drafts.type(TEMPORARY, "a secret");
