@@ -8,6 +8,7 @@ import { chats, reportFacts, size, statusLine } from "./import-words.js";
 /** @typedef {import("./import-words.js").ChatImport} ChatImport */
 
 const WORKING = ["checking", "importing"];
+const ONGOING = ["uploading", ...WORKING];
 
 export class ImportPanel {
   /** @type {ChatImport | null} */
@@ -28,6 +29,7 @@ export class ImportPanel {
     this.panel = find(root, "[data-import-panel]");
     this.input = find(root, "input[type=file]");
     this.status = find(root, "[data-import-status]");
+    this.heard = find(root, "[role=status]");
     this.bar = find(root, "progress");
     this.input.addEventListener("change", () => this.#choose(this.input.files?.[0]));
     find(root, "[data-import-start]").addEventListener("click", () => this.#start());
@@ -64,7 +66,7 @@ export class ImportPanel {
     this.#import = null;
     this.panel.hidden = false;
     this.#describe(file.name, file.size, {});
-    this.#tell(gettext("Uploading"));
+    this.#tell(gettext("Uploading"), "uploading");
     this.#send(file);
   }
 
@@ -76,7 +78,7 @@ export class ImportPanel {
     upload.setRequestHeader("Content-Type", "application/octet-stream");
     upload.upload.addEventListener("progress", ({ loaded, total }) => {
       this.bar.value = total ? loaded / total : 0;
-      this.#tell(gettext("Uploading: %(done)s of %(total)s", { done: size(loaded), total: size(total) }));
+      this.#tell(gettext("Uploading: %(done)s of %(total)s", { done: size(loaded), total: size(total) }), "uploading");
     });
     upload.addEventListener("load", () => {
       const answer = parsed(upload.responseText);
@@ -178,12 +180,15 @@ export class ImportPanel {
   }
 
   /**
+   * Of what goes on only the beginning is heard: how far it is changes many times a second.
    * @param {string} words
-   * @param {string} [state]
+   * @param {string} state
    */
-  #tell(words, state = "") {
+  #tell(words, state) {
+    const goesOn = ONGOING.includes(state) && state === this.status.dataset.state;
     setText(this.status, words);
     this.status.dataset.state = state;
+    if (!goesOn) setText(this.heard, words);
   }
 }
 

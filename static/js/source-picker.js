@@ -152,18 +152,25 @@ export class SourcePicker {
 }
 
 /**
- * How far a file is.
+ * How far a file is. Its states are heard, the numbers are only seen: they come many times a second.
  * @param {HTMLElement} chip
  * @param {Attachment} attachment
  */
 function showState(chip, { state, progress, problem, name }) {
-  const place = chip.querySelector(".source__place") ?? element("span", { class: "source__place numbers", role: "status" });
-  if (!place.isConnected) chip.lastElementChild?.before(place);
+  if (!chip.querySelector("[role=status]")) {
+    chip.lastElementChild?.before(
+      element("span", { class: "source__place numbers", "aria-hidden": "true" }), element("span", { class: "source__place", role: "status" }),
+    );
+  }
   chip.dataset.state = state;
   chip.style.setProperty("--progress", String(progress ?? 0));
   setText(find(chip, ".source__name"), name);
-  if (state === "sending") setText(place, progress === null || progress >= 1 ? gettext("uploading…") : percent(progress));
-  else setText(place, { reading: gettext("reading…"), ready: "", failed: problem }[state]);
+  const isCounted = state === "sending" && progress !== null && progress < 1;
+  const [number, words] = [find(chip, ".numbers"), find(chip, "[role=status]")];
+  setText(number, isCounted ? percent(progress) : "");
+  number.hidden = !isCounted;
+  words.classList.toggle("visually-hidden", isCounted);
+  setText(words, { sending: gettext("uploading…"), reading: gettext("reading…"), ready: "", failed: problem }[state]);
   return chip;
 }
 

@@ -58,6 +58,39 @@ def test_a_long_text_becomes_a_file_and_can_be_put_into_the_message(chat: Script
     expect(page.locator(INPUT)).to_have_value(LONG)
 
 
+_PROGRESS = """
+  () => {
+    const { picked } = document.querySelector("chat-composer");
+    const [file] = picked.attachments;
+    const chip = document.querySelector(".picked > li");
+    const steps = [
+      { progress: 0.25 }, { progress: 0.5 }, { progress: 1 }, { state: "reading", progress: null },
+      { progress: 0.5 }, { state: "ready", progress: 1 },
+    ];
+    return steps.map((step) => {
+      picked.change(file, step);
+      const number = chip.querySelector("[aria-hidden=true].numbers");
+      return [chip.querySelector("[role=status]").textContent, number.hidden ? "" : number.textContent];
+    });
+  }
+"""
+
+
+def test_of_a_file_on_its_way_states_are_heard_and_numbers_only_seen(chat: ScriptedChat) -> None:
+    page = chat.page
+    page.evaluate("document.querySelector('chat-composer').picked.attach('minutes.txt') && null")
+    expect(chips(page)).to_have_count(1)
+    heard_and_seen = [
+        ["uploading…", "25 %"],
+        ["uploading…", "50 %"],
+        ["uploading…", ""],
+        ["reading…", ""],
+        ["reading…", ""],
+        ["", ""],
+    ]
+    assert page.evaluate(_PROGRESS) == heard_and_seen
+
+
 def test_with_shift_or_by_choice_a_long_text_stays_text(chat: ScriptedChat) -> None:
     page = chat.page
     page.locator(INPUT).focus()
