@@ -24,10 +24,13 @@ def conversations_of(user: Any) -> QuerySet[Conversation]:
 
 
 def conversation_for(user: Any, conversation_id: object, *, lock: bool = False) -> Conversation:
-    """One query. `lock` holds the row until the end of the transaction."""
+    """One query. `lock` holds the row until the end of the transaction, against others who lock it.
+
+    Not against what refers to it: an answer that ends holds its rows already when it comes to this one.
+    """
     rows = conversations_of(user)
     if lock:
-        rows = rows.select_for_update()
+        rows = rows.select_for_update(no_key=True)
     row = rows.filter(pk=as_uuid(conversation_id)).first()
     if row is None:
         raise NotFound("conversation")

@@ -64,7 +64,7 @@ def change_all(user: Any, changes: Sequence[Change]) -> Outcome:
         show_deleted(any("deleted" in change.values for change in changes))
         ids = sorted({change.conversation_id for change in changes})
         rows = Conversation.objects.filter(owner_id=user.pk, pk__in=ids)
-        found = {row.pk: row for row in rows.order_by("pk").select_for_update()}
+        found = {row.pk: row for row in rows.order_by("pk").select_for_update(no_key=True)}
         folders = set(Folder.objects.filter(owner_id=user.pk).values_list("pk", flat=True))
         for change in changes:
             try:
@@ -83,11 +83,12 @@ def purge(deleted_before: datetime, limit: int = 200) -> int:
     ids = list(rows.values_list("pk", flat=True)[:limit])
     for conversation_id in ids:
         with transaction.atomic():
-            row = Conversation.objects.select_for_update().filter(pk=conversation_id).first()
+            locked = Conversation.objects.select_for_update(no_key=True)
+            row = locked.filter(pk=conversation_id).first()
             if row is not None and row.deleted_at and row.deleted_at < deleted_before:
                 # The writers of its answers wait, and find nothing to write to. An event that came
                 # between the deletion of the events and that of its run would make it all fail.
-                list(row.generations.select_for_update().values_list("pk"))
+                list(row.generations.select_for_update().order_by("pk").values_list("pk"))
                 row.delete()
     return len(ids)
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
 from chat import budgets, turns
@@ -216,6 +216,17 @@ def renew(generation_id: UUID, lease_owner: str) -> bool:
 def request_stop(generation_id: UUID) -> None:
     """Ask the process that writes a run, whichever it is, to stop it."""
     Generation.objects.filter(pk=generation_id).update(stop_requested=True)
+
+
+def request_stops(generations: QuerySet[Generation]) -> list[UUID]:
+    """The same of all that have not ended; returns which. They are locked in one order.
+
+    Before their messages are, where those change too: finish() locks the run and then its message.
+    """
+    active = generations.filter(status__in=ACTIVE_STATUSES).order_by("pk")
+    ids = list(active.select_for_update().values_list("pk", flat=True))
+    Generation.objects.filter(pk__in=ids).update(stop_requested=True)
+    return ids
 
 
 def decide(generation_id: UUID, call_id: str, is_allowed: bool) -> None:

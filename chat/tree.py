@@ -18,7 +18,6 @@ from chat.actions import check_version, checked_text, choose_path, touch
 from chat.answer_rows import message_once, user_now
 from chat.errors import BadFrame, NotFound, StillWriting
 from chat.models import (
-    ACTIVE_STATUSES,
     Conversation,
     Generation,
     Message,
@@ -121,18 +120,16 @@ def delete(
             check_version(conversation, version)
             replies = branches.below(rows, message.pk) if with_replies else []
             ids = [row.pk for row in [message, *replies] if row.deleted_at is None]
-            Message.objects.filter(pk__in=ids).update(deletion=deletion, deleted_at=timezone.now())
-            later = [row.pk for row in branches.below(rows, message.pk)]
-            Summary.objects.filter(until__in=later).delete()  # it may tell what is gone
-            touch(conversation)
         elif message.deletion != deletion:
             raise NotFound("message")
         else:
             ids = [row.pk for row in rows if row.deletion == deletion]
-        active = Generation.objects.filter(message__in=ids, status__in=ACTIVE_STATUSES)
-        run_ids = list(active.values_list("pk", flat=True))
-        for run_id in run_ids:
-            run_log.request_stop(run_id)
+        run_ids = run_log.request_stops(Generation.objects.filter(message__in=ids))
+        if message.deleted_at is None:
+            Message.objects.filter(pk__in=ids).update(deletion=deletion, deleted_at=timezone.now())
+            later = [row.pk for row in branches.below(rows, message.pk)]
+            Summary.objects.filter(until__in=later).delete()  # it may tell what is gone
+            touch(conversation)
     return Deleted(conversation, ids, run_ids)
 
 
@@ -202,7 +199,8 @@ def purge(deleted_before: datetime, limit: int = 500) -> int:
 def _purge_in(conversation_id: UUID, deleted_before: datetime) -> None:
     with transaction.atomic():
         # Nobody replies to what goes while it goes.
-        if not Conversation.objects.select_for_update().filter(pk=conversation_id).exists():
+        locked = Conversation.objects.select_for_update(no_key=True)
+        if not locked.filter(pk=conversation_id).exists():
             return
         rows = list(Message.with_deleted.filter(conversation=conversation_id))
         kept = {row.pk for row in branches.visible(rows, deleted_before=deleted_before)}
