@@ -1,8 +1,11 @@
 """The only doors to a user's rows. A missing row and another person's raise the same NotFound."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from chat.errors import NotFound
@@ -15,6 +18,22 @@ def as_uuid(value: object, what: str = "conversation") -> UUID:
         return value if isinstance(value, UUID) else UUID(str(value))
     except ValueError:
         raise NotFound(what) from None
+
+
+def show_deleted(is_shown: bool) -> None:
+    """Let this transaction see the deleted (migration `library`)."""
+    with connection.cursor() as cursor:
+        value = "shown" if is_shown else ""
+        cursor.execute("SELECT set_config('vitrine.deleted', %s, true)", [value])
+
+
+@contextmanager
+def seeing_deleted() -> Iterator[None]:
+    """A transaction that sees deleted chats, too."""
+    with transaction.atomic():
+        show_deleted(True)
+        yield
+        show_deleted(False)
 
 
 def conversations_of(user: Any) -> QuerySet[Conversation]:

@@ -3,9 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
-
-from chat import library
+from chat import access, run_log
 from chat.errors import BadRequest
 from chat.models import Conversation, Generation
 
@@ -21,13 +19,11 @@ def check_words(words: str) -> None:
 
 def delete_portion(user: Any) -> tuple[list[UUID], int]:
     """The chats that are gone now, also those that could have come back; and how many are left."""
-    with transaction.atomic():
-        library.show_deleted(True)
+    with access.seeing_deleted():
         rows = Conversation.objects.filter(owner_id=user.pk)
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[:PORTION])
         # Their writers wait, and find nothing to write to (see library.purge).
-        list(Generation.objects.select_for_update().filter(conversation__in=ids).values_list("pk"))
+        run_log.give_up(Generation.objects.filter(conversation__in=ids))
         rows.filter(pk__in=ids).delete()
         remaining = rows.count()
-        library.show_deleted(False)
     return ids, remaining

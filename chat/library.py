@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from chat import access
+from chat import access, run_log
 from chat.errors import BadChange, ChatError, Conflict, NotFound
-from chat.models import Conversation, Folder
+from chat.models import Conversation, Folder, Generation
 from chat.storable import is_storable
 
 MAX_CHANGES = 500
@@ -61,7 +61,7 @@ def change_all(user: Any, changes: Sequence[Change]) -> Outcome:
         raise BadChange(text % {"n": MAX_CHANGES})
     outcome = Outcome()
     with transaction.atomic():
-        show_deleted(any("deleted" in change.values for change in changes))
+        access.show_deleted(any("deleted" in change.values for change in changes))
         ids = sorted({change.conversation_id for change in changes})
         rows = Conversation.objects.filter(owner_id=user.pk, pk__in=ids)
         found = {row.pk: row for row in rows.order_by("pk").select_for_update(no_key=True)}
@@ -73,7 +73,9 @@ def change_all(user: Any, changes: Sequence[Change]) -> Outcome:
                 outcome.refused[change.conversation_id] = error
             else:
                 (outcome.deleted.append(row.pk) if row.deleted_at else outcome.changed.append(row))
-        show_deleted(False)
+        if outcome.deleted:  # brought back, they show what was written by now
+            run_log.request_stops(Generation.objects.filter(conversation__in=outcome.deleted))
+        access.show_deleted(False)
     return outcome
 
 
@@ -88,7 +90,7 @@ def purge(deleted_before: datetime, limit: int = 200) -> int:
             if row is not None and row.deleted_at and row.deleted_at < deleted_before:
                 # The writers of its answers wait, and find nothing to write to. An event that came
                 # between the deletion of the events and that of its run would make it all fail.
-                list(row.generations.select_for_update().order_by("pk").values_list("pk"))
+                run_log.give_up(row.generations.all())
                 row.delete()
     return len(ids)
 
@@ -124,13 +126,6 @@ def _set(row: Conversation, name: str, value: Any, folders: set[UUID]) -> set[st
             setattr(row, _FLAGS[name], timezone.now() if value else None)
         return {_FLAGS[name]}
     raise BadChange(f"A chat has no {name} to change.")
-
-
-def show_deleted(is_shown: bool) -> None:
-    """Let this transaction see the deleted (migration `library`)."""
-    with connection.cursor() as cursor:
-        value = "shown" if is_shown else ""
-        cursor.execute("SELECT set_config('vitrine.deleted', %s, true)", [value])
 
 
 def _title(text: str) -> str:
@@ -195,10 +190,8 @@ def rename_folder(user: Any, folder_id: object, name: str, version: int | None) 
 
 def delete_folder(user: Any, folder_id: object) -> None:
     """Its chats stay, without a folder. Raises NotFound."""
-    with transaction.atomic():
-        show_deleted(True)  # those in it that may come back
+    with access.seeing_deleted():  # those in it that may come back
         _folder_for(user, folder_id).delete()
-        show_deleted(False)
 
 
 def _folder_for(user: Any, folder_id: object) -> Folder:

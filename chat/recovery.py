@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
-from chat import answers, history, notices, revoked, run_log, runs
+from chat import access, answers, history, notices, revoked, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
-from chat.events import Failed, Found, LogEvent, Resumed, Started, Stopped
+from chat.events import Delta, Failed, Found, LogEvent, Resumed, RunUsage, Started, Stopped
 from chat.models import Generation
 from chat.parts import fold, text_of
 from chat.screen import BLACK
@@ -49,7 +49,7 @@ async def resume(run_id: UUID) -> bool:
         return False
     generation, logged, trace = claimed
     events = logged.events
-    is_revoked = await in_db(_is_revoked)(generation, events)
+    is_revoked = not generation.stop_requested and await in_db(_is_revoked)(generation, events)
     end = _end_without_engine(generation, events, is_revoked)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
@@ -68,13 +68,14 @@ async def resume(run_id: UUID) -> bool:
 
 
 def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged, Trace] | None:
-    generation = (
-        Generation.objects.filter(pk=run_id).select_related("conversation", "message").first()
-    )
-    if generation is None or not run_log.claim(generation, runs.PROCESS_ID):
-        return None
-    generation.attempts += 1
-    logged = run_log.load(generation)
+    rows = Generation.objects.filter(pk=run_id).select_related("conversation", "message")
+    with access.seeing_deleted():  # an answer ends, whatever became of its chat
+        generation = rows.first()
+        if generation is None or not run_log.claim(generation, runs.PROCESS_ID):
+            return None
+        generation.attempts += 1
+        generation.stop_requested |= generation.conversation.deleted_at is not None
+        logged = run_log.load(generation)
     return generation, logged, _trace_so_far(generation, logged)
 
 
@@ -104,7 +105,9 @@ def _end_without_engine(
 ) -> LogEvent | None:
     """How a run ends that must not go on; None when it may."""
     if generation.stop_requested or is_revoked:
-        return Stopped(chars=len(text_of(fold(events))))
+        num_tokens = sum(len(event.ids) for event in events if isinstance(event, Delta))
+        usage = RunUsage(completion_tokens=num_tokens)  # of what it had read nobody knows any more
+        return Stopped(chars=len(text_of(fold(events))), usage=usage)
     if generation.attempts > MAX_ATTEMPTS:
         message = "The server went down several times while it wrote this answer."
         return Failed("interrupted", message)

@@ -8,13 +8,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils import timezone
 
-from chat import budgets, turns
+from chat import access, budgets, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
 from chat.events import (
@@ -40,6 +41,7 @@ from chat.models import (
     Message,
     MessageStatus,
 )
+from chat.prices import Price
 from chat.pricing import cost_of, price_of
 from chat.screen import BLACK
 from chat.spans import Span, Trace
@@ -144,12 +146,15 @@ def finish(
     all_events: Sequence[LogEvent],
     trace: Trace,
 ) -> None:
-    """Write the last events, and the message as all events fold up to. Raises LeaseLost."""
+    """Write the last events, and the message as all events fold up to. Raises LeaseLost.
+
+    Also where the chat was deleted meanwhile: what the answer took is entered all the same.
+    """
     end = all_events[-1]
     generation_status, message_status = _ENDS[type(end)]
     parts = message_parts.fold(all_events)
     saving_ms = trace.clock.now_ms()
-    with transaction.atomic():
+    with access.seeing_deleted():
         append(generation_id, lease_owner, first_seq, events)
         _update(generation_id, lease_owner, status=generation_status, finished_at=timezone.now())
         if isinstance(end, Refused) and end.removes:
@@ -171,16 +176,31 @@ def finish(
             pk=generation_id
         )
         price = price_of(generation.model)
-        budgets.settle(
-            generation_id,
-            owner_id=generation.owner,
-            api_key_id=generation.params.get("api_key"),
-            model=generation.model,
-            charge=budgets.charge_of(price, all_events),
-        )
+        _settle(generation, generation.owner, price, all_events)
         if any(BLACK in event.text for event in all_events if isinstance(event, Delta)):
             generation.trace["is_redacted"] = True  # its tokens are to be shown nowhere
         _save_trace(generation, trace, saving_ms, cost_of(price, end), _candidates(all_events))
+
+
+def _settle(
+    generation: Generation, owner_id: Any, price: Price | None, events: Sequence[LogEvent]
+) -> None:
+    budgets.settle(
+        generation.pk,
+        owner_id=owner_id,
+        api_key_id=generation.params.get("api_key"),
+        model=generation.model,
+        charge=budgets.charge_of(price, events),
+    )
+
+
+def give_up(generations: QuerySet[Generation]) -> None:
+    """Lock runs that are about to be deleted, and enter what those that have not ended took by now:
+    nobody else will."""
+    rows = generations.select_for_update().order_by("pk").values_list("pk", "status")
+    active = [pk for pk, status in rows if status in ACTIVE_STATUSES]
+    for row in Generation.objects.filter(pk__in=active).select_related("conversation"):
+        _settle(row, row.conversation.owner_id, price_of(row.model), load(row).events)
 
 
 def _save_trace(
@@ -204,13 +224,21 @@ def _save_trace(
 
 def renew(generation_id: UUID, lease_owner: str) -> bool:
     """Keep the lease; tells whether a stop was requested. Raises LeaseLost."""
-    with connection.cursor() as cursor:
-        active = list(ACTIVE_STATUSES)
-        cursor.execute(_RENEW, [_lease_end(), generation_id, lease_owner, active])
-        row = cursor.fetchone()
+    row = _renewed(generation_id, lease_owner)
+    if row is None:
+        with access.seeing_deleted():  # perhaps its chat was deleted: then a stop was
+            row = _renewed(generation_id, lease_owner)
     if row is None:
         raise LeaseLost
     return bool(row[0])
+
+
+def _renewed(generation_id: UUID, lease_owner: str) -> tuple[Any, ...] | None:
+    with connection.cursor() as cursor:
+        active = list(ACTIVE_STATUSES)
+        cursor.execute(_RENEW, [_lease_end(), generation_id, lease_owner, active])
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
 
 
 def request_stop(generation_id: UUID) -> None:

@@ -1,4 +1,4 @@
-"""An answer's end and what its reader does to the chat meanwhile never wait for each other in a circle."""
+"""An answer's end and what its reader does to the chat never wait for each other in a circle."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from chat import actions, run_log, tree, turns
+from chat import actions, library, run_log, tree, turns
 from chat.actions import Sent
 from chat.events import Delta, Finished, LogEvent, Started
 from chat.models import Generation
@@ -31,8 +31,16 @@ def delete_message(user: "User", sent: Sent) -> None:
     tree.delete(user, sent.message.pk, "d", with_replies=True, version=None)
 
 
+def delete_chat(user: "User", sent: Sent) -> None:
+    library.change(user, sent.conversation.pk, {"deleted": True}, None)
+
+
+def bring_back(user: "User", sent: Sent) -> None:
+    library.change(user, sent.conversation.pk, {"deleted": False}, None)
+
+
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("change", [delete_message])
+@pytest.mark.parametrize("change", [delete_message, delete_chat])
 def test_an_answer_ends_while_its_chat_changes(
     alice: "User", monkeypatch: pytest.MonkeyPatch, change: Callable[["User", Sent], None]
 ) -> None:
@@ -51,6 +59,7 @@ def test_an_answer_ends_while_its_chat_changes(
         events: list[LogEvent] = [Started("m", "r", 7), Delta("Hello", 0), Finished("stop")]
         run_log.finish(sent.generation.pk, OWNER, 1, events, events, Trace(Clock(), "1"))
         changing[0].result(timeout=10)
+        bring_back(alice, sent)
         assert Generation.objects.filter(conversation=sent.conversation, status="finished").exists()
 
 

@@ -2,7 +2,9 @@
 
 import time
 from random import Random
+from typing import Any
 
+import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 
@@ -259,14 +261,24 @@ def test_the_events_come_over_sse_as_well(alices_tab: Reader) -> None:
     assert ids == [seq for seq, _ in alices_tab.numbered(run) if seq > 2]
 
 
-def test_a_chat_is_deleted_while_its_answer_is_written(alices_tab: Reader) -> None:
+def test_a_chat_is_deleted_while_its_answer_is_written(
+    alices_tab: Reader, database: psycopg.Connection[Any]
+) -> None:
+    num_active = (
+        "SELECT count(*) FROM chat_generation WHERE conversation_id = %s AND status <> 'stopped'"
+    )
     for _ in range(3):
         accepted = alices_tab.send("Delete me meanwhile")
         alices_tab.hear_events(accepted["run"], 5)
-        path = f"/api/conversations/{accepted['conversation']['id']}"
+        chat = accepted["conversation"]["id"]
+        path = f"/api/conversations/{chat}"
         response = alices_tab.change("DELETE", path)
         assert response.status_code == 204, response.text
         assert alices_tab.client.get(path).status_code == 404
+        until_s = time.monotonic() + 5
+        while database.execute(num_active, [chat]).fetchone() != (0,):
+            assert time.monotonic() < until_s, "the answer has not ended"
+            time.sleep(0.05)
 
 
 def test_a_made_up_cursor_is_a_400(alices_tab: Reader) -> None:
