@@ -147,9 +147,20 @@ class Run:
             async with aclosing(answer(request, self.control)) as events:
                 async for event in events:
                     self._hear(event)
+        except (OperationalError, InterfaceError):
+            logger.exception("run %s could not ask the database", self.id)
+            if self.is_kept:
+                self._leave()
+            else:
+                self._hear(_failed())
         except Exception:
             logger.exception("run %s failed", self.id)
             self._hear(_failed())
+
+    def _leave(self) -> None:
+        """Let go of the answer, for the next process to take up what is in the log."""
+        assert self.task is not None
+        self.task.cancel()
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Phase):
@@ -159,9 +170,7 @@ class Run:
             self.trace.add(event)
             return
         if isinstance(event, Failed) and event.code == "engine_closed":
-            # This process ends, not the answer: leave it to the next one.
-            assert self.task is not None
-            self.task.cancel()
+            self._leave()  # this process ends, not the answer
             return
         if isinstance(event, Found):
             self._reads |= event.versions

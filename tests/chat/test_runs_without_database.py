@@ -1,0 +1,92 @@
+"""An answer of a chat that needs a database which is away is left to whoever comes next."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from django.db import OperationalError
+
+from chat import actions, recovery, runs, temporary
+from chat.asking import AnswerRequest
+from chat.events import Delta, Event, Failed, Started
+from chat.models import Generation
+from chat.rights import Rights
+from chat.spans import Clock, Trace
+from webapp.tenancy import as_system, as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+STARTED, SAID = Started("vitrine-small", "r", 7), Delta("Hello", 0, ids=(3, 4))
+
+
+def fails(*_: object) -> Any:
+    raise OperationalError("the connection is closed")
+
+
+async def broken(*_: object) -> AsyncGenerator[Event, None]:
+    """It asks the database for something in the middle."""
+    yield STARTED
+    yield SAID
+    await asyncio.sleep(0.2)
+    fails()
+
+
+async def written(run: runs.Run, reads: frozenset[str] = frozenset()) -> None:
+    """To its end, or until it is let go of."""
+
+    async def after(_: runs.Run) -> None:
+        return
+
+    request = AnswerRequest(str(run.id), "vitrine-small", [], user="1", reads=reads)
+    runs.start(run, request, after)
+    assert run.task is not None
+    await asyncio.wait({run.task}, timeout=20)
+    assert run.task.done()
+    runs._runs.pop(run.id, None)
+
+
+def temporary_run(user: "User") -> temporary.TemporaryRun:
+    id = uuid4()
+    run = temporary.TemporaryRun(
+        id, conversation_id=id, message_id=id, user_id=user.pk, trace=Trace(Clock(), "1")
+    )
+    run.model = "vitrine-small"
+    return run
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_that_cannot_ask_the_database_is_left_to_the_next(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "answer", broken)
+    with as_user(alice.pk):
+        draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
+        sent = actions.send_message(Rights(alice), draft, lease_owner=runs.PROCESS_ID)
+        run = runs.Run(
+            sent.generation.pk,
+            conversation_id=sent.conversation.pk,
+            message_id=sent.answer.pk,
+            user_id=alice.pk,
+            trace=Trace(Clock(), "1"),
+        )
+        asyncio.run(written(run))
+        row = Generation.objects.get(pk=run.id)
+        assert (row.status, row.seq, row.lease_owner) == ("decode", 2, "")
+    assert not run.has_ended
+    with as_system():
+        assert recovery.find_lost() == [(run.id, alice.pk)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_temporary_one_that_cannot_ask_fails(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else could go on with it."""
+    monkeypatch.setattr(runs, "answer", broken)
+    run = temporary_run(alice)
+    with as_user(alice.pk):
+        asyncio.run(written(run))
+    assert isinstance(run.events[-1], Failed)
