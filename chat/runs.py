@@ -126,12 +126,16 @@ class Run:
         except DatabaseError:
             # Not for want of a connection: the same events would be refused again and again.
             logger.exception("run %s cannot be stored", self.id)
-            self._pending = [_failed()]
-            await self._flush()
+            await self._fail()
         finally:
             producer.cancel()
             await asyncio.gather(producer, return_exceptions=True)
             self._announce()
+
+    async def _fail(self) -> None:
+        """End with what was shown by now."""
+        self._pending = [_failed()]
+        await self._flush()
 
     async def _note_reads(self, request: AnswerRequest) -> None:
         """Of what was found before, what may be read now: of the rest the prompt tells nothing."""

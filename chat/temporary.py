@@ -6,10 +6,10 @@ and no news to other tabs; a restart of the server ends an answer where it was.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -40,8 +40,11 @@ from chat.temporary_sources import found_in, picked_in
 from chat.tools import tools_named
 from retrieval.errors import RetrievalError
 
+logger = logging.getLogger(__name__)
+
 MAX_MESSAGES = 2_000
 ORPHAN_S = 30.0  # how long an answer goes on that nobody follows
+SETTLE_S = 1.0  # how long an end waits to be entered before it is shown
 _PART_FIELDS = {
     "text": {"text"},
     "reasoning": {"text"},
@@ -109,15 +112,36 @@ class Ask:
 
 
 class TemporaryRun(runs.Run):
-    """A run that keeps its events in memory alone; what it took is entered all the same."""
+    """A run that keeps its events in memory alone; what it took is entered all the same.
+
+    It needs no database to go on, and nobody else could go on with it: while Postgres is away it is
+    shown as ever.
+    """
 
     client_id = ""
     model = ""
     is_kept = False
+    settling: asyncio.Task[None] | None = None
+
+    async def write(self, request: AnswerRequest) -> None:
+        async with concurrency.kept_alive(self.id):
+            try:
+                await super().write(request)
+            except TimeoutError:
+                logger.exception("nobody knows what run %s may still read", self.id)
+                await self._fail()
 
     async def _keep(self, events: list[LogEvent]) -> None:
         if isinstance(events[-1], TERMINAL):
-            await self._patiently(in_db(partial(self._settle, [*self.events, *events])))
+            settling = self._settle_patiently([*self.events, *events])
+            self.settling = asyncio.create_task(settling, name=f"settle {self.id}")
+            await asyncio.wait({self.settling}, timeout=SETTLE_S)
+
+    async def _settle_patiently(self, events: list[LogEvent]) -> None:
+        try:
+            await self._patiently(in_db(partial(self._settle, events)))
+        except Exception:
+            logger.exception("what run %s took is in no ledger", self.id)
 
     def _settle(self, events: list[LogEvent]) -> None:
         charge = budgets.charge_of(price_of(self.model), events)
@@ -126,9 +150,7 @@ class TemporaryRun(runs.Run):
         )
 
     async def _renew(self) -> None:
-        if monotonic() - self._renewed_s > concurrency.RENEW_S:
-            self._renewed_s = monotonic()
-            await self._patiently(in_db(concurrency.renew), self.id)
+        pass
 
     async def _release(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""An answer of a chat that needs a database which is away is left to whoever comes next."""
+"""While Postgres is away an answer of a chat is left to whoever comes next; a temporary one goes on."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from django.db import OperationalError
 
-from chat import actions, recovery, runs, temporary
+from chat import actions, budgets, concurrency, recovery, revoked, runs, temporary
 from chat.asking import AnswerRequest
-from chat.events import Delta, Event, Failed, Started
-from chat.models import Generation
+from chat.events import Delta, Event, Failed, Finished, Started
+from chat.models import Generation, Usage
 from chat.rights import Rights
 from chat.spans import Clock, Trace
 from webapp.tenancy import as_system, as_user
@@ -24,6 +24,11 @@ STARTED, SAID = Started("vitrine-small", "r", 7), Delta("Hello", 0, ids=(3, 4))
 
 def fails(*_: object) -> Any:
     raise OperationalError("the connection is closed")
+
+
+async def whole(*_: object) -> AsyncGenerator[Event, None]:
+    for event in (STARTED, SAID, Finished("stop")):
+        yield event
 
 
 async def broken(*_: object) -> AsyncGenerator[Event, None]:
@@ -89,4 +94,54 @@ def test_a_temporary_one_that_cannot_ask_fails(
     run = temporary_run(alice)
     with as_user(alice.pk):
         asyncio.run(written(run))
+    assert isinstance(run.events[-1], Failed)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_temporary_one_is_shown_to_its_end_and_entered_later(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, tries, shown_after = budgets.settle, [], []
+
+    def away_at_first(*arguments: Any, **named: Any) -> None:
+        tries.append(None)
+        if len(tries) < 3:
+            fails()
+        shown_after.append(run.has_ended)
+        settle(*arguments, **named)
+
+    async def until_settled() -> None:
+        await written(run)
+        assert run.settling is not None
+        await run.settling
+
+    monkeypatch.setattr(runs, "answer", whole)
+    monkeypatch.setattr(concurrency, "renew", fails)
+    monkeypatch.setattr(concurrency, "RENEW_S", 0.01)
+    monkeypatch.setattr(temporary, "SETTLE_S", 0.05)
+    monkeypatch.setattr(budgets, "settle", away_at_first)
+    run = temporary_run(alice)
+    with as_user(alice.pk):
+        asyncio.run(until_settled())
+        assert run.events == [STARTED, SAID, Finished("stop")]
+        assert shown_after == [True]
+        assert Usage.objects.get().num_requests == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_temporary_one_ends_when_nobody_knows_what_may_still_be_read(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def endless(*_: object) -> AsyncGenerator[Event, None]:
+        yield STARTED
+        while True:
+            yield SAID
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(runs, "answer", endless)
+    monkeypatch.setattr(runs, "STORAGE_PATIENCE_S", 0.2)
+    monkeypatch.setattr(revoked, "readable", fails)
+    run = temporary_run(alice)
+    with as_user(alice.pk):
+        asyncio.run(written(run, reads=frozenset({str(uuid4())})))
     assert isinstance(run.events[-1], Failed)
