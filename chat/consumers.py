@@ -276,7 +276,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             run.stop(chars)
         else:
             await in_db(access.generation_for)(self.user, run_id)
-            await in_db(run_log.request_stop)(run_id)
+            await in_db(run_log.request_stop)(run_id, chars)
         await self._tell({"type": "run.stopping", "run": str(run_id)})
 
     async def _decide(self, run_id: UUID, call_id: str, allow: bool) -> None:

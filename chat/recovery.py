@@ -107,7 +107,8 @@ def _end_without_engine(
     if generation.stop_requested or is_revoked:
         num_tokens = sum(len(event.ids) for event in events if isinstance(event, Delta))
         usage = RunUsage(completion_tokens=num_tokens)  # of what it had read nobody knows any more
-        return Stopped(chars=len(text_of(fold(events))), usage=usage)
+        chars = len(text_of(fold(events)))
+        return Stopped(min(chars, generation.params.get("stop_chars", chars)), usage)
     if generation.attempts > MAX_ATTEMPTS:
         message = "The server went down several times while it wrote this answer."
         return Failed("interrupted", message)

@@ -57,13 +57,21 @@ _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
 # Every run does so every two seconds, and Django would take longer to make it than Postgres to answer.
 _RENEW = """
 UPDATE chat_generation SET lease_until = %s
-WHERE id = %s AND lease_owner = %s AND status = ANY(%s) RETURNING stop_requested
+WHERE id = %s AND lease_owner = %s AND status = ANY(%s)
+RETURNING stop_requested, (params ->> 'stop_chars')::int
 """
 MAX_DECIDED = 256
 
 
 class LeaseLost(Exception):
     """Another process writes this answer now."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """`chars`: so much of the answer had been read; None: all that there is."""
+
+    chars: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +230,16 @@ def _save_trace(
     generation.save(update_fields=["trace", "model_revision"])
 
 
-def renew(generation_id: UUID, lease_owner: str) -> bool:
-    """Keep the lease; tells whether a stop was requested. Raises LeaseLost."""
+def renew(generation_id: UUID, lease_owner: str) -> StopRequest | None:
+    """Keep the lease; tells of a stop that was requested. Raises LeaseLost."""
     row = _renewed(generation_id, lease_owner)
     if row is None:
         with access.seeing_deleted():  # perhaps its chat was deleted: then a stop was
             row = _renewed(generation_id, lease_owner)
     if row is None:
         raise LeaseLost
-    return bool(row[0])
+    is_stopped, chars = row
+    return StopRequest(chars) if is_stopped else None
 
 
 def _renewed(generation_id: UUID, lease_owner: str) -> tuple[Any, ...] | None:
@@ -241,9 +250,17 @@ def _renewed(generation_id: UUID, lease_owner: str) -> tuple[Any, ...] | None:
     return row
 
 
-def request_stop(generation_id: UUID) -> None:
-    """Ask the process that writes a run, whichever it is, to stop it."""
-    Generation.objects.filter(pk=generation_id).update(stop_requested=True)
+def request_stop(generation_id: UUID, chars: int | None = None) -> None:
+    """Ask the process that writes a run, whichever it is, to stop it, after so many characters."""
+    with transaction.atomic():
+        active = Generation.objects.filter(pk=generation_id, status__in=ACTIVE_STATUSES)
+        row = active.select_for_update().first()
+        if row is None:
+            return  # it has ended
+        row.stop_requested = True
+        if chars is not None:
+            row.params["stop_chars"] = chars
+        row.save(update_fields=["stop_requested", "params"])
 
 
 def request_stops(generations: QuerySet[Generation]) -> list[UUID]:

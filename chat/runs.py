@@ -211,8 +211,9 @@ class Run:
     async def _renew(self) -> None:
         """Keep the lease, and hear of a stop that another process was asked for."""
         self._renewed_s = monotonic()
-        if await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID):
-            self.control.stop()
+        asked = await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID)
+        if asked is not None:
+            self.stop(asked.chars)
         if self.control.is_asking:
             for call_id, allowed in (
                 await self._patiently(in_db(run_log.decided), self.id)

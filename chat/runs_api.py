@@ -119,7 +119,7 @@ async def stop_run(request: HttpRequest, run_id: UUID, data: StopIn) -> Status[d
     if run := runs.get(generation.pk):
         run.stop(data.chars)
     else:
-        await in_db(run_log.request_stop)(generation.pk)
+        await in_db(run_log.request_stop)(generation.pk, data.chars)
     return Status(202, {"run": str(generation.pk)})
 
 

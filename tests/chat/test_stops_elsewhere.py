@@ -1,0 +1,81 @@
+"""A stop that reaches another process than the one that writes ends the text where its reader was."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+
+from chat import actions, recovery, run_log, runs
+from chat.actions import Sent
+from chat.asking import AnswerRequest, Control
+from chat.db import in_db
+from chat.events import Delta, Event, LogEvent, Started, Stopped
+from chat.models import Generation
+from chat.rights import Rights
+from chat.spans import Clock, Trace
+from webapp.tenancy import as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SAID: list[LogEvent] = [Started("vitrine-small", "r", 7), Delta("Hello there", 0, ids=(3, 4))]
+
+
+def sent_by(user: "User", lease_owner: str) -> Sent:
+    draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
+    return actions.send_message(Rights(user), draft, lease_owner=lease_owner)
+
+
+async def until_stopped(_: object, control: Control) -> AsyncGenerator[Event, None]:
+    for event in SAID:
+        yield event
+    await control.stopped.wait()
+    yield Stopped(len("Hello there"))
+
+
+async def stopped_elsewhere(run: runs.Run, chars: int) -> None:
+    async def after(_: runs.Run) -> None:
+        return
+
+    runs.start(run, AnswerRequest(str(run.id), "vitrine-small", [], user="1"), after)
+    while len(run.events) < len(SAID):
+        await run.subscribe().wait()
+    await in_db(run_log.request_stop)(run.id, chars)
+    assert run.task is not None
+    await asyncio.wait_for(run.task, 20)
+    runs._runs.pop(run.id)
+
+
+def test_the_writer_hears_how_far_it_was_read(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "answer", until_stopped)
+    monkeypatch.setattr(runs, "RENEW_S", 0.05)
+    with as_user(alice.pk):
+        sent = sent_by(alice, runs.PROCESS_ID)
+        run = runs.Run(
+            sent.generation.pk,
+            conversation_id=sent.conversation.pk,
+            message_id=sent.answer.pk,
+            user_id=alice.pk,
+            trace=Trace(Clock(), "1"),
+        )
+        asyncio.run(stopped_elsewhere(run, 5))
+        sent.answer.refresh_from_db()
+        assert (sent.answer.status, sent.answer.text) == ("stopped", "Hello")
+
+
+def test_so_does_who_takes_up_what_nobody_writes(alice: "User") -> None:
+    with as_user(alice.pk):
+        sent = sent_by(alice, "a process that died")
+        run_log.append(sent.generation.pk, "a process that died", 1, SAID)
+        run_log.request_stop(sent.generation.pk, 5)
+        Generation.objects.filter(pk=sent.generation.pk).update(lease_until=timezone.now())
+        assert async_to_sync(recovery.resume)(sent.generation.pk)
+        sent.answer.refresh_from_db()
+        assert (sent.answer.status, sent.answer.text) == ("stopped", "Hello")
