@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars, get_contextvars
 
 from chat import (
@@ -15,6 +16,7 @@ from chat import (
     notices,
     retakes,
     revoked,
+    run_log,
     runs,
     summaries,
     titles,
@@ -110,6 +112,24 @@ def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
     sent = save()
     if not sent.is_new:
         return sent, []
+    try:
+        return sent, _asked_for(sent)
+    except (OperationalError, InterfaceError):
+        raise  # the lease runs out, and who takes the answers up can prepare them
+    except Exception:
+        for generation in sent.generations:
+            _end_unwritten(generation, sent.said)
+        raise
+
+
+def _end_unwritten(generation: Generation, said: Sequence[LogEvent]) -> None:
+    """Of an answer that is saved, and that nobody will write: what it holds is let go."""
+    failed, trace = runs.failed(), _new_trace(generation)
+    run_log.finish(generation.pk, runs.PROCESS_ID, len(said) + 1, [failed], [*said, failed], trace)
+
+
+def _asked_for(sent: Sent) -> list[Asked]:
+    """Of each of its answers."""
     if sent.is_first:
         path = [sent.message]
         asked = Asked(
@@ -117,8 +137,8 @@ def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
             sources_along(path),
             cache=cache_scope(sent.message),
         )
-        return sent, [asked] * len(sent.generations)
-    return sent, [_asked_of(sent.conversation, generation) for generation in sent.generations]
+        return [asked] * len(sent.generations)
+    return [_asked_of(sent.conversation, generation) for generation in sent.generations]
 
 
 def _begin(rights: Rights, sent: Sent, asked: list[Asked], channel: str = "") -> Sent:

@@ -26,8 +26,7 @@ def assistant_messages(parts: Parts) -> list[ChatMessage]:
                 text = part["text"]
                 current["content"] += text if current["content"] else text.lstrip()
             case "tool_call":
-                # As an object: Llama's and Mistral's templates cannot render arguments as text.
-                function = {"name": part["name"], "arguments": json.loads(part["arguments"])}
+                function = {"name": part["name"], "arguments": _arguments(part["arguments"])}
                 call = {"id": part["id"], "type": "function", "function": function}
                 current.setdefault("tool_calls", []).append(call)
             case "tool_result":
@@ -40,6 +39,18 @@ def assistant_messages(parts: Parts) -> list[ChatMessage]:
     if current["content"] or current.get("tool_calls"):
         messages.append(current)
     return messages
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """Always an object: Llama's and Mistral's templates cannot render arguments as text.
+
+    Calls of other systems, which their exports bring along, may have been made with code, or nothing.
+    """
+    try:
+        arguments = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {"input": text}
+    return arguments if isinstance(arguments, dict) else {"input": text}
 
 
 def joined(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

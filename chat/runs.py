@@ -134,7 +134,7 @@ class Run:
 
     async def _fail(self) -> None:
         """End with what was shown by now."""
-        self._pending = [_failed()]
+        self._pending = [failed()]
         await self._flush()
 
     async def _note_reads(self, request: AnswerRequest) -> None:
@@ -156,10 +156,10 @@ class Run:
             if self.is_kept:
                 self._leave()
             else:
-                self._hear(_failed())
+                self._hear(failed())
         except Exception:
             logger.exception("run %s failed", self.id)
-            self._hear(_failed())
+            self._hear(failed())
 
     def _leave(self) -> None:
         """Let go of the answer, for the next process to take up what is in the log."""
@@ -313,7 +313,8 @@ def _taken_back(event: LogEvent) -> LogEvent:
     return event
 
 
-def _failed() -> Failed:
+def failed() -> Failed:
+    """The end of an answer for a reason that tells its reader nothing."""
     return Failed("internal_error", gettext("Something went wrong while writing this answer."))
 
 

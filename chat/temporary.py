@@ -22,7 +22,7 @@ from chat.admission import check_requests
 from chat.answer_rows import message_once, rights_now, user_now
 from chat.asking import AnswerRequest
 from chat.db import in_db
-from chat.errors import BadFrame, ChatError, Conflict, ShuttingDown
+from chat.errors import BadFrame, Conflict, ShuttingDown
 from chat.events import TERMINAL, Found, LogEvent
 from chat.ids import uuid7
 from chat.looking_up import passages_of
@@ -173,7 +173,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         return begun
     try:
         asked = await in_db(_asked)(ask, history.system_text(setup))
-    except (ChatError, RetrievalError):
+    except Exception:
         await in_db(holds.let_go)(run_id)
         raise
     run = TemporaryRun(

@@ -1,5 +1,8 @@
 """What a model is shown: a stable prefix, whole turns, and tool use in order."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,3 +46,24 @@ def test_an_answer_with_tools_is_told_in_order() -> None:
 def test_an_empty_answer_is_not_shown() -> None:
     assert assistant_messages([]) == []
     assert assistant_messages([{"type": "reasoning", "text": "hm"}]) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("", {}),
+        ("print('hi')", {"input": "print('hi')"}),
+        ("[1]", {"input": "[1]"}),
+        ('"text"', {"input": '"text"'}),
+        ("[" * 100_000, {"input": "[" * 100_000}),
+        ("1" * 5_000, {"input": "1" * 5_000}),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_call_of_another_system_is_shown_with_an_object(
+    arguments: str, shown: dict[str, Any]
+) -> None:
+    part = {"type": "tool_call", "id": "a", "name": "python", "arguments": arguments}
+    (message,) = assistant_messages([part])
+    assert message["tool_calls"][0]["function"]["arguments"] == shown
