@@ -1,4 +1,4 @@
-"""How bodies of /v1 are read: as JSON, which knows neither NaN nor infinite numbers."""
+"""How bodies of /v1 and /api are read: as JSON, which knows neither NaN nor infinite numbers."""
 
 import json
 import math

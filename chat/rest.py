@@ -25,6 +25,7 @@ from chat import (
 from chat.api_errors import add_error_handlers
 from chat.described_api import DescribedApi
 from chat.engine import engine
+from chat.json_bodies import StrictParser
 from chat.rights import rights_of
 from chat.transfer.api import router as transfer_router
 
@@ -34,6 +35,7 @@ api = DescribedApi(
     urls_namespace="vitrine-api",
     docs_url=None,  # ninja's page loads its scripts from elsewhere, which our policy forbids
     openapi_url="/openapi.json",
+    parser=StrictParser(),
 )
 add_error_handlers(api)
 api.add_router("/shares", share_api.router)

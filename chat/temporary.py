@@ -46,10 +46,10 @@ MAX_MESSAGES = 2_000
 ORPHAN_S = 30.0  # how long an answer goes on that nobody follows
 SETTLE_S = 1.0  # how long an end waits to be entered before it is shown
 _PART_FIELDS = {
-    "text": {"text"},
-    "reasoning": {"text"},
-    "tool_call": {"id", "name", "arguments"},
-    "tool_result": {"id", "content"},
+    "text": ("text",),
+    "reasoning": ("text",),
+    "tool_call": ("id", "name", "arguments"),
+    "tool_result": ("id", "content"),
 }
 _TEXT_FIELDS = {  # their defaults, and how long they may be
     "id": ("", 100),
@@ -281,8 +281,7 @@ def _exchanges_of(rows: list[Message]) -> tuple[Exchange, ...]:
 def _said(value: Any) -> Said:
     if not isinstance(value, dict) or not isinstance(value.get("parts"), list):
         raise BadFrame("A message is an object with parts.")
-    for part in value["parts"]:
-        _check_part(part)
+    parts = [_part(part) for part in value["parts"]]
     texts: dict[str, str] = {}
     for name, (default, limit) in _TEXT_FIELDS.items():
         text = value.get(name, default)
@@ -291,7 +290,7 @@ def _said(value: Any) -> Said:
         texts[name] = text
     said = Said(
         **texts,
-        parts=value["parts"],
+        parts=parts,
         edited=value.get("edited") is True,
         picked=picked_in(value.get("sources")),
         found=found_in(value.get("found")),
@@ -303,15 +302,20 @@ def _said(value: Any) -> Said:
     return said
 
 
-def _check_part(part: Any) -> None:
+def _part(part: Any) -> dict[str, Any]:
+    """With the fields that a part has, and no others: those nobody has looked at."""
     fields = _PART_FIELDS.get(str(part.get("type"))) if isinstance(part, dict) else None
     if fields is None:
         raise BadFrame("A message has a part of a kind that there is not.")
     for name in fields:
         if not isinstance(part.get(name), str) or not is_storable(part[name]):
             raise BadFrame(f"'{name}' of a part has to be a text.")
-    if part["type"] == "tool_result" and not isinstance(part.get("is_error", False), bool):
-        raise BadFrame("'is_error' of a part is true or false.")
+    known = {name: part[name] for name in ("type", *fields)}
+    if part["type"] == "tool_result":
+        known["is_error"] = part.get("is_error", False)
+        if not isinstance(known["is_error"], bool):
+            raise BadFrame("'is_error' of a part is true or false.")
+    return known
 
 
 def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation]:

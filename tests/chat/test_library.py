@@ -269,3 +269,12 @@ def test_null_takes_out_of_a_folder_and_leaves_the_rest(mine: "User") -> None:
     bad = client.patch(url, {"folder": "nonsense"}, content_type="application/json")
     assert bad.status_code == 400
     assert bad.json()["error"]["param"] == "folder"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+def test_a_body_with_numbers_that_json_does_not_know_is_refused(mine: "User", number: str) -> None:
+    """Nothing of ours could store it, or tell it to a browser."""
+    url = f"/api/conversations/{chat(mine).pk}"
+    body = f'{{"title": "new", "more": {number}}}'
+    assert signed_in(mine).patch(url, body, content_type="application/json").status_code == 400

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from chat import temporary
 from tests.chat.reader import Frame, Reader, assert_gapless
 from tests.chat.test_answers_from_documents import HANDBOOK, alice, bob, bring
 from tests.chat.test_documents import a_collection
@@ -180,6 +181,14 @@ def test_one_that_is_kept_is_a_chat_like_any_other(alices_tab: Reader) -> None:
     assert alices_tab.hear_end(more["run"])["kind"] == "finished"
     broken = {**body, "client_id": "b", "messages": [said("user", "hi", id="1", parent="0")]}
     assert alices_tab.change("POST", "/api/temporary/keep", **broken).status_code == 400
+
+
+def test_of_a_part_its_own_fields_are_kept() -> None:
+    text = {"type": "text", "text": "Keep this"}
+    result = {"type": "tool_result", "id": "1", "content": "3"}
+    parts = [{**text, "z": "\x00"}, {**result, "name": float("nan")}]
+    (answer,) = temporary.said_of([{"role": "assistant", "parts": parts}])
+    assert answer.parts == [text, {**result, "is_error": False}]
 
 
 # --- answered from documents ----------------------------------------------------------------------
