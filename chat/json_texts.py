@@ -7,6 +7,18 @@ from inference import ChatMessage
 
 Change = Callable[[str], str]
 
+MAX_DEPTH = 64
+"""Of what is shown to a model, or kept, by code that goes as deep as it does."""
+
+
+def depth_of(value: Any) -> int:
+    """How deep lists and objects are nested; counted level by level, for it may be very deep."""
+    depth, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        depth += 1
+        level = [i for v in level for i in (v.values() if isinstance(v, dict) else v)]
+    return depth
+
 
 def texts_in(value: Any) -> list[str]:
     """All strings and names of fields, in their order, however deep they are."""

@@ -19,26 +19,16 @@ from pydantic import (
     model_validator,
 )
 
+from chat.json_texts import MAX_DEPTH, depth_of
+
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
 
 
-MAX_SCHEMA_DEPTH = 64
-
-
-def _depth(value: Any) -> int:
-    """How deep lists and objects are nested; counted level by level, for it may be very deep."""
-    depth, level = 0, [value]
-    while level := [v for v in level if isinstance(v, dict | list)]:
-        depth += 1
-        level = [i for v in level for i in (v.values() if isinstance(v, dict) else v)]
-    return depth
-
-
 def _shallow(value: Any) -> Any:
-    if _depth(value) > MAX_SCHEMA_DEPTH:
-        raise ValueError(f"nested deeper than {MAX_SCHEMA_DEPTH}")
+    if depth_of(value) > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
     return value
 
 
@@ -47,7 +37,7 @@ def _sayable(text: str) -> str:
     try:
         value = json.loads(text)
     except RecursionError:
-        raise ValueError(f"nested deeper than {MAX_SCHEMA_DEPTH}") from None
+        raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
     except ValueError:
         return text
     _shallow(value)
@@ -198,8 +188,8 @@ class FunctionIn(Strict):
     @model_validator(mode="after")
     def _is_sayable(self) -> "FunctionIn":
         """Parameters reach the model as text, by way of a template that goes as deep as they do."""
-        if _depth(self.parameters) > MAX_SCHEMA_DEPTH:
-            raise ValueError(f"parameters: nested deeper than {MAX_SCHEMA_DEPTH}")
+        if depth_of(self.parameters) > MAX_DEPTH:
+            raise ValueError(f"parameters: nested deeper than {MAX_DEPTH}")
         try:
             said = [self.description, self.parameters]
             json.dumps(said, ensure_ascii=False, allow_nan=False).encode()

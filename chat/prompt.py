@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from chat.json_texts import MAX_DEPTH, depth_of
 from inference import ChatMessage
 
 DEFAULT_SYSTEM_PROMPT = "You are Vitrine, a helpful assistant."
@@ -50,7 +51,8 @@ def _arguments(text: str) -> dict[str, Any]:
         arguments = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return {"input": text}
-    return arguments if isinstance(arguments, dict) else {"input": text}
+    is_shown = isinstance(arguments, dict) and depth_of(arguments) <= MAX_DEPTH
+    return arguments if is_shown else {"input": text}
 
 
 def joined(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

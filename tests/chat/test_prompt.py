@@ -57,6 +57,7 @@ def test_an_empty_answer_is_not_shown() -> None:
         ("[1]", {"input": "[1]"}),
         ('"text"', {"input": '"text"'}),
         ("[" * 100_000, {"input": "[" * 100_000}),
+        ('{"a":' * 500 + "1" + "}" * 500, {"input": '{"a":' * 500 + "1" + "}" * 500}),
         ("1" * 5_000, {"input": "1" * 5_000}),
     ],
     ids=lambda value: str(value)[:12],
