@@ -37,24 +37,24 @@ class Bill:
     model: str
     num_per_prompt: int
     events: dict[int, list[LogEvent]] = field(default_factory=dict)
-    prefills: dict[int, Phase] = field(default_factory=dict)
+    readings: dict[int, Phase] = field(default_factory=dict)
     usage: RunUsage | None = None
 
     def note(self, index: int, event: Event) -> None:
         if isinstance(event, LogEvent):
             self.events.setdefault(index, []).append(event)
-        elif isinstance(event, Phase) and event.phase == "prefill":
-            self.prefills[index] = event
+        elif isinstance(event, Phase) and event.phase in ("prefill", "asking"):
+            self.readings[index] = event
 
     def total(self, price: Price | None) -> Charge:
         """Of several answers to one prompt it counts once."""
         if self.usage is not None:
             return budgets.priced(price, self.usage)
         of_prompts: dict[int, list[Charge]] = {}
-        for index in self.events.keys() | self.prefills.keys():
-            events, prefill = self.events.get(index, []), self.prefills.get(index)
+        for index in self.events.keys() | self.readings.keys():
+            events, reading = self.events.get(index, []), self.readings.get(index)
             charges = of_prompts.setdefault(index // self.num_per_prompt, [])
-            charges.append(budgets.charge_of(price, events, prefill))
+            charges.append(budgets.charge_of(price, events, reading))
         return budgets.added([budgets.together(price, charges) for charges in of_prompts.values()])
 
 

@@ -19,9 +19,10 @@ from django.db import connection
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
+from chat.delivered import Delivered
 from chat.engine import known_context_tokens
 from chat.errors import BeyondBudget, BudgetSpent
-from chat.events import Delta, Failed, Finished, LogEvent, Phase, Refused, RunUsage, Stopped
+from chat.events import Failed, Finished, LogEvent, Phase, Refused, RunUsage, Stopped
 from chat.prices import Price
 from chat.rights import Budget, Rights
 
@@ -189,21 +190,26 @@ def settle_all(
 
 
 def charge_of(
-    price: Price | None, events: Iterable[LogEvent], prefill: Phase | None = None
+    price: Price | None,
+    events: Iterable[LogEvent],
+    reading: Phase | None = None,
+    *,
+    is_elsewhere: bool = False,
 ) -> Charge:
     """Of an answer's events. One that failed costs the tokens that were delivered; one that was left,
-    what had been read for it by the last `prefill`, too."""
-    num_tokens, end = 0, None
-    for event in events:
-        if isinstance(event, Delta):
-            num_tokens += len(event.ids)
+    what had been read for it by the last phase of `reading`, too: "prefill", or "asking" where another
+    server reads. `is_elsewhere` says the same where there is no phase."""
+    delivered, end = Delivered(is_elsewhere=is_elsewhere), None
+    for event in (*([reading] if reading else ()), *events):
+        delivered.hear(event)
         end = event
+    num_tokens = delivered.num_tokens
     if isinstance(end, Finished | Stopped):
         return priced(price, end.usage, end.timings.engine_ms)
-    if prefill is None or isinstance(end, Failed | Refused):
+    if reading is None or isinstance(end, Failed | Refused):
         return priced(price, RunUsage(completion_tokens=num_tokens))
-    num_read = prefill.total if num_tokens else prefill.done
-    return priced(price, RunUsage(num_read, prefill.cached, num_tokens))
+    num_read = reading.total if num_tokens else reading.done
+    return priced(price, RunUsage(num_read, reading.cached, num_tokens))
 
 
 def together(price: Price | None, charges: Sequence[Charge]) -> Charge:

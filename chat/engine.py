@@ -34,6 +34,14 @@ def known_context_tokens(model: str) -> int | None:
         return None
 
 
+def is_known_elsewhere(model: str) -> bool:
+    """Whether another server runs the model, as far as this process knows it."""
+    try:
+        return _engine is not None and _engine.is_upstream(model)
+    except UnknownModel:
+        return False
+
+
 def workers_now() -> list[WorkerState]:
     """Of all models, from any thread; none before anybody has asked for the engine."""
     return [] if _engine is None else _engine.workers()

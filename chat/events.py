@@ -23,9 +23,10 @@ class Phase:
     """What is happening now. Only the fields of its kind are set.
 
     searching: in documents; loading: `progress` 0–1 and `detail`; queued: `position` (from 1),
-    `wait_s` (None: unknown); asking: `detail`, the other server that runs the model; prefill: `done`,
-    `total`, `cached` in tokens; decode: `tokens`, `tokens_per_s`, both 0 where another server counts
-    them; approval: `detail` is the id of the call that waits for the user's word; tool: `detail`.
+    `wait_s` (None: unknown); asking: `detail`, the other server that runs the model, and `total`, about
+    how many tokens it is to read, all of them `done`; prefill: `done`, `total`, `cached` in tokens;
+    decode: `tokens`, `tokens_per_s`, both 0 where another server counts them; approval: `detail` is the
+    id of the call that waits for the user's word; tool: `detail`.
     """
 
     phase: PhaseKind

@@ -23,6 +23,7 @@ from chat.approvals import REFUSAL, is_allowed, needs_approval
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
 from chat.db import in_db
+from chat.delivered import Delivered
 from chat.document_prompt import row_text
 from chat.engine import engine, make_way
 from chat.engine_turn import EngineTurn
@@ -97,16 +98,15 @@ async def _for_source(
     state: AnswerState, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
     """Programs know an answer that a policy has cut by its finish_reason, and keep what they got."""
-    usage = RunUsage()
+    read, delivered = Phase("prefill"), Delivered()
     async with aclosing(events):
         async for event in events:
+            delivered.hear(event)
             match event:
-                case Phase(phase="prefill", total=total, cached=cached):
-                    usage = replace(usage, prompt_tokens=total, cached_tokens=cached)
-                case Delta(ids=ids):
-                    num_tokens = usage.completion_tokens + len(ids)
-                    usage = replace(usage, completion_tokens=num_tokens)
+                case Phase(phase="prefill" | "asking"):
+                    read = event
                 case Refused(stage="output", removes=False) if state.request.source == "api":
+                    usage = RunUsage(read.total, read.cached, delivered.num_tokens)
                     event = replace(state.finished("content_filter"), usage=usage)
             yield event
 

@@ -96,13 +96,14 @@ def go_on(
         touch(conversation)
         choose_path(conversation, question.pk, version=conversation.version)
         params = _params(conversation, now, tools)
+        said = [*found_for(answer), *unfold(answer.parts, answer.model)]
+        params["num_brought"] = len(said)  # events, which this answer does not cost once more
         begun = begin_answer(now, question, answer.model, params, lease_owner, client_id)
         # Readers who come before its first event see what it goes on from.
         rows = Message.objects.filter(pk=begun.message_id)
         rows.update(parts=answer.parts, text=answer.text, brought=answer.brought)
         begun.message.parts, begun.message.text = answer.parts, answer.text
         begun.message.brought = answer.brought
-        said = [*found_for(answer), *unfold(answer.parts, answer.model)]
         run_log.append(begun.pk, lease_owner, 1, said)
         return Sent(conversation, question, [begun], is_new=True, said=tuple(said))
 

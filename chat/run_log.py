@@ -18,6 +18,7 @@ from django.utils import timezone
 from chat import access, budgets, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
+from chat.engine import is_known_elsewhere
 from chat.events import (
     Delta,
     Failed,
@@ -193,12 +194,17 @@ def finish(
 def _settle(
     generation: Generation, owner_id: Any, price: Price | None, events: Sequence[LogEvent]
 ) -> None:
+    charge = budgets.charge_of(
+        price,
+        events[generation.params.get("num_brought", 0) :],
+        is_elsewhere=is_known_elsewhere(generation.model),
+    )
     budgets.settle(
         generation.pk,
         owner_id=owner_id,
         api_key_id=generation.params.get("api_key"),
         model=generation.model,
-        charge=budgets.charge_of(price, events),
+        charge=charge,
     )
 
 

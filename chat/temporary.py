@@ -22,6 +22,7 @@ from chat.admission import check_requests
 from chat.answer_rows import message_once, rights_now, user_now
 from chat.asking import AnswerRequest
 from chat.db import in_db
+from chat.engine import is_known_elsewhere
 from chat.errors import BadFrame, Conflict, ShuttingDown
 from chat.events import TERMINAL, Found, LogEvent
 from chat.ids import uuid7
@@ -120,6 +121,7 @@ class TemporaryRun(runs.Run):
 
     client_id = ""
     model = ""
+    num_brought = 0  # events of the answer that it goes on from
     is_kept = False
     settling: asyncio.Task[None] | None = None
 
@@ -144,7 +146,11 @@ class TemporaryRun(runs.Run):
             logger.exception("what run %s took is in no ledger", self.id)
 
     def _settle(self, events: list[LogEvent]) -> None:
-        charge = budgets.charge_of(price_of(self.model), events)
+        charge = budgets.charge_of(
+            price_of(self.model),
+            events[self.num_brought :],
+            is_elsewhere=is_known_elsewhere(self.model),
+        )
         budgets.settle(
             self.id, owner_id=self.user_id, api_key_id=None, model=self.model, charge=charge
         )
@@ -184,7 +190,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         trace=Trace(Clock(), new_trace_id()),
     )
     run.client_id, run.model = ask.client_id, ask.model
-    run.events = list(asked.before)
+    run.events, run.num_brought = list(asked.before), len(asked.before)
     request = AnswerRequest(
         run_id=str(run_id),
         model=ask.model,

@@ -17,11 +17,11 @@ from inference import (
     Said,
     Timings,
     Usage,
+    about_prompt_tokens,
+    about_tokens,
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
-
-_BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many drops a turn too early
 
 
 class UpstreamTurn(Turn):
@@ -68,7 +68,8 @@ class UpstreamTurn(Turn):
                     match update:
                         case Asked(host):
                             self.state.watch.begin("asking", turn=turn, name=host)
-                            yield Phase("asking", detail=host)
+                            num = about_prompt_tokens(request)
+                            yield Phase("asking", detail=host, done=num, total=num)
                         case Said(segments):
                             self.state.watch.begin("decode", turn=turn)
                             for event in self.show(segments):
@@ -181,4 +182,4 @@ def _num_users(messages: list[ChatMessage]) -> int:
 
 def _about_tokens(messages: list[ChatMessage]) -> range:
     """As many numbers as the messages have tokens, about."""
-    return range(sum(len(message["content"].encode()) for message in messages) // _BYTES_PER_TOKEN)
+    return range(about_tokens(*(message["content"] for message in messages)))

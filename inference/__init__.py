@@ -55,6 +55,7 @@ from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
+from inference.upstreams.estimates import about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -120,6 +121,8 @@ __all__ = [
     "Usage",
     "WorkerState",
     "WrongKind",
+    "about_prompt_tokens",
+    "about_tokens",
     "behind_thinking",
     "error_of",
     "fit_messages",

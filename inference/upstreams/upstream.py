@@ -16,6 +16,7 @@ from inference.messages import Failed, Finished, Timings, Usage
 from inference.parsing import Text
 from inference.upstreams import anthropic_messages, openai_chat, problems
 from inference.upstreams.client import beginning_of, new_client
+from inference.upstreams.estimates import about_prompt_tokens, about_tokens, text_of
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import NoneLeft, Replica, Replicas
@@ -37,14 +38,18 @@ _PROTOCOLS = {"openai": openai_chat, "anthropic": anthropic_messages}
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A request on its way. `text` is what it has said for the reader, `said` whether anything."""
+    """A request on its way. `text` is what it has said for the reader, `written` all that it has, by
+    whichever server, and `said` whether anything. `reader` hears the server that was asked last; None:
+    nothing has been sent to any."""
 
     request: ChatRequest
+    reader: Reader | None = None
     updates: "asyncio.Queue[UpstreamUpdate]" = field(default_factory=asyncio.Queue)
     since_s: float = field(default_factory=monotonic)
     first_s: float | None = None
     aborted_s: float | None = None
     text: str = ""
+    written: list[str] = field(default_factory=list)
     said: bool = False
     said_only_text: bool = True
     ended: bool = False
@@ -55,6 +60,7 @@ class _Flight:
             self.first_s = self.first_s or monotonic()
             self.said = True
             for segment in update.segments:
+                self.written.append(text_of(segment))
                 if isinstance(segment, Text):
                     self.text += segment.text
                 else:
@@ -67,7 +73,7 @@ class _Flight:
         if self.ended:
             return
         if task.cancelled():
-            self.hear(Finished("abort", Usage(), self.timings()))
+            self.hear(Finished("abort", self.usage(), self.timings()))
             return
         match task.exception():
             case EngineError() as error:
@@ -75,6 +81,18 @@ class _Flight:
             case error:
                 logger.error("asking another server failed", exc_info=error)
                 self.hear(Failed(problems.REFUSED, "The request to another server failed."))
+
+    def usage(self) -> Usage:
+        """As the server has told so far; what it has not told, about."""
+        if self.reader is None:
+            return Usage()
+        told = self.reader.usage
+        completion = told.completion_tokens
+        if self.reader.reason is None or not completion:
+            # Before its end a server tells of the first token at most.
+            completion = max(completion, about_tokens(*self.written))
+        prompt = told.prompt_tokens or about_prompt_tokens(self.request)
+        return Usage(prompt, told.cached_tokens, completion)
 
     def timings(self) -> Timings:
         now_s = monotonic()
@@ -218,6 +236,7 @@ class Upstream:
         if begun:
             request = replace(request, begun=begun)
             reader = Continued(reader, begun)
+        flight.reader = reader
         async with self._http().stream(
             "POST",
             protocol.address(replica.url),
@@ -266,7 +285,7 @@ class Upstream:
             flight.hear(Said(tuple(segments)))
         if not flight.said and not flight.request.begun:
             raise Problem("refused", Failed(problems.REFUSED, f"{host} ended without an answer."))
-        flight.hear(Finished(reader.reason, reader.usage, flight.timings()))
+        flight.hear(Finished(reader.reason, flight.usage(), flight.timings()))
 
     def _http(self) -> httpx2.AsyncClient:
         if self._client is None:

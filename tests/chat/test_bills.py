@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from chat.bills import Bill
-from chat.events import Delta, Failed, Finished, Phase, RunUsage, Started
+from chat.events import Delta, Failed, Finished, Phase, RunUsage, Started, ToolCall
 from chat.shielded import done_or_undone, to_its_end
 from tests.chat.api_caller import Caller
 from tests.chat.test_limits import a_key
@@ -34,6 +34,8 @@ def bill(*events: Any) -> RunUsage:
 
 READ = Phase("prefill", done=40, total=64, cached=16)
 SAID = Delta("Hello", 0, ids=(3, 4))
+ASKED = Phase("asking", detail="far", done=50, total=50)
+HEARD = [Delta("Hello ", 0), Delta("you.", 6), ToolCall("c1", "f", "{}")]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,10 @@ SAID = Delta("Hello", 0, ids=(3, 4))
         ([READ, SAID], RunUsage(64, 16, 2)),
         ([READ, SAID, Failed("worker_died", "gone")], RunUsage(0, 0, 2)),
         ([READ, SAID, Finished("stop", RunUsage(64, 16, 3))], RunUsage(64, 16, 3)),
+        ([ASKED], RunUsage(50, 0, 0)),
+        ([ASKED, *HEARD], RunUsage(50, 0, 4)),
+        ([ASKED, *HEARD, Failed("upstream_unavailable", "gone")], RunUsage(0, 0, 4)),
+        ([ASKED, *HEARD, Finished("stop", RunUsage(48, 0, 5))], RunUsage(48, 0, 5)),
     ],
 )
 def test_one_that_is_left_costs_what_was_read_and_written(

@@ -8,6 +8,7 @@ import openai
 import pytest
 
 from tests.chat.reader import Frame, Reader, assert_gapless
+from tests.chat.test_bills import Books
 from tests.sites import Site, SiteMaker, email_of, wait_until
 from tests.upstream_server import Asked, UpstreamServer, chunk, events, status, texts
 
@@ -94,8 +95,11 @@ def test_a_stop_ends_the_text_where_it_was_seen(reader: Reader, server: Upstream
     run = accepted["run"]
     reader.hear_events(run, 4)
     reader.say({"type": "run.stop", "run": run})
-    assert reader.hear_end(run)["kind"] == "stopped"
+    end = reader.hear_end(run)
+    assert end["kind"] == "stopped"
     assert reader.saved(accepted)["text"] == reader.text(run)
+    assert end["usage"]["prompt_tokens"] > 0  # the server has told of none yet
+    assert end["usage"]["completion_tokens"] >= 2
 
 
 def test_an_error_of_the_server_is_a_sentence(reader: Reader, server: UpstreamServer) -> None:
@@ -214,8 +218,8 @@ def _come_back_after_a_crash(reader: Reader, site: Site, run: str) -> None:
 
 
 def complete(client: openai.OpenAI, **options: Any) -> Any:
-    messages = [{"role": "user", "content": "Hi"}]
-    return client.chat.completions.create(model="far", messages=messages, **options)  # type: ignore[call-overload]
+    options.setdefault("messages", [{"role": "user", "content": "Hi"}])
+    return client.chat.completions.create(model="far", **options)
 
 
 def test_openais_client_is_served(
@@ -277,6 +281,25 @@ def test_errors_have_our_shape(
     if code == 429:
         assert 25 <= int(caught.value.response.headers["retry-after"]) <= 30
     reader.change("POST", "/api/models/load", model="far")  # it rests no longer
+
+
+def test_one_that_is_left_or_breaks_off_costs_what_was_said(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader, site: Site
+) -> None:
+    books = Books(site, "developer")
+    before = books.spent()
+    server.answers = [SLOW]
+    question = {"role": "user", "content": "word " * 60}
+    with complete(client, stream=True, messages=[question]) as stream:
+        for _ in zip(range(4), stream, strict=False):
+            pass
+    wait_until(lambda: books.spent()[1] >= before[1] + 4, what="what was left on the bill")
+    left = books.spent()
+    assert left[0] == before[0] + len("word " * 60) // 3
+    server.answers = [events(chunk(content="Half of an answer, "), is_cut=True)]
+    with pytest.raises(openai.APIStatusError):
+        complete(client)
+    assert books.spent() == (left[0], left[1] + len("Half of an answer, ") // 3)
 
 
 def test_log_probabilities_cannot_be_had(client: openai.OpenAI, reader: Reader) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inference import ChatRequest, Failed, Finished, UpstreamUpdate
+from inference import ChatRequest, Failed, Finished, Said, UpstreamUpdate, Usage
 from tests.inference.far import Far, spec_of, text_of
 from tests.upstream_server import UpstreamServer, events
 
@@ -110,3 +110,24 @@ async def test_what_anthropic_cannot_say_is_named(server: UpstreamServer, tmp_pa
     assert isinstance(end, Failed)
     assert (end.code, end.param) == ("invalid_parameter", "logit_bias")
     assert not server.asked
+
+
+async def test_a_stop_keeps_what_was_counted_at_the_beginning(
+    server: UpstreamServer, tmp_path: Path
+) -> None:
+    counted = {"input_tokens": 700, "cache_read_input_tokens": 300, "output_tokens": 1}
+    word = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "word "}}
+    begin = {"type": "message_start", "message": {"usage": counted}}
+    server.answers = [events(begin, *[word] * 400, pause_s=0.02)]
+    far = Far(spec_of(server, scheme="anthropic+"), tmp_path)
+    said = 0
+    try:
+        async with aclosing(far.engine.chat(ChatRequest("r1", "far", CONVERSATION))) as updates:
+            async for update in updates:
+                said += isinstance(update, Said)
+                if said == 3:
+                    far.engine.abort("far", "r1")
+    finally:
+        await far.engine.close()
+    assert isinstance(update, Finished)
+    assert update.usage == Usage(1000, 300, len("word " * said) // 3)

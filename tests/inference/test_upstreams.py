@@ -20,6 +20,7 @@ from inference import (
     SamplingParams,
     Text,
     UnknownModel,
+    Usage,
     parse_upstream,
 )
 from inference.upstreams import replicas
@@ -199,6 +200,7 @@ async def test_a_stop_before_anything_was_done_is_told(server: UpstreamServer, f
     end = await asyncio.wait_for(first, 5)
     assert isinstance(end, Finished)
     assert end.reason == "abort"
+    assert end.usage == Usage()
     await updates.aclose()
 
 
@@ -322,6 +324,16 @@ async def test_a_stop_hangs_up_and_is_told(server: UpstreamServer, far: Far) -> 
     assert update.reason == "abort"
     assert 0 < update.timings.stop_ms < 1000
     assert said < 50
+    assert update.usage.completion_tokens == len("word " * said) // 3
+
+
+async def test_what_a_server_does_not_count_is_estimated(server: UpstreamServer, far: Far) -> None:
+    server.answers = [
+        events(chunk(content="<think>Hm.</think>"), *[chunk(content="word ")] * 9, "[DONE]")
+    ]
+    end = (await far.ask("What is it? " * 10))[-1]
+    assert isinstance(end, Finished)
+    assert end.usage == Usage(120 // 3, 0, (3 + 45) // 3)
 
 
 async def test_leaving_the_iterator_hangs_up(server: UpstreamServer, far: Far) -> None:

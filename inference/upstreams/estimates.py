@@ -1,0 +1,32 @@
+"""About how many tokens there are, where another server has not told."""
+
+import json
+from typing import Any
+
+from inference.parsing import Call, Segment
+from inference.upstreams.messages import ChatRequest
+
+_BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
+
+
+def about_tokens(*texts: str) -> int:
+    """Of all of them together."""
+    return sum(len(text.encode(errors="replace")) for text in texts) // _BYTES_PER_TOKEN
+
+
+def text_of(segment: Segment) -> str:
+    """What a model has written for it, about."""
+    return f"{segment.name}{segment.arguments}" if isinstance(segment, Call) else segment.text
+
+
+def about_prompt_tokens(request: ChatRequest) -> int:
+    """Of all that the server is to read: messages, the calls in them, tools, and the answer so far."""
+    texts = [request.begun, *map(_as_text, request.tools)]
+    for message in request.messages:
+        texts.append(_as_text(message.get("content") or ""))
+        texts += [_as_text(call["function"]) for call in message.get("tool_calls") or ()]
+    return about_tokens(*texts)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
