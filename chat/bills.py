@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from django.db import DatabaseError, transaction
@@ -22,6 +23,8 @@ from chat.gathering import Gathering
 from chat.holds import Hold, hold_each, let_go
 from chat.ids import uuid7
 from chat.merging import merged
+from chat.once import Once
+from chat.persisting import AWAY, go_on_trying
 from chat.prices import Price
 from chat.pricing import prices_of
 from chat.rights import Rights
@@ -142,30 +145,40 @@ async def _settle(rights: Rights, run_id: UUID, bill: Bill) -> None:
     try:
         await _settling.ask((rights, run_id, bill), group=(rights.user.pk, rights.api_key_id))
     except DatabaseError:
-        # What was held stays held for a while, which is on the safe side of the budget.
         tokens = bill.total(None).num_tokens
         logger.exception("usage could not be entered", extra={"tokens": tokens})
 
 
 async def _settle_all(asked: Sequence[tuple[Rights, UUID, Bill]]) -> Sequence[None]:
+    """Where the database is away, as soon as it is back: nobody waits for that."""
     bills = [(run_id, bill) for _, run_id, bill in asked]
-    await in_db(_enter)(asked[0][0], bills)
+    once = Once()
+    enter = partial(in_db(_enter_once), once, asked[0][0], bills)
+    try:
+        await enter()
+    except AWAY:
+        tokens = sum(bill.total(None).num_tokens for _, bill in bills)
+        logger.warning("usage cannot be entered, trying again", extra={"tokens": tokens})
+        go_on_trying(enter, f"the usage of {len(bills)} answers, {tokens} tokens, is not entered")
     return [None] * len(asked)
 
 
+def _enter_once(once: Once, rights: Rights, bills: Sequence[tuple[UUID, Bill]]) -> None:
+    once(partial(_enter, rights, bills))
+
+
 def _enter(rights: Rights, bills: Sequence[tuple[UUID, Bill]]) -> None:
-    """All of one user and one key."""
+    """All of one user and one key, in the caller's transaction."""
     prices = prices_of(bill.model for _, bill in bills)
     by_model: dict[str, dict[UUID, Charge]] = {}
     for run_id, bill in bills:
         total = bill.total(prices.get(bill.model))
         by_model.setdefault(bill.model, {})[run_id] = total
-    with transaction.atomic():
-        # In one order, or two processes could wait for each other's rows of the ledger.
-        for model, charges in sorted(by_model.items()):
-            budgets.settle_all(
-                charges, owner_id=rights.user.pk, api_key_id=rights.api_key_id, model=model
-            )
+    # In one order, or two processes could wait for each other's rows of the ledger.
+    for model, charges in sorted(by_model.items()):
+        budgets.settle_all(
+            charges, owner_id=rights.user.pk, api_key_id=rights.api_key_id, model=model
+        )
 
 
 _settling = Gathering(_settle_all)

@@ -20,6 +20,11 @@ async def to_its_end(work: Coroutine[Any, Any, T], context: Context | None = Non
     return await asyncio.shield(_task(work, context))
 
 
+def in_background(work: Coroutine[Any, Any, object]) -> None:
+    """Begin it, for nobody who waits; in the context of whoever asks for it."""
+    _task(work)
+
+
 async def done_or_undone(work: Awaitable[T], undo: Callable[[T], Awaitable[object]]) -> T:
     """What it returns; where the caller is cancelled before, `undo` gets it, in the background."""
     task = _task(_awaited(work))

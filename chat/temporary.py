@@ -9,7 +9,8 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from chat.events import TERMINAL, Found, LogEvent
 from chat.ids import uuid7
 from chat.looking_up import passages_of
 from chat.models import Conversation, Message, MessageStatus, Role
+from chat.once import Once
 from chat.parts import Parts, text_of, unfold
 from chat.pricing import price_of
 from chat.prompt import assistant_messages
@@ -145,7 +147,14 @@ class TemporaryRun(runs.Run):
         except Exception:
             logger.exception("what run %s took is in no ledger", self.id)
 
+    @cached_property
+    def _once(self) -> Once:
+        return Once()
+
     def _settle(self, events: list[LogEvent]) -> None:
+        self._once(partial(self._enter, events))
+
+    def _enter(self, events: list[LogEvent]) -> None:
         charge = budgets.charge_of(
             price_of(self.model),
             events[self.num_brought :],
