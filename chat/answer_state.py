@@ -33,7 +33,7 @@ class AnswerState:
         self.seed = request.sampling.seed
         self.turn_index = 0
         self.num_chars = {"text": 0, "reasoning": 0}
-        self._usage = RunUsage()
+        self._usage = request.usage
         self._timings = RunTimings()
         self._started_s = monotonic()
         self._thinking_since_ms: float | None = None

@@ -29,7 +29,7 @@ from chat.asking import AnswerRequest, Sampling, TurnSoFar
 from chat.cache_scope import CacheScope, cache_scope
 from chat.db import in_db
 from chat.errors import ShuttingDown
-from chat.events import Finished, LogEvent
+from chat.events import Finished, LogEvent, RunUsage
 from chat.models import Conversation, Generation, Message, Role
 from chat.prompt import assistant_messages
 from chat.prompt_plan import PromptPlan
@@ -152,13 +152,18 @@ def _begin(rights: Rights, sent: Sent, asked: list[Asked], channel: str = "") ->
 
 
 async def take_up(
-    generation: Generation, events: list[LogEvent], turn: TurnSoFar | None, trace: Trace | None
+    generation: Generation,
+    events: list[LogEvent],
+    turn: TurnSoFar | None,
+    trace: Trace | None,
+    usage: RunUsage | None = None,
 ) -> runs.Run:
-    """Go on with an answer whose process died. The lease has to be ours already."""
+    """Go on with an answer whose process died, and whose turns before have taken `usage`. The lease has
+    to be ours already."""
     conversation = generation.conversation
     asked = await in_db(_asked_of)(conversation, generation)
     owner_id = conversation.owner_id
-    return _start(generation, conversation, owner_id, asked, tuple(events), turn, trace)
+    return _start(generation, conversation, owner_id, asked, tuple(events), turn, trace, usage)
 
 
 def _start(
@@ -169,6 +174,7 @@ def _start(
     events: tuple[LogEvent, ...] = (),
     turn: TurnSoFar | None = None,
     trace: Trace | None = None,
+    usage: RunUsage | None = None,
 ) -> runs.Run:
     trace = trace or _new_trace(generation)
     request = AnswerRequest(
@@ -186,6 +192,7 @@ def _start(
         tools=tools_named(generation.params.get("tools", [])),
         events=events,
         turn=turn,
+        usage=usage or RunUsage(),
         clock=trace.clock,
         source="chat",
         api_key=key_of(generation.params),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from chat.cache_scope import CacheScope
 from chat.engine import engine
-from chat.events import LogEvent
+from chat.events import LogEvent, RunUsage
 from chat.prompt_plan import PromptPlan
 from chat.sources import Sources
 from chat.spans import Clock
@@ -64,7 +64,8 @@ class AnswerRequest:
     `upstream_options` are OpenAI's parameters for models on other servers; those of our own engine
     follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
-    `events` are those that were logged before an interruption, `turn` the turn they end in.
+    `events` are those that were logged before an interruption, `turn` the turn they end in, and `usage`
+    what the turns before that have taken.
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
     stages whose texts their author wants to send all the same, `confirmed_texts` are questions of
@@ -90,6 +91,7 @@ class AnswerRequest:
     max_context_tokens: int | None = None
     events: tuple[LogEvent, ...] = ()
     turn: TurnSoFar | None = None
+    usage: RunUsage = field(default_factory=RunUsage)
     clock: Clock | None = None
     source: Source = "api"
     api_key: tuple[int, str] | None = None

@@ -76,7 +76,8 @@ class EngineTurn(Turn):
             if left_out := self.newly_left_out():
                 yield left_out
         if self.control.is_stopped:
-            self.end = EngineFinished("abort", Usage(len(prompt_ids), 0, 0), Timings())
+            usage = Usage(len(prompt_ids), 0, len(output_ids))
+            self.end = EngineFinished("abort", usage, Timings())
             return
         request = self._engine_request(prompt_ids, output_ids, params)
         self.state.watch.note(tokens=len(prompt_ids))

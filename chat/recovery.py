@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat import access, answers, history, notices, revoked, run_log, runs
 from chat.asking import TurnSoFar
 from chat.db import in_db
-from chat.events import Delta, Failed, Found, LogEvent, Resumed, RunUsage, Started, Stopped
+from chat.events import Failed, Found, LogEvent, Resumed, Started, Stopped
 from chat.models import Generation
 from chat.parts import fold, text_of
 from chat.screen import BLACK
@@ -50,12 +50,13 @@ async def resume(run_id: UUID) -> bool:
     generation, logged, trace = claimed
     events = logged.events
     is_revoked = not generation.stop_requested and await in_db(_is_revoked)(generation, events)
-    end = _end_without_engine(generation, events, is_revoked)
+    end = _end_without_engine(generation, logged, is_revoked)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
         await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)
         turn = TurnSoFar(logged.prompt_ids, logged.output_ids) if logged.prompt_ids else None
-        await answers.take_up(generation, events + last, turn, trace)
+        usage = logged.taken.by_ended
+        await answers.take_up(generation, events + last, turn, trace, usage)
         logger.info("run %s goes on after %d events", run_id, len(events))
     else:
         await in_db(run_log.finish)(
@@ -101,18 +102,17 @@ def _is_revoked(generation: Generation, events: list[LogEvent]) -> bool:
 
 
 def _end_without_engine(
-    generation: Generation, events: list[LogEvent], is_revoked: bool
+    generation: Generation, logged: run_log.Logged, is_revoked: bool
 ) -> LogEvent | None:
     """How a run ends that must not go on; None when it may."""
+    parts = fold(logged.events)
     if generation.stop_requested or is_revoked:
-        num_tokens = sum(len(event.ids) for event in events if isinstance(event, Delta))
-        usage = RunUsage(completion_tokens=num_tokens)  # of what it had read nobody knows any more
-        chars = len(text_of(fold(events)))
-        return Stopped(min(chars, generation.params.get("stop_chars", chars)), usage)
+        chars = len(text_of(parts))
+        shown = min(chars, generation.params.get("stop_chars", chars))
+        return Stopped(shown, logged.taken.by_all)
     if generation.attempts > MAX_ATTEMPTS:
         message = "The server went down several times while it wrote this answer."
         return Failed("interrupted", message)
-    parts = fold(events)
     if parts and _TAKEN_OUT.search(parts[-1].get("text", "")):
         message = "The server went down while something was taken out of this answer."
         return Failed("interrupted", message)

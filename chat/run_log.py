@@ -82,6 +82,7 @@ class Logged:
     events: list[LogEvent]
     prompt_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
+    taken: turns.Taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +334,8 @@ def load(generation: Generation) -> Logged:
         elif isinstance(event, Delta):
             output_ids += event.ids
     turn = generation.turns.last()
-    return Logged(events, tuple(turn.prompt_ids) if turn else (), tuple(output_ids))
+    prompt_ids = tuple(turn.prompt_ids) if turn else ()
+    return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events))
 
 
 def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:

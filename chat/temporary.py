@@ -9,8 +9,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from time import monotonic
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -135,6 +134,10 @@ class TemporaryRun(runs.Run):
                 logger.exception("nobody knows what run %s may still read", self.id)
                 await self._fail()
 
+    def __init__(self, run_id: UUID, **places: Any) -> None:
+        super().__init__(run_id, **places)
+        self._once = Once()
+
     async def _keep(self, events: list[LogEvent]) -> None:
         if isinstance(events[-1], TERMINAL):
             settling = self._settle_patiently([*self.events, *events])
@@ -146,10 +149,6 @@ class TemporaryRun(runs.Run):
             await self._patiently(in_db(partial(self._settle, events)))
         except Exception:
             logger.exception("what run %s took is in no ledger", self.id)
-
-    @cached_property
-    def _once(self) -> Once:
-        return Once()
 
     def _settle(self, events: list[LogEvent]) -> None:
         self._once(partial(self._enter, events))
@@ -168,7 +167,8 @@ class TemporaryRun(runs.Run):
         pass
 
     async def _release(self) -> None:
-        pass
+        """The process ends, and the answer with it: what was delivered is entered."""
+        await in_db(partial(self._settle, self.events))()
 
 
 async def answer(rights: Rights, ask: Ask) -> TemporaryRun:

@@ -127,6 +127,7 @@ def _begin(
         question.conversation = conversation
         given = {"turn": turn.index, "tokens": len(turn.output_ids)}
         params = old.params | {"api_key": None} | params_of(now) | {"given": given, "sent": None}
+        params["num_brought"] = len(events)
         owner, model = runs.PROCESS_ID, old.model
         generation = begin_answer(now, question, model, params, owner, fork.client_id)
         run_log.append(generation.pk, runs.PROCESS_ID, 1, events)

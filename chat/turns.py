@@ -1,13 +1,23 @@
 """The engine turns of an answer as rows: all that is needed to ask the same again. Synchronous."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from chat.events import Delta, LogEvent, Started
-from chat.models import GenerationTurn
+from chat.delivered import Delivered
+from chat.engine import is_known_elsewhere
+from chat.events import Delta, LogEvent, RunUsage, Started, ToolCall
+from chat.models import Generation, GenerationTurn
 from inference import SamplingParams
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What turns took of the model: those that are over, and all of them."""
+
+    by_ended: RunUsage = field(default_factory=RunUsage)
+    by_all: RunUsage = field(default_factory=RunUsage)
 
 
 def begun_by(events: Iterable[LogEvent]) -> list[dict[str, Any]]:
@@ -36,6 +46,38 @@ def end(generation_id: UUID, all_events: Iterable[LogEvent]) -> None:
     for index, output_ids in written.items():
         rows = GenerationTurn.objects.filter(generation=generation_id, index=index)
         rows.update(output_ids=output_ids)
+
+
+def taken(generation: Generation, events: Sequence[LogEvent]) -> Taken:
+    """By the log of an answer that was interrupted. A turn that has called tools is over. Of another
+    server's model only what it has written is known, about; from the cache nothing is."""
+    begun = [number for number, event in enumerate(events) if isinstance(event, Started)]
+    last = begun[-1] if begun else 0
+    has_called = any(isinstance(event, ToolCall) for event in events[last:])
+    num_ended = len(events) if has_called else last
+    # One that another answer had begun, and this one goes on with, is there twice.
+    going_on = _indices(events[num_ended:])
+    ended = _indices(events[:num_ended]) - going_on
+    num_read = {row.index: len(row.prompt_ids) for row in generation.turns.all()}
+    return Taken(
+        RunUsage(
+            sum(num for index, num in num_read.items() if index in ended),
+            completion_tokens=_num_written(generation, events[:num_ended]),
+        ),
+        RunUsage(sum(num_read.values()), completion_tokens=_num_written(generation, events)),
+    )
+
+
+def _indices(events: Iterable[LogEvent]) -> set[int]:
+    return {event.turn for event in events if isinstance(event, Started)}
+
+
+def _num_written(generation: Generation, events: Sequence[LogEvent]) -> int:
+    is_elsewhere = is_known_elsewhere(generation.model)
+    delivered = Delivered(is_elsewhere=is_elsewhere)
+    for event in events[generation.params.get("num_brought", 0) if is_elsewhere else 0 :]:
+        delivered.hear(event)
+    return delivered.num_tokens
 
 
 def params_of(turn: GenerationTurn) -> SamplingParams:

@@ -13,7 +13,7 @@ from django.db import OperationalError, transaction
 
 from chat import budgets, once
 from chat.bills import billed
-from chat.events import Finished, RunUsage
+from chat.events import Delta, Finished, RunUsage, Started
 from chat.models import Reservation, Usage
 from chat.rights import Rights
 from chat.spans import Clock, Trace
@@ -99,13 +99,27 @@ async def test_a_commit_that_nobody_hears_of_counts_once(
     assert await entries() == [(1, 40)]
 
 
-def test_nor_does_that_of_a_temporary_chat_count_twice(
-    rights: Rights, lost_commit: list[Any]
-) -> None:
+@pytest.fixture
+def temporary(rights: Rights) -> TemporaryRun:
     ids = {"conversation_id": uuid4(), "message_id": uuid4()}
     run = TemporaryRun(uuid4(), user_id=rights.user.pk, trace=Trace(Clock(), "1"), **ids)
     run.model = "small"
+    return run
+
+
+def test_nor_does_that_of_a_temporary_chat_count_twice(
+    temporary: TemporaryRun, lost_commit: list[Any]
+) -> None:
     with pytest.raises(OperationalError):
-        run._settle([END])
-    run._settle([END])
+        temporary._settle([END])
+    temporary._settle([END])
     assert list(Usage.objects.values_list("num_requests", "prompt_tokens")) == [(1, 40)]
+
+
+async def test_a_temporary_answer_that_ends_with_its_process_costs_what_it_has_said(
+    temporary: TemporaryRun,
+) -> None:
+    temporary.events = [Started("small", "r", 1), Delta("Hello", 0, ids=(3, 4))]
+    await temporary._release()
+    rows = Usage.objects.values_list("num_requests", "completion_tokens")
+    assert [row async for row in rows] == [(1, 2)]

@@ -1,6 +1,7 @@
 """An answer whose lease ran out is taken up, unless this very process is still writing it."""
 
 import asyncio
+from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -10,10 +11,19 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from chat import actions, recovery, run_log, runs
-from chat.events import Delta, Failed, Started
-from chat.models import Generation
+from chat.events import (
+    Delta,
+    Failed,
+    LogEvent,
+    RunUsage,
+    Started,
+    ToolCall,
+    ToolResult,
+)
+from chat.models import Generation, Usage
 from chat.rights import Rights
 from chat.spans import Clock, Trace
+from chat.turns import Taken
 from chat.waiting import Waits, waiting
 from webapp.tenancy import as_system, as_user
 
@@ -21,12 +31,18 @@ if TYPE_CHECKING:
     from webapp.models import User
 
 
+def _begun(user: "User", events: list[LogEvent]) -> Generation:
+    """A run of this process, in the user's scope."""
+    draft = actions.Draft(client_id=str(uuid4()), text="Hi", model="vitrine-small")
+    run = actions.send_message(Rights(user), draft, lease_owner=runs.PROCESS_ID).generation
+    run_log.append(run.pk, runs.PROCESS_ID, 1, events)
+    return run
+
+
 def _overdue(user: "User") -> Generation:
     """A run of this process that did not renew its lease in time; a stop spares it the engine."""
     with as_user(user.pk):
-        draft = actions.Draft(client_id=str(uuid4()), text="Hi", model="vitrine-small")
-        run = actions.send_message(Rights(user), draft, lease_owner=runs.PROCESS_ID).generation
-        run_log.append(run.pk, runs.PROCESS_ID, 1, [Started("m", "r", 7), Delta("Hel", 0)])
+        run = _begun(user, [Started("m", "r", 7), Delta("Hel", 0)])
         run_log.request_stop(run.pk)
         past = timezone.now() - timedelta(seconds=1)
         Generation.objects.filter(pk=run.pk).update(lease_until=past)
@@ -62,6 +78,45 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
     assert run.status == "stopped"
 
 
+CALLED = [
+    Started("m", "r", 7, 0, prompt_ids=tuple(range(10))),
+    Delta("Hm.", 0, ids=(1, 2, 3)),
+    ToolCall("c1", "clock", "{}"),
+]
+WENT_ON = [
+    ToolResult("c1", "noon"),
+    Started("m", "r", 7, 1, prompt_ids=tuple(range(20))),
+    Delta("It", 3, ids=(4, 5)),
+]
+
+
+@pytest.mark.parametrize(
+    ("events", "by_ended"),
+    [(CALLED, RunUsage(10, 0, 3)), ([*CALLED, *WENT_ON], RunUsage(10, 0, 3))],
+)
+@pytest.mark.django_db
+def test_who_takes_an_answer_up_knows_what_its_turns_have_taken(
+    alice: "User", events: list[LogEvent], by_ended: RunUsage
+) -> None:
+    """The engine counts the turn that goes on, and no other."""
+    with as_user(alice.pk):
+        run = _begun(alice, events)
+        assert run_log.load(run).taken.by_ended == by_ended
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_that_nobody_goes_on_with_costs_what_it_has_taken(alice: "User") -> None:
+    with as_user(alice.pk):
+        run = _begun(alice, [*CALLED, *WENT_ON])
+        run_log.request_stop(run.pk)
+        run_log.release(run.pk, runs.PROCESS_ID)
+        assert async_to_sync(recovery.resume)(run.pk)
+        run.message.refresh_from_db()
+        assert run.message.usage == asdict(RunUsage(30, 0, 5))
+        spent = Usage.objects.get()
+        assert (spent.prompt_tokens, spent.completion_tokens) == (30, 5)
+
+
 @pytest.mark.parametrize(
     ("text", "ends"),
     [
@@ -74,5 +129,6 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
 def test_what_is_being_taken_out_is_not_gone_on_with(text: str, ends: bool) -> None:
     """The next process would not know that it is a key's second half which comes now."""
     events = [Started("m", "r", 7), Delta("Hm.", 0, "reasoning"), Delta(text, 0)]
-    end = recovery._end_without_engine(Generation(), list(events), is_revoked=False)
+    logged = run_log.Logged(list(events), (), (), Taken())
+    end = recovery._end_without_engine(Generation(), logged, is_revoked=False)
     assert isinstance(end, Failed) is ends

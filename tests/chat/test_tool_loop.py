@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chat.asking import AnswerRequest
-from chat.events import Delta, Event, Finished, LogEvent, Started, ToolCall, ToolResult
+from chat.events import Delta, Event, Finished, LogEvent, RunUsage, Started, ToolCall, ToolResult
 from chat.orchestrator import answer
 from chat.tools import BUILT_IN
 from chat.turn import MAX_TURNS
@@ -67,6 +67,10 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     return use
 
 
+BEFORE = RunUsage(10, 0, 7)
+"""What turns had taken that were over when the answer was interrupted."""
+
+
 def _request(events: tuple[LogEvent, ...] = ()) -> AnswerRequest:
     return AnswerRequest(
         run_id="r",
@@ -79,6 +83,7 @@ def _request(events: tuple[LogEvent, ...] = ()) -> AnswerRequest:
         weight=4.0,
         tools=tuple(BUILT_IN.values()),
         events=events,
+        usage=BEFORE if events else RunUsage(),
     )
 
 
@@ -122,6 +127,9 @@ async def test_taken_up_anywhere_it_ends_as_it_would_have(script: Any, num_kept:
     script(*([CALL] if num_kept == 1 else []), "It is 42.")
     rest = await _events(_request(tuple(logged)))
     kinds = [type(e) for e in logged] + _kinds(rest)
+    end = rest[-1]
+    assert isinstance(end, Finished)
+    assert end.usage.completion_tokens == (10 if num_kept == 1 else 5) + BEFORE.completion_tokens
     # A turn of which nothing is known but its start begins again.
     kinds = kinds[1:] if kinds[:2] == [Started, Started] else kinds
     assert kinds == [Started, ToolCall, ToolResult, Started, Delta, Finished]
