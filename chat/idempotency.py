@@ -6,12 +6,13 @@ Only what succeeded is given again; what failed leaves the key free. Streams are
 """
 
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -19,7 +20,10 @@ from django.utils import timezone
 from chat.api_errors import ApiError
 from chat.db import in_db
 from chat.models import KeptAnswer
+from chat.persisting import AWAY, go_on_trying
 from chat.shielded import done_or_undone, to_its_end
+
+logger = logging.getLogger(__name__)
 
 KEEP = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)
@@ -68,9 +72,22 @@ async def _run(view: View, request: HttpRequest, data: Any, row: KeptAnswer) -> 
 
 
 async def _settle(row: KeptAnswer, response: HttpResponseBase | None) -> None:
+    """Where the database is away, as soon as it is back: whoever asked has their answer all the same."""
+    keep = partial(_keep, row, response)
+    try:
+        await keep()
+    except AWAY:
+        logger.warning("the answer to a key cannot be kept, trying again", exc_info=True)
+        go_on_trying(keep, "an answer is not kept for its Idempotency-Key")
+    except DatabaseError:
+        logger.exception("the answer to a key cannot be kept")
+
+
+async def _keep(row: KeptAnswer, response: HttpResponseBase | None) -> None:
+    """Of what failed nothing is kept."""
     if isinstance(response, HttpResponse) and response.status_code < 300:
-        keep = KeptAnswer.objects.filter(pk=row.pk).update
-        await in_db(keep)(status=response.status_code, body=response.content)
+        update = KeptAnswer.objects.filter(pk=row.pk).update
+        await in_db(update)(status=response.status_code, body=response.content)
     else:
         await in_db(KeptAnswer.objects.filter(pk=row.pk).delete)()
 

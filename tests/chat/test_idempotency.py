@@ -1,13 +1,18 @@
 """Idempotency-Key: one request, one run, one answer; and never another user's."""
 
+import asyncio
 import threading
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.test import RequestFactory
 from django.utils import timezone
 
 from chat import idempotency, responses_store
@@ -122,6 +127,34 @@ def test_a_caller_who_left_may_come_back(caller: Caller) -> None:
     ):
         visitor.post(f"{caller.url}/chat/completions", json=body)
     wait_until(lambda: _post(caller, key, {**BODY, "max_tokens": 2}).status_code == 200)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_answer_that_cannot_be_kept_at_once_is_given_and_kept_later(
+    alice: User, rf: RequestFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update, tries = QuerySet.update, iter(range(100))
+
+    def away_at_first(rows: Any, **values: Any) -> int:
+        if rows.model is KeptAnswer and next(tries) < 2:
+            raise OperationalError("the database is away")
+        return update(rows, **values)
+
+    async def view(request: Any, data: Any) -> HttpResponse:
+        return HttpResponse(b"{}", content_type="application/json")
+
+    monkeypatch.setattr(QuerySet, "update", away_at_first)
+    request: Any = rf.post("/v1/embeddings", {}, headers={"Idempotency-Key": _key()})
+    request.user = alice
+    with as_user(alice.pk):
+        first = await idempotency.idempotent(view)(request, None)
+        assert (first.status_code, first.content) == (200, b"{}")
+        deadline = monotonic() + 20
+        while not await KeptAnswer.objects.filter(status=200).aexists():
+            assert monotonic() < deadline
+            await asyncio.sleep(0.05)
+        again = await idempotency.idempotent(view)(request, None)
+    assert again[idempotency.REPLAYED] == "true"
 
 
 def test_a_stream_is_a_stream(caller: Caller) -> None:
