@@ -41,21 +41,32 @@ def write(
     any. The rows are not saved yet. `unanswered` is the code and the message that lines get which have
     no result; None where every line has one.
 
-    On the way out with an error the files may be there, without rows.
+    On the way out with an error nothing is left: where the disk is full, half a file would keep it so.
     """
     with ExitStack() as stack:
         outputs, errors = _Writer(stack), _Writer(stack)
-        done = set()
-        rows = BatchResult.objects.filter(batch=batch.pk).order_by("number")
-        for row in rows.iterator(chunk_size=100):
-            (errors if row.is_error else outputs).write(row.text)
-            done.add(row.number)
-        if unanswered is not None:
-            for text in _unanswered(batch, done, *unanswered):
-                errors.write(text)
-        outputs.end()
-        errors.end()
+        try:
+            _write_all(batch, unanswered, outputs, errors)
+        except BaseException:
+            for writer in (outputs, errors):
+                file_store.remove(writer.id)
+            raise
     return _row(batch, outputs, "output"), _row(batch, errors, "error")
+
+
+def _write_all(
+    batch: Batch, unanswered: tuple[str, str] | None, outputs: _Writer, errors: _Writer
+) -> None:
+    done = set()
+    rows = BatchResult.objects.filter(batch=batch.pk).order_by("number")
+    for row in rows.iterator(chunk_size=100):
+        (errors if row.is_error else outputs).write(row.text)
+        done.add(row.number)
+    if unanswered is not None:
+        for text in _unanswered(batch, done, *unanswered):
+            errors.write(text)
+    outputs.end()
+    errors.end()
 
 
 def _unanswered(batch: Batch, done: set[int], code: str, message: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ WHERE status = ANY(%s) AND lease_until < %s ORDER BY id
 """
 MAX_UNFINISHED = 20  # of one user
 MAX_ATTEMPTS = 4  # a line that took three processes down is not tried again
+LONGEST_REST_S = 3600.0
 
 
 class LeaseLost(Exception):
@@ -141,6 +142,16 @@ def release(batch_id: UUID, me: str, rest_s: float = 0.0) -> None:
     may rest before."""
     Batch.objects.filter(pk=batch_id, lease_owner=me).update(
         lease_owner="", lease_until=timezone.now() + timedelta(seconds=rest_s)
+    )
+
+
+def put_off(batch_id: UUID, me: str, attempts: int) -> None:
+    """One that comes to no end, however often it is tried, is tried ever more rarely."""
+    if attempts < MAX_ATTEMPTS:
+        return  # its lease runs out
+    rest_s = min(LONGEST_REST_S, LEASE_S * 2.0 ** min(attempts - MAX_ATTEMPTS + 1, 16))
+    Batch.objects.filter(pk=batch_id, lease_owner=me).update(
+        lease_until=timezone.now() + timedelta(seconds=rest_s)
     )
 
 

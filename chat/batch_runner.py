@@ -8,6 +8,7 @@ and whoever takes the batch up asks those again.
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -109,11 +110,20 @@ class BatchRun:
             await asyncio.shield(in_db(batch_rows.release)(self.row.pk, PROCESS_ID))
             raise
         except Exception:
-            # Its lease runs out, and it is tried again: not for ever, see MAX_ATTEMPTS.
+            # Its lease runs out, and it is tried again. Its lines are not for ever, see MAX_ATTEMPTS;
+            # but its end, for which the disk may be too full, has to be written one day.
             logger.exception("batch %s failed", self.row.pk)
+            await self._put_off(beating)
         finally:
             if beating is not None:
                 beating.cancel()
+
+    async def _put_off(self, beating: asyncio.Task[None] | None) -> None:
+        if beating is not None:
+            beating.cancel()  # it would claim the lease again
+            await asyncio.wait({beating})
+        with suppress(Error):
+            await in_db(batch_rows.put_off)(self.row.pk, PROCESS_ID, self.row.attempts)
 
     async def _work_through(self) -> None:
         if self._is_to_be(BatchStatus.VALIDATING) and not await self._is_right():

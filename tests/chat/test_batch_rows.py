@@ -1,16 +1,21 @@
 """The lease of a batch: one process at a time, and what the other writes counts for nothing."""
 
+import errno
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from chat import batch_files, batch_rows, file_store
 from chat.batch_calls import Answer
 from chat.batch_lines import Checked
 from chat.batch_rows import End, LeaseLost
+from chat.batch_runner import BatchRun
+from chat.db import in_db
 from chat.models import ApiFile, Batch, BatchResult, BatchStatus
+from chat.runs import PROCESS_ID
 from chat.waiting import Waits, waiting
 from tests.chat.batch_client import jsonl, line
 from webapp.api_keys import create_api_key, revoke_api_key
@@ -116,6 +121,48 @@ def test_the_files_tell_of_every_line_once(batch: Batch) -> None:
     assert {file.pk for file in ApiFile.objects.all()} == {output.pk, error.pk}
     for file_id in (output.pk, error.pk, Batch.objects.get().input_file):
         file_store.remove(file_id)
+
+
+def test_a_full_disk_is_left_as_it_was(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(file: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on the device")
+
+    batch_rows.claim(batch.pk, ME)
+    batch_rows.begin(batch.pk, ME, Checked(2, "m"))
+    batch_rows.keep(batch, ME, 1, answer("x" * 100_000))
+    batch_rows.keep(batch, ME, 2, answer("y" * 100_000, status=400))
+    before = set(file_store.folder().iterdir())
+    monkeypatch.setattr(file_store, "make_safe", no_space)
+    with pytest.raises(OSError, match="no space"):
+        batch_files.write(batch_rows.renew(batch.pk, ME), None)
+    assert set(file_store.folder().iterdir()) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_end_that_cannot_be_written_is_tried_ever_more_rarely(
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "no space left on the device")
+
+    monkeypatch.setattr(batch_files, "write", no_space)
+    Batch.objects.update(status=BatchStatus.FINALIZING)
+
+    async def tried() -> float:
+        """How long after a try the next one is."""
+        row = await in_db(batch_rows.claim)(batch.pk, PROCESS_ID)
+        assert row is not None
+        await BatchRun(row).run()
+        row = await Batch.objects.aget()
+        assert row.status == BatchStatus.FINALIZING
+        await Batch.objects.aupdate(lease_until=timezone.now() - timedelta(seconds=1))
+        return (row.lease_until - timezone.now()).total_seconds()
+
+    pauses = [async_to_sync(tried)() for _ in range(batch_rows.MAX_ATTEMPTS + 4)]
+    assert max(pauses[: batch_rows.MAX_ATTEMPTS]) <= batch_rows.LEASE_S
+    assert pauses[-1] > 2 * pauses[-2] * 0.9 > 2 * batch_rows.LEASE_S
+    Batch.objects.update(attempts=30_000)
+    assert async_to_sync(tried)() <= batch_rows.LONGEST_REST_S
 
 
 def test_a_cancel_is_not_overtaken(alice: "User", batch: Batch) -> None:
