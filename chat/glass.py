@@ -90,8 +90,9 @@ async def show_trace(request: HttpRequest, message_id: str) -> dict[str, Any]:
 @router.get("/messages/{message_id}/tokens")
 async def show_tokens(request: HttpRequest, message_id: str) -> dict[str, Any]:
     """How likely each token of an answer was, and the likeliest others. Asks the engine."""
-    await check_requests(rights_of(request))
-    return await likelihoods(request.user, message_id)
+    rights = rights_of(request)
+    await check_requests(rights)
+    return await likelihoods(rights, message_id)
 
 
 class ForkIn(Schema):
@@ -116,8 +117,9 @@ async def branch_answer(request: HttpRequest, message_id: str, data: ForkIn) -> 
 @router.post("/messages/{message_id}/replay")
 async def replay_answer(request: HttpRequest, message_id: str) -> HttpResponseBase:
     """Write an answer again from its seed: server-sent events, `same`, `differs` or `broken` last."""
-    await check_requests(rights_of(request))
-    news = replay(request.user, message_id)
+    rights = rights_of(request)
+    await check_requests(rights)
+    news = replay(rights, message_id)
     first = await anext(news)  # what is refused is refused before the stream begins
     return server_sent_events(_server_sent(first, news))
 

@@ -14,6 +14,7 @@ from typing import Any
 from chat.api_errors import ApiError, status_of
 from chat.db import in_db
 from chat.engine import engine
+from chat.rights import Rights
 from chat.second_looks import Turn, Written, check_loaded, check_model, one_at_a_time, written
 from chat.storable import storable
 from chat.values import Value
@@ -32,10 +33,11 @@ NUM_ALTERNATIVES = 6
 _PARAMS = SamplingParams(max_tokens=1, temperature=0.0, num_prompt_logprobs=NUM_ALTERNATIVES)
 
 
-async def likelihoods(user: Any, message_id: object) -> Value:
+async def likelihoods(rights: Rights, message_id: object) -> Value:
     """All turns of an answer, token by token. Raises NotFound, CannotLook, EngineError, ApiError."""
+    user = rights.user
     answer = await in_db(written)(user, message_id)
-    check_model(answer)
+    check_model(rights, answer)
     tokenizer = await engine().tokenizer(answer.model)
     with one_at_a_time(user):
         rated = [(turn, await _rate(user, answer, turn)) for turn in answer.turns]

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from chat.db import in_db
 from chat.engine import engine
+from chat.rights import Rights
 from chat.second_looks import Turn, Written, check_loaded, check_model, one_at_a_time, written
 from inference import (
     EngineError,
@@ -69,13 +70,15 @@ class Broken:
 Result = Same | Differs | Broken
 
 
-async def replay(user: Any, message_id: object) -> AsyncGenerator[Progress | Result, None]:
-    """Progress, and a Result at last. Raises NotFound, CannotLook before the first, when there is none.
+async def replay(rights: Rights, message_id: object) -> AsyncGenerator[Progress | Result, None]:
+    """Progress, and a Result at last. Raises NotFound, CannotLook or UnknownModel before the first, when
+    there is none.
 
     Runs in the background class. Leaving the iterator ends it at the engine's next step.
     """
+    user = rights.user
     answer = await in_db(written)(user, message_id)
-    check_model(answer)
+    check_model(rights, answer)
     started_s = monotonic()
     num_done = 0
     with one_at_a_time(user):

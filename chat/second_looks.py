@@ -16,6 +16,7 @@ from chat import access, history, turns
 from chat.engine import engine
 from chat.errors import ChatError
 from chat.models import Generation, MessageStatus
+from chat.rights import Rights
 from inference import ModelState, SamplingParams
 from retrieval.excerpts import Excerpt, texts_of
 
@@ -100,13 +101,15 @@ def _may_be_read(generation: Generation) -> bool:
     return None not in texts_of(map(Excerpt.from_json, values))
 
 
-def check_model(answer: Written) -> None:
-    """Raises CannotLook where the model is not the one that wrote; of a cold one nobody knows yet."""
+def check_model(rights: Rights, answer: Written) -> None:
+    """Raises CannotLook where the model is not the one that wrote; of a cold one nobody knows yet. And
+    UnknownModel where it may not be used, by this key or any more: it would compute."""
     state = next((s for s in engine().models("chat") if s.spec.name == answer.model), None)
     if state is None:
         raise CannotLook(
             gettext("The model %(model)s is no longer here.") % {"model": answer.model}
         )
+    rights.check_models([answer.model])
     if engine().is_upstream(answer.model):
         raise CannotLook(
             gettext("Another server wrote this answer, and keeps how it drew to itself.")

@@ -56,7 +56,7 @@ async def branch(rights: Rights, fork: Fork) -> Generation:
     if answers.is_draining():
         raise ShuttingDown
     answer = await in_db(written)(rights.user, fork.answer_id)
-    check_model(answer)
+    check_model(rights, answer)
     await check_requests(rights)
     turn = next((turn for turn in answer.turns if turn.index == fork.turn), None)
     if turn is None or not 0 <= fork.token < len(turn.output_ids):

@@ -5,10 +5,12 @@ from math import exp
 from string import whitespace
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 
 from tests.chat.reader import Frame, Reader
+from tests.sites import Site
 
 
 def replayed(reader: Reader, accepted: Frame) -> Any:
@@ -100,6 +102,27 @@ def test_what_would_prove_nothing_is_refused(
     response = rated(alices_tab, answered)
     assert response.status_code == 409
     assert words in response.json()["error"]["message"]
+
+
+def test_a_key_looks_only_through_models_that_it_names(
+    alices_tab: Reader, answered: Frame, chat_site: Site
+) -> None:
+    scopes = ("--scopes", "api", "--name", "looker")
+    key = chat_site.create_api_key(alices_tab.email, *scopes)
+    path = f"{chat_site.url}/api/messages/{answered['answer']['id']}"
+
+    def looks() -> list[int]:
+        with httpx2.Client(headers={"Authorization": f"Bearer {key}"}, timeout=60) as program:
+            return [
+                program.get(f"{path}/tokens").status_code,
+                program.post(f"{path}/replay").status_code,
+            ]
+
+    name = "UPDATE webapp_apikey SET model_names = %s WHERE name = 'looker'"
+    chat_site.execute(name, ["endless"])
+    assert looks() == [404, 404]
+    chat_site.execute(name, ["sh*"])
+    assert looks() == [200, 200]
 
 
 def test_every_token_says_how_likely_it_was(alices_tab: Reader, answered: Frame) -> None:
