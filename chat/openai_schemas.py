@@ -133,6 +133,7 @@ Content = Annotated[Annotated[Text, A_TEXT] | Annotated[list[Part], A_LIST], BY_
 class FunctionCall(Strict):
     name: str
     arguments: Annotated[str, AfterValidator(_sayable)]
+    parsed_arguments: Any = None  # as `parsed` of a message
 
 
 class ToolCallIn(Strict):
@@ -156,6 +157,8 @@ class ChatMessageIn(Strict):
     function_call: None = None
     audio: None = None
     annotations: Anything | None = None
+    # What the client's own parse() has read of the content, which says the same:
+    parsed: Any = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> "ChatMessageIn":

@@ -5,7 +5,8 @@ from typing import Any
 
 import openai
 import pytest
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ParsedChatCompletionMessage
+from pydantic import BaseModel
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
 
@@ -72,6 +73,39 @@ def test_a_forced_call_streams(client: openai.OpenAI) -> None:
     assert call.function is not None
     assert [(call.function.name, json.loads(call.function.arguments or ""))] == calls_of(whole)
     assert choices[-1].finish_reason == "tool_calls"
+
+
+class Lamp(BaseModel):
+    is_on: bool
+
+
+class Done(BaseModel):
+    done: bool
+
+
+def parsed(client: openai.OpenAI, **settings: Any) -> ParsedChatCompletionMessage[Any]:
+    made = client.chat.completions.parse(
+        model="caller", messages=HELLO, max_tokens=400, seed=3, **settings
+    )
+    return made.choices[0].message
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's, of its own type
+@pytest.mark.parametrize("is_dumped", [False, True])
+def test_what_the_client_has_parsed_is_understood_when_it_comes_back(
+    client: openai.OpenAI, is_dumped: bool
+) -> None:
+    tools: list[Any] = [openai.pydantic_function_tool(Lamp, name="lamp")]
+    called = parsed(client, tools=tools, tool_choice="required", parallel_tool_calls=False)
+    assert called.tool_calls
+    assert isinstance(called.tool_calls[0].function.parsed_arguments, Lamp)
+    said = parsed(client, response_format=Done)
+    assert isinstance(said.parsed, Done)
+    result = {"role": "tool", "tool_call_id": called.tool_calls[0].id, "content": "It is on."}
+    back: list[Any] = [m.model_dump() if is_dumped else m for m in (called, said)]
+    messages = [*HELLO, back[0], result, back[1], *HELLO]
+    again = client.chat.completions.create(model="caller", messages=messages, max_tokens=9)
+    assert again.choices[0].message.content
 
 
 def test_json_or_a_call(client: openai.OpenAI) -> None:
