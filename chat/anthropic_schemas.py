@@ -41,6 +41,9 @@ class ToolUseBlock(Block):
     id: str = Field(min_length=1, max_length=128)
     name: Name
     input: AnyObject
+    # What Anthropic's blocks have and ours do not: a client that dumps its types sends it back empty.
+    caller: None = None
+    toolset_name: None = None
 
 
 class ToolResultBlock(Block):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, field_validator, model_validator
+from pydantic import AliasChoices, Discriminator, Field, Tag, field_validator, model_validator
 
 from chat.openai_schemas import (
     A_LIST,
@@ -34,6 +34,7 @@ class TextPartIn(CachedPart):
     text: Text
     annotations: Anything | None = None
     logprobs: Anything | None = None
+    parsed: Any = None  # what the client's own parse() has read of the text, which says the same
 
 
 class RefusalIn(Strict):
@@ -77,9 +78,12 @@ class CallItem(Strict):
     arguments: Text
     id: ItemId | None = None
     status: Status | None = None
+    # What OpenAI's items have and ours do not: a client that dumps its types sends it back empty.
     namespace: None = None
     caller: None = None
+    async_: Literal[False] | None = Field(None, validation_alias=AliasChoices("async", "async_"))
     created_by: str | None = None
+    parsed_arguments: Any = None  # as `parsed` of a text
 
 
 class CallOutputItem(Strict):
@@ -88,6 +92,9 @@ class CallOutputItem(Strict):
     output: Content
     id: ItemId | None = None
     status: Status | None = None
+    name: None = None
+    namespace: None = None
+    caller: None = None
     created_by: str | None = None
 
     @property

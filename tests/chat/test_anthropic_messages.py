@@ -127,6 +127,18 @@ def test_a_tool_is_used_and_its_result_goes_back(caller: Caller) -> None:
     assert again["content"][0]["type"] == "text"
 
 
+def test_a_tool_use_is_understood_as_anthropics_client_dumps_it(caller: Caller) -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "lamp", "input": {}}
+    dumped = {**use, "caller": None, "toolset_name": None}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "It is on."}
+    said = [
+        *HELLO,
+        {"role": "assistant", "content": [dumped]},
+        {"role": "user", "content": [result]},
+    ]
+    assert _message(caller, messages=said)["content"]
+
+
 def test_a_named_tool_is_the_one_that_is_used(caller: Caller) -> None:
     choice = {"type": "tool", "name": "bell", "disable_parallel_tool_use": True}
     tools = [LAMP, {**LAMP, "name": "bell"}]

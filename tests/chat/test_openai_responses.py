@@ -5,6 +5,7 @@ from typing import Any
 
 import openai
 import pytest
+from pydantic import BaseModel
 
 from tests.chat.api_caller import Caller
 from tests.openai_description import check, needs_description
@@ -270,6 +271,38 @@ def test_output_sent_back_as_it_came_is_understood(client: openai.OpenAI) -> Non
         again = [{"role": "user", "content": "Hello"}, *made.output, *results]
         gone_on = create(client, **{**asked, "input": again})
         assert gone_on.usage.input_tokens > made.usage.input_tokens
+
+
+class Lamp(BaseModel):
+    is_on: bool
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's, of its own type
+@pytest.mark.parametrize("by_alias", [False, True])
+def test_output_sent_back_as_the_client_dumps_it_is_understood(
+    client: openai.OpenAI, by_alias: bool
+) -> None:
+    called: Any = client.responses.parse(
+        model="caller",
+        input="Hello",
+        tools=[openai.pydantic_function_tool(Lamp, name="lamp")],  # type: ignore[list-item]
+        tool_choice="required",
+        parallel_tool_calls=False,
+    )
+    said: Any = client.responses.parse(model="caller", input="Hello", text_format=Lamp)
+    assert isinstance(said.output_parsed, Lamp)
+    result = {
+        "type": "function_call_output",
+        "call_id": called.output[0].call_id,
+        "output": "It is on.",
+        **dict.fromkeys(("id", "status", "name", "namespace", "caller")),
+    }
+    dumped = [item.model_dump(by_alias=by_alias) for item in (*called.output, *said.output)]
+    assert "parsed_arguments" in dumped[0]
+    made = create(
+        client, input=[dumped[0], result, *dumped[1:], {"role": "user", "content": "So?"}]
+    )
+    assert made.output_text
 
 
 @pytest.mark.parametrize(
