@@ -35,7 +35,8 @@ DEFAULT_MAX_TOKENS = 16  # OpenAI's own
 MAX_PROMPT_CHARS = 1_000_000
 
 Prompt = Annotated[StrictStr, Field(max_length=MAX_PROMPT_CHARS)]
-Ids = Annotated[list[StrictInt], Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
+Id = Annotated[StrictInt, Field(ge=0, lt=2**31)]  # more is none, and no tokenizer takes it
+Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_PROMPT_CHARS)]
 Many = Field(min_length=1, max_length=MAX_CHOICES)
 
 
