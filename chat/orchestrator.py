@@ -141,7 +141,7 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
                 yield state.stopped()
                 return
             calls = turn.calls
-            # In the last turn no tools were offered; a model that calls all the same is not heard.
+            # In the last turn no tools are offered, so that a call there is text.
             if not calls or not tools or state.turn_index >= MAX_TURNS - 1:
                 reason = "tool_calls" if calls and not tools else turn.end.reason
                 if asked is not None and reason == "stop" and not state.turn_index:

@@ -1,6 +1,6 @@
 """One answer of another server's model: the conversation goes there as messages, text comes back."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -11,10 +11,13 @@ from chat.turn import Turn
 from chat.untagged import untagged
 from inference import (
     Asked,
+    Call,
     ChatMessage,
     ChatRequest,
     ContextTooLong,
     Said,
+    Segment,
+    Text,
     Timings,
     Usage,
     about_prompt_tokens,
@@ -72,7 +75,8 @@ class UpstreamTurn(Turn):
                             yield Phase("asking", detail=host, done=num, total=num)
                         case Said(segments):
                             self.state.watch.begin("decode", turn=turn)
-                            for event in self.show(segments):
+                            said = segments if request.tools else _as_text(segments)
+                            for event in self.show(said):
                                 yield event
                             yield Phase("decode")
                         case EngineFinished(reason=reason, usage=usage):
@@ -174,6 +178,13 @@ class UpstreamTurn(Turn):
         if plan is not None:
             self.state.plan = plan
         return plan is not None
+
+
+def _as_text(segments: Sequence[Segment]) -> list[Segment]:
+    """With calls as texts: of a server that calls though no tool was offered."""
+    return [
+        Text(f"{one.name}({one.arguments})") if isinstance(one, Call) else one for one in segments
+    ]
 
 
 def _num_users(messages: list[ChatMessage]) -> int:

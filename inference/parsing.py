@@ -46,14 +46,15 @@ class AnswerParser:
 
         With an `answer_mark` all behind the first one is text, whatever marks it spells: a grammar makes
         it JSON, which may well speak of them.
-        `tools` are those that the prompt offers, in OpenAI's form. `goes_on`: the prompt ends in the
-        answer's own text, so that white space which comes next is part of it.
+        `tools` are those that the prompt offers, in OpenAI's form; without any a call is text, as it was
+        written. `goes_on`: the prompt ends in the answer's own text, so that white space which comes
+        next is part of it.
         """
         from transformers.utils.chat_parsing import ResponseParser  # a second of import
 
         self._offered = {t["function"]["name"]: _properties(t["function"]) for t in tools}
         self._family = family_of(chat_template, has_tools=bool(tools))
-        template = _response_template(self._family)
+        template = _response_template(self._family, has_tools=bool(tools))
         # Without an anchor the parser would take all of the prompt for the answer's beginning.
         is_begun = self._family.begun(prompt_tail) is not None
         prefix = prompt_tail if is_begun else ""
@@ -157,8 +158,11 @@ def _properties(function: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def _response_template(family: Family) -> Any:
+def _response_template(family: Family, *, has_tools: bool) -> Any:
     """As transformers reads it, once for all answers: it compiles each mark."""
     from transformers.utils.chat_parsing.response_templates import load_response_template
 
-    return load_response_template(family.template)
+    fields = dict(family.template["fields"])
+    if not has_tools:
+        fields.pop("tool_call", None)
+    return load_response_template({**family.template, "fields": fields})

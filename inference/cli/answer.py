@@ -7,7 +7,7 @@ from inference.parsing import AnswerParser, Reasoning, Segment, Text
 class Answer:
     """Shows what a model writes and keeps its text.
 
-    Thoughts are dim on a terminal and left out of a pipe; so are calls, as there are no tools here.
+    Thoughts are dim on a terminal and left out of a pipe.
     """
 
     def __init__(self, parser: AnswerParser, screen: Screen) -> None:
@@ -35,8 +35,6 @@ class Answer:
                     self._show_text(text)
                 case Reasoning(text):
                     self._show_aside(text)
-                case call:
-                    self._show_aside(f"{call.name}({call.arguments})\n")
 
     def _show_text(self, text: str) -> None:
         if self._has_aside and not self._text:

@@ -4,6 +4,7 @@ The engine's place is taken by a script, so that a test can have the model write
 """
 
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -116,6 +117,18 @@ async def test_a_model_that_always_calls_comes_to_an_end(script: Any) -> None:
     assert '"name": "calculator", "description"' not in engine.prompts[-1], "offered no more"
     assert isinstance(events[-1], Finished)
     assert _kinds(events).count(ToolResult) == MAX_TURNS - 1
+    assert _kinds(events)[-3:] == [Started, Delta, Finished], "a call that nobody runs is text"
+
+
+@pytest.mark.parametrize("text", [CALL, f"Let me see.\n{CALL}"])
+async def test_a_call_where_no_tool_is_offered_is_text(script: Any, text: str) -> None:
+    script(text)
+    events = await _events(replace(_request(), tools=()))
+    assert _kinds(events) == [Started, Delta, Finished]
+    assert "".join(e.text for e in events if isinstance(e, Delta)) == text
+    end = events[-1]
+    assert isinstance(end, Finished)
+    assert end.reason == "stop"
 
 
 @pytest.mark.parametrize("num_kept", range(1, 4))

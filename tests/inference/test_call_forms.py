@@ -125,9 +125,11 @@ SAMPLES = {
 }
 
 
-def parse(sample: Sample, size: int = 10**9, answer: str | None = None) -> list[Segment]:
+def parse(
+    sample: Sample, size: int = 10**9, answer: str | None = None, tools: list[Any] = TOOLS
+) -> list[Segment]:
     text = sample.answer if answer is None else answer
-    parser = AnswerParser(sample.template, sample.tail, TOOLS)
+    parser = AnswerParser(sample.template, sample.tail, tools)
     found: list[Segment] = []
     for start in range(0, len(text), size):
         found += parser.feed(text[start : start + size])
@@ -138,6 +140,20 @@ def parse(sample: Sample, size: int = 10**9, answer: str | None = None) -> list[
 def test_calls_and_thinking_for_any_chunking(name: str) -> None:
     for size in (10**9, 1, 2, 3, 7):
         assert tuple(parse(SAMPLES[name], size)) == SAMPLES[name].expected, size
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_where_no_tool_is_offered_a_call_is_text(name: str) -> None:
+    whole = parse(SAMPLES[name], tools=[])
+    assert not any(isinstance(segment, Call) for segment in whole)
+    thought = [s for s in SAMPLES[name].expected if isinstance(s, Reasoning)]
+    assert [s for s in whole if isinstance(s, Reasoning)] == thought
+    text = "".join(s.text for s in whole if isinstance(s, Text))
+    for expected in SAMPLES[name].expected:
+        said = expected.name if isinstance(expected, Call) else expected.text
+        assert isinstance(expected, Reasoning) or said in text
+    for size in (1, 2, 3, 7):
+        assert parse(SAMPLES[name], size, tools=[]) == whole, size
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -14,7 +14,7 @@ CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "17 * 23
 
 
 def _parse(text: str, size: int = 10**9, tail: str = "<|im_start|>assistant\n") -> list[Segment]:
-    parser = AnswerParser(HERMES, tail)
+    parser = AnswerParser(HERMES, tail, [{"type": "function", "function": {"name": "calculator"}}])
     segments: list[Segment] = []
     for start in range(0, len(text), size):
         segments += parser.feed(text[start : start + size])
@@ -75,6 +75,14 @@ def test_thinking_that_the_template_began_is_reasoning() -> None:
         Reasoning("so\n"),
         Text("Yes."),
     ]
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_where_no_tool_is_offered_a_call_is_text(size: int) -> None:
+    parser = AnswerParser(HERMES, "<|im_start|>assistant\n")
+    text = f"<think>\nHm.\n</think>\n\nSo: {CALL} Done."
+    found = [s for at in range(0, len(text), size) for s in parser.feed(text[at : at + size])]
+    assert joined(found + parser.finish()) == [Reasoning("Hm.\n"), Text(f"So: {CALL} Done.")]
 
 
 def test_a_model_without_tools_is_left_alone() -> None:
