@@ -15,7 +15,7 @@ from chat.errors import ShuttingDown
 from chat.off_loop import off_loop
 from chat.openai_bodies import chat_message
 from chat.openai_grammar import grammar_of
-from chat.openai_schemas import ChatCompletionIn, SamplingIn
+from chat.openai_schemas import ChatCompletionIn, SamplingIn, as_sent_on
 from chat.rights import Rights
 from inference import ChatTokenizer, InvalidParameter
 
@@ -76,8 +76,14 @@ def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     """Another server is told what its answer has to follow, in OpenAI's own words."""
     if data.logprobs:
         raise InvalidParameter("logprobs", "not told by models that run on other servers")
-    request = _request(rights, data, run_id)
-    return Asked(rights, replace(request, upstream_options=data.format_options()), None)
+    if data.forces_a_call and not engine().upstream_spec(data.model).has_tools:
+        raise InvalidParameter("tool_choice", f"the server of {data.model} knows no tools")
+    request = replace(
+        _request(rights, data, run_id),
+        tool_schemas=as_sent_on(data.offered_tools),
+        upstream_options=data.format_options(),
+    )
+    return Asked(rights, request, None)
 
 
 def _request(

@@ -17,7 +17,7 @@ def grammar_of(data: ChatCompletionIn, tokenizer: ChatTokenizer) -> str:
     if not tools:
         return answer
     forced = data.tool_choice if isinstance(data.tool_choice, NamedTool) else None
-    is_forced = forced is not None or data.tool_choice == "required"
+    is_forced = data.forces_a_call
     is_single = forced is not None or data.parallel_tool_calls is False
     is_strict = any(tool.function.strict for tool in tools)
     if not (is_forced or is_single or is_strict or answer):

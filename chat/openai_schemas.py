@@ -381,8 +381,22 @@ class ChatCompletionIn(SamplingIn):
     def tool_schemas(self) -> tuple[dict[str, Any], ...]:
         return as_schemas(self.offered_tools)
 
+    @property
+    def forces_a_call(self) -> bool:
+        return self.tool_choice == "required" or isinstance(self.tool_choice, NamedTool)
+
 
 def as_schemas(tools: Sequence[ToolIn]) -> tuple[dict[str, Any], ...]:
     """Tools as the model sees them: what the caller wrote, less what is said to us."""
     hidden = {"function": {"strict"}}
     return tuple(tool.model_dump(exclude_unset=True, exclude=hidden) for tool in tools)
+
+
+def as_sent_on(tools: Sequence[ToolIn]) -> tuple[dict[str, Any], ...]:
+    """Tools as another server is told of them: `strict` is for it to keep."""
+    return tuple(
+        tool.model_dump(exclude_unset=True)
+        if tool.function.strict is not None
+        else as_schemas([tool])[0]
+        for tool in tools
+    )

@@ -66,6 +66,7 @@ def _tools(request: ChatRequest) -> dict[str, Any]:
             "name": function["name"],
             "description": function.get("description") or "",
             "input_schema": function.get("parameters") or {"type": "object"},
+            **({"strict": True} if function.get("strict") else {}),
         }
         for function in functions
     ]

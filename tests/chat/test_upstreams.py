@@ -18,6 +18,7 @@ SLOW = events(*texts(*(f"word{n} " for n in range(200))), pause_s=0.05)
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     models = f"far={server.url}?key=FAR_KEY,steady={server.url}?continue=prefix&context=1000"
+    models += f",plain={server.url}?tools=off"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far", FAR_KEY="sk-far") as site:
         site.set_up().close()
         yield site
@@ -33,9 +34,13 @@ def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
 
 
 @pytest.fixture(scope="module")
-def client(site: Site) -> Iterator[openai.OpenAI]:
+def key(site: Site) -> str:
     site.sign_up("developer").close()
-    key = site.create_api_key(email_of("developer"), "--name", "tests")
+    return site.create_api_key(email_of("developer"), "--name", "tests")
+
+
+@pytest.fixture(scope="module")
+def client(site: Site, key: str) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0) as client:
         yield client
 
@@ -217,9 +222,9 @@ def _come_back_after_a_crash(reader: Reader, site: Site, run: str) -> None:
 # --- programs -------------------------------------------------------------------------------------
 
 
-def complete(client: openai.OpenAI, **options: Any) -> Any:
+def complete(client: openai.OpenAI, model: str = "far", **options: Any) -> Any:
     options.setdefault("messages", [{"role": "user", "content": "Hi"}])
-    return client.chat.completions.create(model="far", **options)
+    return client.chat.completions.create(model=model, **options)
 
 
 def test_openais_client_is_served(
@@ -249,6 +254,39 @@ def test_what_the_answer_has_to_follow_is_handed_on(
     assert body["tool_choice"] == "required"
     assert body["response_format"] == format_
     assert body["tools"] == [tool]
+
+
+def test_a_strict_tool_stays_strict(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader
+) -> None:
+    lamp = {"name": "lamp", "parameters": {"type": "object"}}
+    for given in ({"strict": True}, {"strict": False}, {"strict": None}, {}):
+        complete(client, tools=[{"type": "function", "function": {**lamp, **given}}])
+        [tool] = server.asked[-1].body["tools"]
+        assert tool["function"] == lamp | (given if given.get("strict") is not None else {})
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "lamp"}}])
+def test_where_it_knows_no_tools_none_can_be_forced(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader, choice: Any
+) -> None:
+    tools = [{"type": "function", "function": {"name": "lamp"}}]
+    with pytest.raises(openai.BadRequestError) as caught:
+        complete(client, model="plain", tools=tools, tool_choice=choice)
+    assert (caught.value.code, caught.value.param) == ("invalid_parameter", "tool_choice")
+    assert not server.asked
+    assert complete(client, model="plain", tools=tools).choices[0].message.content
+    assert "tools" not in server.asked[0].body
+
+
+def test_a_call_that_nobody_offered_is_text(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader
+) -> None:
+    call = {"index": 0, "function": {"name": "lamp", "arguments": "{}"}}
+    server.answers = [events(chunk(tool_calls=[call]), chunk("tool_calls"))]
+    [choice] = complete(client).choices
+    assert (choice.finish_reason, choice.message.content) == ("stop", "lamp({})")
+    assert not choice.message.tool_calls
 
 
 def test_how_much_it_thinks_and_says_is_handed_on(

@@ -30,7 +30,10 @@ CONVERSATION = (
     {"role": "tool", "tool_call_id": "c2", "content": "one"},
     {"role": "user", "content": "And now?"},
 )
-CLOCK = {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}}}
+CLOCK: dict[str, Any] = {
+    "type": "function",
+    "function": {"name": "clock", "parameters": {"type": "object"}},
+}
 
 
 @pytest.fixture
@@ -40,7 +43,7 @@ def server() -> Iterator[UpstreamServer]:
 
 
 async def ask_anthropic(
-    server: UpstreamServer, models_dir: Path, **options: Any
+    server: UpstreamServer, models_dir: Path, tool: Any = CLOCK, **options: Any
 ) -> list[UpstreamUpdate]:
     server.answers = [
         events(
@@ -56,7 +59,7 @@ async def ask_anthropic(
         )
     ]
     far = Far(spec_of(server, scheme="anthropic+"), models_dir)
-    request = ChatRequest("r1", "far", CONVERSATION, (CLOCK,), options)
+    request = ChatRequest("r1", "far", CONVERSATION, (tool,), options)
     try:
         async with aclosing(far.engine.chat(request)) as updates:
             return [update async for update in updates]
@@ -88,6 +91,7 @@ async def test_a_conversation_in_anthropics_words(server: UpstreamServer, tmp_pa
     assert body["max_tokens"] > 0
     assert body["tool_choice"] == {"type": "any", "disable_parallel_tool_use": True}
     assert body["tools"][0]["input_schema"] == {"type": "object"}
+    assert "strict" not in body["tools"][0]
 
 
 async def test_past_calls_are_defined_where_no_tools_are_offered(
@@ -103,6 +107,12 @@ async def test_past_calls_are_defined_where_no_tools_are_offered(
         await far.engine.close()
     assert [tool["name"] for tool in server.asked[0].body["tools"]] == ["clock"]
     assert server.asked[0].body["tool_choice"] == {"type": "none"}
+
+
+async def test_a_strict_tool_stays_strict(server: UpstreamServer, tmp_path: Path) -> None:
+    strict = {**CLOCK, "function": {**CLOCK["function"], "strict": True}}
+    await ask_anthropic(server, tmp_path, tool=strict)
+    assert server.asked[0].body["tools"][0]["strict"] is True
 
 
 async def test_what_anthropic_cannot_say_is_named(server: UpstreamServer, tmp_path: Path) -> None:
