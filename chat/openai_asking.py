@@ -1,6 +1,7 @@
 """What a caller under /v1 asks, as answer() wants it. Every shape of request comes through here."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,7 +84,23 @@ def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
         tool_schemas=as_sent_on(data.offered_tools),
         upstream_options=data.format_options(),
     )
+    _refuse_what_cannot_be_sent(request)
     return Asked(rights, request, None)
+
+
+def _refuse_what_cannot_be_sent(request: AnswerRequest) -> None:
+    """What cannot be written as JSON, such as half a character, is the caller's fault, no server's."""
+    fields = {
+        "messages": request.messages,
+        "tools": request.tool_schemas,
+        "stop": request.sampling.stop,
+        **request.upstream_options,
+    }
+    for name, value in fields.items():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise InvalidParameter(name, f"it cannot be written as JSON text: {error}") from None
 
 
 def _request(

@@ -7,6 +7,7 @@ from typing import Any
 import openai
 import pytest
 
+from tests.chat.api_caller import Caller
 from tests.chat.reader import Frame, Reader, assert_gapless
 from tests.chat.test_bills import Books
 from tests.sites import Site, SiteMaker, email_of, wait_until
@@ -37,6 +38,11 @@ def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
 def key(site: Site) -> str:
     site.sign_up("developer").close()
     return site.create_api_key(email_of("developer"), "--name", "tests")
+
+
+@pytest.fixture(scope="module")
+def raw(site: Site, key: str) -> Caller:
+    return Caller(site, key)
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +233,10 @@ def complete(client: openai.OpenAI, model: str = "far", **options: Any) -> Any:
     return client.chat.completions.create(model=model, **options)
 
 
+def _schema(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+
+
 def test_openais_client_is_served(
     client: openai.OpenAI, server: UpstreamServer, reader: Reader
 ) -> None:
@@ -287,6 +297,28 @@ def test_a_call_that_nobody_offered_is_text(
     [choice] = complete(client).choices
     assert (choice.finish_reason, choice.message.content) == ("stop", "lamp({})")
     assert not choice.message.tool_calls
+
+
+HALF = {"id": "c", "type": "function", "function": {"name": "lamp", "arguments": "\ud800"}}
+
+
+@pytest.mark.parametrize(
+    ("param", "value"),
+    [
+        ("messages", [{"role": "user", "content": "\ud800"}]),
+        ("messages", [{"role": "assistant", "tool_calls": [HALF]}]),
+        ("stop", ["\ud800"]),
+        ("response_format", _schema({"title": "\ud800"})),
+    ],
+)
+def test_what_cannot_be_sent_is_the_callers_fault(
+    raw: Caller, server: UpstreamServer, reader: Reader, param: str, value: Any
+) -> None:
+    messages = [{"role": "user", "content": "Hi"}]
+    answer = raw.post("/chat/completions", {"model": "far", "messages": messages, param: value})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["param"].startswith(param)
+    assert not server.asked
 
 
 def test_how_much_it_thinks_and_says_is_handed_on(
