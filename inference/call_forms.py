@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
@@ -81,11 +82,25 @@ def _between(opening: str, closing: str) -> Template:
 # --- reading ---------------------------------------------------------------------------------
 
 
-def _loaded(text: str) -> Any:
+def loaded(text: str) -> Any:
+    """None for what is no JSON; numbers that JSON cannot write (NaN, 1e999) are none."""
     try:
-        return json.loads(text)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text} is no JSON")
+    return number
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
 
 
 def _call(name: object, arguments: object) -> list[Call]:
@@ -103,7 +118,7 @@ def _read_object(value: Any) -> list[Call]:
 def _read_hermes(raw: str, offered: Properties) -> list[Call]:
     """{"name": …, "arguments": {…}}, or Qwen3-Coder's tags inside of the same marks."""
     if (tagged := _FUNCTION.fullmatch(raw.strip())) is None:
-        return _read_object(_loaded(raw))
+        return _read_object(loaded(raw))
     name = tagged["name"]
     return _call(name, _read_tags(tagged["body"], offered.get(name, {})))
 
@@ -166,7 +181,7 @@ def _typed(text: str, schema: Any) -> Any:
     """A value that was written without quotes: text, unless its schema wants something else."""
     if _is_text(schema):
         return text
-    value = _loaded(text)
+    value = loaded(text)
     return text if value is None and text.strip() != "null" else value
 
 
@@ -190,14 +205,11 @@ def _read_llama(raw: str, offered: Properties) -> list[Call]:
     return calls
 
 
-_DECODER = json.JSONDecoder()
-
-
 def _read_mistral(raw: str, offered: Properties) -> list[Call]:
     """name[ARGS]{…}, or a JSON list of calls (before version 11 of its tokenizer)."""
     if named := _NAMED.fullmatch(raw.strip()):
-        return _call(named["name"], _loaded(named["arguments"]))
-    value = _loaded(raw)
+        return _call(named["name"], loaded(named["arguments"]))
+    value = loaded(raw)
     values = value if isinstance(value, list) else [value]
     calls = [_read_object(v) for v in values]
     return [call for found in calls for call in found] if all(calls) else []
@@ -212,15 +224,15 @@ def _read_deepseek(raw: str, offered: Properties) -> list[Call]:
     """name<｜tool▁sep｜>{…} (V3.1), or function<｜tool▁sep｜>name and fenced JSON (V3, R1)."""
     head, _, rest = raw.partition("<｜tool▁sep｜>")
     if fenced := re.fullmatch(r"\s*([^\n`]+)\n```json\n(.*)\n```\s*", rest, re.DOTALL):
-        return _call(fenced[1].strip(), _loaded(fenced[2]))
-    return _call(head.strip(), _loaded(rest))
+        return _call(fenced[1].strip(), loaded(fenced[2]))
+    return _call(head.strip(), loaded(rest))
 
 
 def _read_harmony(raw: str, offered: Properties) -> list[Call]:
     """name, a channel and a constraint perhaps, <|message|>{…}."""
     head, _, arguments = raw.partition("<|message|>")
     name = re.match(r"[\w.-]+", head)
-    return _call(name[0], _loaded(arguments)) if name else []
+    return _call(name[0], loaded(arguments)) if name else []
 
 
 # --- families --------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Protocol
 
-from inference.call_forms import Call
+from inference.call_forms import Call, loaded
 from inference.messages import FinishReason, Usage
 from inference.parsing import Segment, Text
 
@@ -37,17 +37,10 @@ class Reader(Protocol):
 
 def call_or_text(name: str, arguments: str) -> Segment:
     """A tool call, or its text where the arguments are no JSON object: a model's mistake is no error."""
-    try:
-        value = json.loads(arguments or "{}", parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        value = None
+    value = loaded(arguments or "{}")
     if name and isinstance(value, dict):
         return Call(name, json.dumps(value, ensure_ascii=False))
     return Text(f"{name}({arguments})")
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 class Continued:

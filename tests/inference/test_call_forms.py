@@ -191,6 +191,25 @@ def test_what_is_no_call_is_seen_whole() -> None:
     assert parse(SAMPLES["llama"], 3, answer) == [Text(answer)]
 
 
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_numbers_that_json_cannot_write_are_no_arguments(name: str, number: str) -> None:
+    for value in ('"Paris"', "\n3\n"):  # of the forms in JSON, and of the one in tags
+        damaged = SAMPLES[name].answer.replace(value, value.replace(value.strip(), number))
+        for segment in parse(SAMPLES[name], answer=damaged):
+            if isinstance(segment, Call):
+                assert number not in segment.arguments or f'"{number}"' in segment.arguments
+                json.loads(segment.arguments, parse_constant=pytest.fail)
+
+
+def test_a_call_with_such_a_number_is_text() -> None:
+    for number in ("NaN", "1e999"):
+        answer = f'<tool_call>{{"name": "now", "arguments": {{"x": {number}}}}}</tool_call>'
+        assert parse(SAMPLES["hermes"], answer=answer) == [Text(answer)]
+        answer = f'{{"name": "now", "parameters": {{"x": {number}}}}}'
+        assert parse(SAMPLES["llama"], answer=answer) == [Text(answer)]
+
+
 def test_bare_json_is_text_where_no_tools_are_offered() -> None:
     parser = AnswerParser("<|python_tag|>", SAMPLES["llama"].tail)
     answer = '{"name": "now", "parameters": {}}'

@@ -79,7 +79,11 @@ def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
 
 
 def test_a_malformed_call_is_text() -> None:
-    assert read_openai(chunk(tool_calls=[piece(0, "f", '{"a": NaN}')])) == [Text('f({"a": NaN})')]
+    for number in ("NaN", "1e999"):
+        arguments = f'{{"a": {number}}}'
+        assert read_openai(chunk(tool_calls=[piece(0, "f", arguments)])) == [
+            Text(f"f({arguments})")
+        ]
     assert read_openai(chunk(tool_calls=[piece(0, "add", '{"a": ')])) == [Text('add({"a": )')]
     assert read_openai(chunk(tool_calls=[piece(0, "add", "[1]")])) == [Text("add([1])")]
 
