@@ -179,7 +179,8 @@ class RunTimings:
 class Finished:
     """A complete answer. `reason` is OpenAI's finish_reason; `stop` the stop string that ended it.
 
-    With "content_filter" a policy ended it: what programs are told where people are told Refused.
+    With "content_filter" a policy ended it, which is what programs are told where people are told
+    Refused; or the filter of the server that runs the model.
     """
 
     reason: Literal["stop", "length", "tool_calls", "content_filter"]

@@ -142,8 +142,10 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
                 return
             calls = turn.calls
             # In the last turn no tools are offered, so that a call there is text.
-            if not calls or not tools or state.turn_index >= MAX_TURNS - 1:
-                reason = "tool_calls" if calls and not tools else turn.end.reason
+            is_filtered = turn.end.reason == "content_filter"
+            if not calls or not tools or is_filtered or state.turn_index >= MAX_TURNS - 1:
+                is_called = calls and not tools and not is_filtered
+                reason = "tool_calls" if is_called else turn.end.reason
                 if asked is not None and reason == "stop" and not state.turn_index:
                     await _keep(state, asked, turn.logged)
                 yield state.finished(reason, turn.end.stop)

@@ -178,7 +178,7 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
     async for event in answer(replace(request, messages=part.messages())):
         if isinstance(event, Delta) and event.part == "text":
             text += event.text
-        elif isinstance(event, Finished):
+        elif isinstance(event, Finished) and event.reason != "content_filter":
             return storable(text).strip()
     return ""  # it failed, and half of a summary would be taken for the whole
 

@@ -15,7 +15,8 @@ from inference.errors import EngineError
 from inference.pickling import pickled_by_fields
 from inference.priority import Priority
 
-FinishReason = Literal["stop", "length", "abort"]
+FinishReason = Literal["stop", "length", "abort", "content_filter"]
+"""Our own engine filters nothing; other servers do."""
 
 
 @pickled_by_fields

@@ -13,7 +13,11 @@ from inference.upstreams.wire import call_or_text, count_of
 
 _VERSION = "2023-06-01"
 _MAX_TOKENS = 8192  # the parameter is required; every model since 2024 writes so many
-_REASONS: dict[str, FinishReason] = {"max_tokens": "length"}
+_REASONS: dict[str, FinishReason] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
 _SAME = ("temperature", "top_p", "top_k")
 
 
@@ -138,6 +142,7 @@ class AnthropicReader:
     def __init__(self, host: str, key: str = "") -> None:
         self.reason: FinishReason | None = None
         self.usage = Usage()
+        self.stop: str | None = None
         self._host, self._key = host, key
         self.is_over = False
         self._call: list[str] | None = None  # [name, arguments] of the block that is open
@@ -155,6 +160,7 @@ class AnthropicReader:
                 self._count(event.get("usage"))
                 if reason := event["delta"].get("stop_reason"):
                     self.reason = _REASONS.get(reason, "stop")
+                    self.stop = event["delta"].get("stop_sequence")
             case "content_block_start":
                 return self._open(event["content_block"])
             case "content_block_delta":

@@ -12,7 +12,7 @@ from inference.upstreams.spec import UpstreamSpec, host_of
 from inference.upstreams.thinking import ThinkingSplitter
 from inference.upstreams.wire import call_or_text, count_of
 
-_REASONS: dict[str, FinishReason] = {"length": "length"}
+_REASONS: dict[str, FinishReason] = {"length": "length", "content_filter": "content_filter"}
 
 
 def address(base: str) -> str:
@@ -77,6 +77,7 @@ class OpenAIReader:
     def __init__(self, host: str, key: str = "") -> None:
         self.reason: FinishReason | None = None
         self.usage = Usage()
+        self.stop: str | None = None
         self._host, self._key = host, key
         self._splitter = ThinkingSplitter()
         self.is_over = False

@@ -283,9 +283,12 @@ class Upstream:
             raise problems.down(host, "broke off")
         if segments := reader.finish():
             flight.hear(Said(tuple(segments)))
-        if not flight.said and not flight.request.begun:
+        is_whole = flight.said or flight.request.begun or reader.reason == "content_filter"
+        if not is_whole:
             raise Problem("refused", Failed(problems.REFUSED, f"{host} ended without an answer."))
-        flight.hear(Finished(reader.reason, flight.usage(), flight.timings()))
+        asked = flight.request.options.get("stop") or ()
+        stop = reader.stop if reader.stop in asked else None
+        flight.hear(Finished(reader.reason, flight.usage(), flight.timings(), stop))
 
     def _http(self) -> httpx2.AsyncClient:
         if self._client is None:

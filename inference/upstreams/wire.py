@@ -12,11 +12,14 @@ class Reader(Protocol):
     """Reads one streamed answer.
 
     `reason` is set once the server has said that the answer is whole; a stream that ends before has
-    broken off.
+    broken off. `stop` is the stop string that it names, if it names one.
     """
 
     @property
     def reason(self) -> FinishReason | None: ...
+
+    @property
+    def stop(self) -> str | None: ...
 
     @property
     def usage(self) -> Usage: ...
@@ -56,6 +59,10 @@ class Continued:
     @property
     def reason(self) -> FinishReason | None:
         return self._reader.reason
+
+    @property
+    def stop(self) -> str | None:
+        return self._reader.stop
 
     @property
     def usage(self) -> Usage:

@@ -101,6 +101,7 @@ export function endLine({ status, finish_reason, error }) {
   if (status === "failed") {
     return `${error?.message ?? gettext("The answer could not be finished.")} ${gettext("What was written is kept.")}`;
   }
+  if (finish_reason === "content_filter") return gettext("This answer was refused.");
   if (finish_reason === "length") return gettext("The answer ends here because it reached its length limit.");
   return null;
 }

@@ -30,7 +30,7 @@ LAMP: dict[str, Any] = {"name": "lamp", "description": "", "parameters": {"type"
 
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    models = f"far={server.url}"
+    models = f"far={server.url},claude=anthropic+{server.url}"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far") as site:
         site.set_up().close()
         yield site
@@ -107,6 +107,79 @@ def test_a_message_of_thoughts_text_and_a_call(caller: Caller, server: UpstreamS
     shown = server.asked[-1].body["messages"]
     assert [message["role"] for message in shown] == ["user", "assistant", "tool"]
     assert "think" not in json.dumps(shown)
+
+
+def _ends(caller: Caller, model: str) -> tuple[str, str, str]:
+    """How an answer ended, in the shapes of a chat, of a response and of a message."""
+    hello = MESSAGE["messages"]
+    chat = caller.post("/chat/completions", {"model": model, "messages": hello}).json()
+    response = caller.post("/responses", {"model": model, "input": "Hello"}).json()
+    message = caller.post("/messages", {**MESSAGE, "model": model}).json()
+    if DESCRIPTION.exists():
+        check(chat, "CreateChatCompletionResponse")
+        check(response, "Response")
+    cut = (response["incomplete_details"] or {}).get("reason")
+    told = f"{response['status']} {cut}" if cut else response["status"]
+    return chat["choices"][0]["finish_reason"], told, message["stop_reason"]
+
+
+FILTERED = ("content_filter", "incomplete content_filter", "refusal")
+CUT = ("length", "incomplete max_output_tokens", "max_tokens")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "expected"),
+    [
+        ("Well", "content_filter", FILTERED),
+        ("", "content_filter", FILTERED),
+        ("Well", "length", CUT),
+        ("Well", "stop", ("stop", "completed", "end_turn")),
+    ],
+)
+def test_how_an_answer_ended_is_told(
+    caller: Caller, server: UpstreamServer, text: str, reason: str, expected: tuple[str, str, str]
+) -> None:
+    server.answers = [events(*texts(text, reason=reason))]
+    assert _ends(caller, "far") == expected
+    *_, (_, last), _ = caller.stream("/chat/completions", {**MESSAGE, "max_tokens": 9})
+    assert last["choices"][0]["finish_reason"] == expected[0]
+
+
+def _of_anthropic(text: str, reason: str, stop: str | None = None) -> Any:
+    pieces = [{"type": "content_block_start", "content_block": {"type": "text"}}]
+    pieces += [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}]
+    return events(
+        *(pieces if text else []),
+        {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": stop}},
+        {"type": "message_stop"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "expected"),
+    [
+        ("Well", "refusal", FILTERED),
+        ("", "refusal", FILTERED),
+        ("Well", "max_tokens", CUT),
+        ("Well", "model_context_window_exceeded", CUT),
+    ],
+)
+def test_how_an_answer_ended_is_told_by_anthropics_servers(
+    caller: Caller, server: UpstreamServer, text: str, reason: str, expected: tuple[str, str, str]
+) -> None:
+    server.answers = [_of_anthropic(text, reason)]
+    assert _ends(caller, "claude") == expected
+
+
+@pytest.mark.parametrize(("said", "told"), [("END", "END"), ("never asked", None)])
+def test_a_stop_sequence_is_named(
+    caller: Caller, server: UpstreamServer, said: str, told: str | None
+) -> None:
+    server.answers = [_of_anthropic("Well", "stop_sequence", said)]
+    asked = {**MESSAGE, "model": "claude", "stop_sequences": ["END"]}
+    message = caller.post("/messages", asked).json()
+    reason = "stop_sequence" if told else "end_turn"
+    assert (message["stop_reason"], message["stop_sequence"]) == (reason, told)
 
 
 def test_a_server_that_breaks_off_is_an_event(caller: Caller, server: UpstreamServer) -> None:

@@ -45,6 +45,7 @@ test("an answer that did not end by itself says why", () => {
   assert.equal(endLine({ status: "complete", finish_reason: "stop" }), null);
   assert.match(endLine({ status: "failed", error: { message: "The engine died." } }), /is kept/);
   assert.match(endLine({ status: "complete", finish_reason: "length" }), /length limit/);
+  assert.match(endLine({ status: "complete", finish_reason: "content_filter" }), /refused/);
 });
 
 test("conversations are grouped by the reader's days", () => {
