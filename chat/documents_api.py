@@ -23,7 +23,7 @@ from chat.values import Value
 from chat.wire import dumps
 from retrieval import collections, documents, tasks
 from retrieval.errors import NotFound
-from retrieval.models import UNFINISHED, Document
+from retrieval.models import UNFINISHED
 
 router = Router()
 
@@ -205,10 +205,7 @@ def _page(user: Any, collection_id: str, q: str, after: str, limit: int) -> list
     if q:
         rows = rows.filter(name__icontains=q) if is_storable(q) else rows.none()
     if after:
-        last = Document.objects.filter(pk=collections.as_uuid(after, "document")).first()
-        if last is None:
-            raise NotFound("document")
-        rows = documents.behind(rows, last)
+        rows = documents.behind(rows, collections.as_uuid(after, "document"))
     return [document_value(row) for row in documents.with_newest(rows)[: limit + 1]]
 
 

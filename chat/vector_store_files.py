@@ -244,12 +244,14 @@ def page(
 
 
 def _document_id(collection: Collection, file_id: str) -> UUID | None:
-    """None for no id, and for one that is not in the store: the cursor tells which."""
+    """None for no id, and for one that never was in the store: the cursor tells which. Who empties a
+    store page by page goes on behind what they have just deleted."""
     row_id = files.row_id_of(file_id, files.PREFIX)
     if row_id is None:
         return None
     rows = Document.objects.filter(_is_called(row_id), collection=collection)
-    return rows.values_list("pk", flat=True).first()
+    found = rows.values_list("pk", flat=True).first()
+    return found or documents.place_of_deleted(collection.pk, row_id)
 
 
 # --- batches ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
@@ -31,6 +32,7 @@ MAX_DOCUMENTS = 100_000  # of one collection
 MAX_NAME_CHARS = 255
 FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
+_KEEP_PLACE_S = 86_400
 _BRINGING = 0x62726E67  # the class of its locks
 MAX_TAG_CHARS = 50
 
@@ -57,11 +59,10 @@ def documents_in(collection: Collection) -> "QuerySet[Document]":
     return Document.objects.filter(collection=collection).order_by("-created_at", "-pk")
 
 
-def behind(rows: "QuerySet[Document]", last: Document) -> "QuerySet[Document]":
-    """The rest of documents_in, behind the last one of a page."""
-    return rows.filter(
-        Q(created_at__lt=last.created_at) | Q(created_at=last.created_at, pk__lt=last.pk)
-    )
+def behind(rows: "QuerySet[Document]", last_id: UUID) -> "QuerySet[Document]":
+    """The rest of documents_in, behind the last one of a page, which may be gone by now: newer ones have
+    greater ids."""
+    return rows.filter(pk__lt=last_id)
 
 
 def unfinished_in(collection: Collection, known: Sequence[str] = ()) -> "QuerySet[Document]":
@@ -274,8 +275,20 @@ def delete(user: Any, document_id: object) -> None:
         kept = Document.objects.filter(pk=row.pk).first()
         if kept is not None:
             indexing.forget(kept)
+    cache.set(_place_key(row.collection_id, row.file_id or row.pk), str(row.pk), _KEEP_PLACE_S)
     for version_id in versions:
         document_files.remove(version_id)
+
+
+def place_of_deleted(collection_id: UUID, file_id: UUID) -> UUID | None:
+    """The id of a document that was deleted from the collection, for whoever knows it by its file and
+    reads a list on behind it."""
+    found = cache.get(_place_key(collection_id, file_id))
+    return UUID(found) if found else None
+
+
+def _place_key(collection_id: UUID, file_id: UUID) -> str:
+    return f"deleted-document:{collection_id}:{file_id}"
 
 
 def checked_name(name: str) -> str:

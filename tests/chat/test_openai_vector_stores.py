@@ -377,6 +377,19 @@ def test_a_batch_is_cancelled(owner: openai.OpenAI) -> None:
 # --- lists, changes, ends ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_a_store_is_emptied_page_by_page(chat_site: Site, order: Any) -> None:
+    with a_client(chat_site, a_key(chat_site, features=FEATURES)) as client:
+        store = client.vector_stores.create(name="Full").id
+        files = [a_file(client, f"text {n}") for n in range(5)]
+        for file_id in reversed(files):  # in another order than they were brought
+            client.vector_stores.files.create(store, file_id=file_id)
+        for file in client.vector_stores.files.list(store, limit=2, order=order):
+            client.vector_stores.files.delete(file.id, vector_store_id=store)
+        assert not client.vector_stores.files.list(store).data
+        assert len(client.files.list().data) == len(files), "the files themselves stay"
+
+
 def test_lists_are_told_in_pages(chat_site: Site) -> None:
     with a_client(chat_site, a_key(chat_site, features=FEATURES)) as client:
         empty = client.vector_stores.list()
@@ -401,6 +414,8 @@ def test_lists_are_told_in_pages(chat_site: Site) -> None:
         assert ([one.id for one in listed.data], listed.has_more) == (files[:0:-1], True)
         rest = client.vector_stores.files.list(ids[0], limit=3, after=listed.data[-1].id)
         assert [one.id for one in rest.data] == files[:1]
+        with pytest.raises(openai.BadRequestError):
+            client.vector_stores.files.list(ids[1], after=files[0])  # it never was in this one
         for wrong in ({"limit": 0}, {"limit": 101}, {"after": "nonsense"}, {"order": "up"}):
             with pytest.raises(openai.BadRequestError) as caught:
                 client.vector_stores.list(extra_query=wrong)
