@@ -1,8 +1,8 @@
 """Structured output: grammars that say which tokens may come next. Torch-free.
 
 llguidance compiles JSON schemas and regular expressions to lexers and an Earley parser and computes a
-mask of tokens in microseconds; it has limits of its own on size and fuel, so that no schema can stop
-the engine. Grammars travel as its serialised text.
+mask of tokens in microseconds; it has limits of its own on size and fuel, and `grammar_costs` more, so
+that no schema can stop the engine. Grammars travel as its serialised text.
 """
 
 import json
@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from inference.checks import MAX_GRAMMAR_CHARS
 from inference.closed_schema import closed
 from inference.errors import InvalidParameter
+from inference.grammar_costs import LIMITS, check_costs
 
 _JSON_STYLE: Any = {
     "whitespace_pattern": r"[ \n]{0,16}"
@@ -69,10 +70,11 @@ def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:
 
 
 def checked(grammar: str, param: str) -> str:
-    """The grammar, if it is one. Raises InvalidParameter."""
+    """The grammar, if it is one and its compilation costs little. Raises InvalidParameter."""
     if len(grammar) > MAX_GRAMMAR_CHARS:
         raise InvalidParameter(param, f"longer than {MAX_GRAMMAR_CHARS // 1024} KiB")
-    if problem := LLMatcher.validate_grammar(grammar):
+    check_costs(grammar, param)
+    if problem := LLMatcher.validate_grammar(grammar, limits=LIMITS):
         raise InvalidParameter(param, problem.strip())
     return grammar
 
@@ -97,7 +99,7 @@ class Grammars:
         # and is never allowed; such a text ends where nothing more can follow.
         self._eos_ids = sorted(eos_ids) or [0]
         self._forbidden = () if eos_ids else (0,)
-        self._compiled = lru_cache(maxsize=64)(self._compile)
+        self._compiled = lru_cache(maxsize=16)(self._compile)
 
     def start(self, grammar: str, output_ids: Sequence[int] = ()) -> "GrammarState":
         """A text that begins; `output_ids` are of it already. Raises InvalidParameter."""

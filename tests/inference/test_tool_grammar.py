@@ -297,6 +297,19 @@ def test_parameters_that_are_no_schema_are_refused(parameters: Any) -> None:
     assert caught.value.param == "tools"
 
 
+def test_parameters_that_cost_too_much_are_refused_of_all_functions_together() -> None:
+    steps = (313, 319)
+    functions = [
+        {"name": f"f{step}", "parameters": {"properties": {"a": {"multipleOf": step}}}}
+        for step in steps
+    ]
+    for one in functions:
+        HERMES.grammar(one, is_forced=True, is_single=True)
+    with pytest.raises(InvalidParameter, match="multipleOf") as caught:
+        HERMES.grammar(*functions, is_forced=True, is_single=True)
+    assert caught.value.param == "tools"
+
+
 def test_a_model_without_marks_for_calls_has_no_form() -> None:
     for model in MODELS.values():
         assert form_of("{{ messages }}", {mark: n for n, mark in enumerate(model.marks)}) is None
