@@ -26,6 +26,8 @@ from inference.messages import (
 
 Ids = tuple[int, ...]
 _END = Finished | Encoded | Failed
+_MAX_BLAMED = 2  # of deaths since its last sign of innocence
+_MAX_DEATHS = 6  # in all: a cause may write a token before each
 _wire_numbers = count(1)
 
 
@@ -39,6 +41,7 @@ class Flight(ABC):
         self.request_id = request_id
         self.wire_id = f"{request_id}#{next(_wire_numbers)}"
         self.num_deaths = 0
+        self._num_blamed = 0
         self.is_on_board = False
         self.boarded_s = 0.0
         self.aborted_s: float | None = None
@@ -60,10 +63,16 @@ class Flight(ABC):
     def num_left(self, usual_output: float) -> tuple[int, float]:
         """Tokens to read, and those that will probably be written; an answer has so many usually."""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether so many workers have died on it that it is not tried again."""
+        return self._num_blamed >= _MAX_BLAMED or self.num_deaths >= _MAX_DEATHS
+
     def lose_worker(self, *, is_blamed: bool = True) -> None:
         """One has died with it on board. A second time counts only where it is blamed."""
         if is_blamed or not self.num_deaths:
             self.num_deaths += 1
+            self._num_blamed += 1
 
     def hear(self, update: Reply) -> None:
         """Hand an update to the reader."""
@@ -105,7 +114,7 @@ def lose_worker(lost: Collection[Flight]) -> None:
 class Generation(Flight):
     """An answer that is written: the next worker goes on behind the tokens that were emitted.
 
-    A worker's death may be its doing until it has emitted another token.
+    A worker's death may be its doing until it has emitted another token; then blame begins anew.
     """
 
     failed_code = "generation_failed"
@@ -169,7 +178,7 @@ class Generation(Flight):
             if self._num_cached is None:
                 self._num_cached = min(update.num_cached, len(self.request.prompt_ids))
         elif isinstance(update, Tokens):
-            self._num_unread = 0
+            self._num_unread = self._num_blamed = 0
             self._output_ids += update.ids
             self._first_token_s = self._first_token_s or monotonic()
         elif isinstance(update, PromptLogprobs):

@@ -1,10 +1,11 @@
 """One model on this machine: its requests, and the workers that compute them.
 
 A request outlives its worker. When a worker dies, another one, or its successor, gets what is missing
-of each (see `flights`); the caller notices a pause. A request that was on board twice when a worker
-died is failed, because it may be the cause; those that were on board once come one after the other, so
-that of those on board one can be the cause. The next request wakes a model that sleeps, and where it has
-several workers, as many of them as there are requests.
+of each (see `flights`); the caller notices a pause. A request that was on board when a worker died, and
+again before it has gone on, is failed, because it may be the cause; so is one at the sixth death in all.
+Those that were on board once come one after the other, so that of those on board one can be the cause.
+The next request wakes a model that sleeps, and where it has several workers, as many of them as there
+are requests.
 """
 
 import asyncio

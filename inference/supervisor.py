@@ -51,7 +51,6 @@ from inference.watchdog import Watchdog
 from inference.worker_process import WorkerProcess, bury, log_words_of, spawn
 
 logger = logging.getLogger(__name__)
-MAX_DEATHS = 2  # of workers with the same request on board
 WAITING_FOR_MEMORY = "waiting for memory"
 RETRY_S = 10.0  # until a further worker looks again whether there is memory for it
 
@@ -459,8 +458,10 @@ class Supervisor:
             lose_worker(lost.values())
         for flight in lost.values():
             flight.is_on_board = False
-            if flight.num_deaths >= MAX_DEATHS:
-                message = f"The engine worker died {MAX_DEATHS} times on this request ({reason})."
+            if flight.is_lost:
+                message = (
+                    f"The engine worker died {flight.num_deaths} times on this request ({reason})."
+                )
                 flight.hear(Failed(flight.failed_code, message))
             elif flight.aborted_s is not None:
                 flight.hear_aborted()  # its abort went down with the worker

@@ -27,6 +27,7 @@ from inference import (
     Tokens,
     UnknownModel,
     Update,
+    flights,
     regex_grammar,
 )
 from tests.inference.conftest import engine_config
@@ -288,7 +289,10 @@ async def test_a_worker_that_hangs_is_replaced(tiny_model: Path) -> None:
     assert any(isinstance(u, Loading) for u in updates[3:])
 
 
-async def test_a_request_that_sees_two_workers_die_fails(engine: Engine) -> None:
+async def test_a_request_that_sees_too_many_workers_die_fails(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flights, "_MAX_DEATHS", 2)
     await _run(engine, _request("warm", PROMPTS[0]))
     kills = 0
     updates: list[Update] = []

@@ -54,9 +54,33 @@ def test_an_abort_between_two_workers_counts_what_was_written_before_a_restart_t
     assert end.usage.completion_tokens == 3
 
 
-def test_who_goes_on_and_kills_again_is_blamed_at_last() -> None:
+def test_who_has_gone_on_starts_without_blame() -> None:
+    """A cause was found beside it; hours later another worker dies, and nobody is suspected."""
+    cause, other = generation("cause"), generation("other")
+    lose_worker([cause, other])
+    other.hear(Tokens("x", (9,), 1, 0.0))
+    lose_worker([cause, other])
+    assert cause.is_lost
+    other.hear(Tokens("x", (9,), 1, 0.0))
+    lose_worker([other])
+    assert not other.is_lost
+    lose_worker([other])
+    assert other.is_lost, "it did not go on"
+
+
+def test_who_goes_on_and_kills_each_time_is_failed_at_last() -> None:
     flight = generation("a")
-    for _ in range(2):
+    for num_deaths in range(1, 7):
+        assert not flight.is_lost
         flight.hear(Tokens("x", (9,), 1, 0.0))
         lose_worker([flight])
-    assert flight.num_deaths == 2
+        assert flight.num_deaths == num_deaths
+    assert flight.is_lost
+
+
+def test_an_encoding_is_failed_at_the_second_death() -> None:
+    flight = encoding("a")
+    lose_worker([flight])
+    assert not flight.is_lost
+    lose_worker([flight])
+    assert flight.is_lost
