@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from random import uniform
 from time import monotonic
+from typing import Any
 
 import httpx2
 
@@ -102,6 +103,13 @@ class _Flight:
             decode_ms=(now_s - first_s) * 1e3,
             stop_ms=0.0 if self.aborted_s is None else (now_s - self.aborted_s) * 1e3,
         )
+
+
+def _left(options: dict[str, Any], num_said: int) -> dict[str, Any]:
+    """The options for the rest of an answer that has so many tokens."""
+    if "max_tokens" not in options:
+        return options
+    return {**options, "max_tokens": max(0, options["max_tokens"] - num_said)}
 
 
 class Upstream:
@@ -234,9 +242,13 @@ class Upstream:
         request = flight.request
         begun = request.begun + flight.text
         if begun:
-            request = replace(request, begun=begun)
-            reader = Continued(reader, begun)
+            num_said = about_tokens(flight.text)
+            request = replace(request, begun=begun, options=_left(request.options, num_said))
+            reader = Continued(reader, begun, num_said)
         flight.reader = reader
+        if begun and request.options.get("max_tokens") == 0:
+            flight.hear(Finished("length", flight.usage(), flight.timings()))
+            return
         async with self._http().stream(
             "POST",
             protocol.address(replica.url),

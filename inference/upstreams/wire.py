@@ -1,6 +1,7 @@
 """What the two protocols have in common: a body to send, and a reader of the events that come back."""
 
 import json
+from dataclasses import replace
 from typing import Any, Protocol
 
 from inference.call_forms import Call, loaded
@@ -49,11 +50,13 @@ def call_or_text(name: str, arguments: str) -> Segment:
 class Continued:
     """A reader of what follows a text: white space that stands at its end is not said again.
 
-    Some protocols refuse it there, so the server begins with it once more.
+    Some protocols refuse it there, so the server begins with it once more. `num_said` are the tokens
+    that others have said of this answer: the usage counts them.
     """
 
-    def __init__(self, reader: Reader, begun: str) -> None:
+    def __init__(self, reader: Reader, begun: str, num_said: int = 0) -> None:
         self._reader = reader
+        self._num_said = num_said
         self._space = begun[len(begun.rstrip()) :]
 
     @property
@@ -66,7 +69,10 @@ class Continued:
 
     @property
     def usage(self) -> Usage:
-        return self._reader.usage
+        usage = self._reader.usage
+        if not usage.completion_tokens:
+            return usage  # the server counts nothing
+        return replace(usage, completion_tokens=usage.completion_tokens + self._num_said)
 
     @property
     def is_over(self) -> bool:

@@ -225,6 +225,25 @@ async def test_an_answer_that_is_whole_is_not_asked_for_again(
     assert isinstance(updates[-1], Finished)
 
 
+@pytest.mark.parametrize(("max_tokens", "num_asked"), [(500, 1), (100, 0)])
+async def test_what_was_said_before_counts(
+    server: UpstreamServer, other: UpstreamServer, tmp_path: Path, max_tokens: int, num_asked: int
+) -> None:
+    """An answer that goes on is not longer than was asked for: 400 bytes count as 133 tokens."""
+    far = Far(spec_of(server, other, options="&continue=prefix"), tmp_path)
+    server.answers = [events(chunk(content="abc " * 100), is_cut=True)]
+    usage = {"prompt_tokens": 110, "completion_tokens": 7}
+    other.answers = [events(chunk(content="def"), chunk("length"), {"choices": [], "usage": usage})]
+    try:
+        end = (await far.ask(options={"max_tokens": max_tokens}))[-1]
+    finally:
+        await far.engine.close()
+    assert isinstance(end, Finished)
+    assert end.reason == "length"
+    assert [asked.body["max_tokens"] for asked in other.asked] == [367] * num_asked
+    assert end.usage.completion_tokens == 133 + 7 * num_asked
+
+
 async def test_white_space_is_not_said_twice(
     server: UpstreamServer, other: UpstreamServer, tmp_path: Path
 ) -> None:
