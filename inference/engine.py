@@ -16,6 +16,7 @@ from inference.encoder_layout import EncoderLayout, read_encoder_layout
 from inference.encoder_revision import read_encoder_revision
 from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
+from inference.file_stamps import Stamp, stamp_of
 from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
@@ -44,6 +45,7 @@ class Engine:
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
+        self._stamps: dict[str, Stamp] = {}  # of the files of hosts, of which these were read
         self._changed = asyncio.Event()
         self.refresh()
 
@@ -65,7 +67,9 @@ class Engine:
             return AdaptedModel(spec, self._host(spec.base), path)
         if spec.path is None:
             return Upstream(spec, self._upstream_specs[spec.name], self._announce)
-        return ModelHost(spec, spec.path, self._own_config, self._placement, self._announce)
+        return ModelHost(
+            spec, spec.path, self._own_config, self._placement, self._announce, self._loads_anew
+        )
 
     def _tell_left_out(self, found: dict[str, ModelSpec]) -> None:
         """Log why an adapter is no model, once: its base may be pulled yet."""
@@ -187,6 +191,7 @@ class Engine:
         self.require(model, "chat")
         task = self._tokenizers.get(model)
         if task is None or (task.done() and task.exception() is not None):
+            self._note_files(model)
             task = self._tokenizers[model] = asyncio.create_task(self._read_tokenizer(model))
         return await asyncio.shield(task)
 
@@ -212,6 +217,7 @@ class Engine:
     def sampling_defaults(self, model: str) -> SamplingDefaults:
         """How the makers of a model want it to be sampled."""
         if model not in self._sampling_defaults:
+            self._note_files(model)
             self._sampling_defaults[model] = read_sampling_defaults(self._host(model).path)
         return self._sampling_defaults[model]
 
@@ -324,9 +330,33 @@ class Engine:
         self.require(model, kind)
         task = self._encoders.get(model)
         if task is None or (task.done() and task.exception() is not None):
+            self._note_files(model)
             task = asyncio.create_task(asyncio.to_thread(_read_encoder, self._local(model)))
             self._encoders[model] = task
         return await asyncio.shield(task)
+
+    # --- what was read of files -----------------------------------------------------------------
+
+    def _note_files(self, model: str) -> None:
+        """Something is about to be read of them, and kept."""
+        host = self._host(model)
+        self._stamps.setdefault(host.spec.name, self._stamp_of(host))
+
+    def _loads_anew(self, base: str) -> None:
+        """A worker reads a model's files: what is kept of other ones does not fit it any more."""
+        host = self._host(base)
+        if self._stamps.get(base) in (None, self._stamp_of(host)):
+            return
+        del self._stamps[base]
+        for model, served in self._served.items():
+            if served is host or (isinstance(served, AdaptedModel) and served.host is host):
+                for kept in (self._tokenizers, self._encoders, self._sampling_defaults):
+                    kept.pop(model, None)
+
+    def _stamp_of(self, host: ModelHost) -> Stamp:
+        """With the files of its adapters."""
+        adapted = (one for one in self._served.values() if isinstance(one, AdaptedModel))
+        return stamp_of([host.path, *(one.path for one in adapted if one.host is host)])
 
     def _host(self, model: str) -> ModelHost:
         """Of an adapter, its base's."""

@@ -50,6 +50,7 @@ class ModelHost:
         config: EngineConfig,
         placement: Placement,
         changed: Callable[[], None],
+        loads_anew: Callable[[str], None],
     ) -> None:
         num_workers = placement.num_workers(spec)
         self.spec = spec
@@ -62,6 +63,7 @@ class ModelHost:
         self._placement = placement
         self._boarding = Boarding(self.workers)
         self._changed = changed
+        self._loads_anew = loads_anew
         self._failure = ""
 
     # --- how it stands ------------------------------------------------------------------------
@@ -163,6 +165,9 @@ class ModelHost:
         for flight in self._boarding.waiting():
             self._explain_wait(flight)
         self._changed()
+
+    def loads_anew(self) -> None:
+        self._loads_anew(self.spec.name)
 
     def review(self) -> None:
         self._boarding.board()

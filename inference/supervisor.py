@@ -61,6 +61,9 @@ class Crew(Protocol):
     def changed(self) -> None:
         """Its state is another."""
 
+    def loads_anew(self) -> None:
+        """Its worker reads the model's files, which may be others than before."""
+
     def review(self) -> None:
         """Other requests than before may board now, or nobody may."""
 
@@ -324,6 +327,7 @@ class Supervisor:
             words.cancel()
             raise
         channel.send(WorkerSetup(config, self.model, self.path))
+        self._crew.loads_anew()
         return LiveWorker(process, channel, words, self.place, needs)
 
     async def _pump(self, channel: AsyncChannel, watchdog: Watchdog, needs: Needs) -> str | None:

@@ -412,5 +412,29 @@ async def test_a_broken_model_says_why_and_can_be_mended(tiny_model: Path, tmp_p
         await engine.close()
 
 
+async def test_a_model_that_was_pulled_anew_has_its_new_tokenizer(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "renewed"
+    shutil.copytree(tiny_model, path)
+    engine = Engine(engine_config(path))
+    try:
+        before = await engine.tokenizer("tiny")
+        assert engine.sampling_defaults("tiny").temperature == 1.0
+        await _run(engine, _request("r", PROMPTS[0]))
+        assert await engine.tokenizer("tiny") is before, "a worker that starts changes nothing"
+        (path / "generation_config.json").write_text('{"temperature": 0.25}')
+        tokens = (path / "tokenizer.json").read_text()
+        (path / "tokenizer.json").unlink()
+        (path / "tokenizer.json").write_text(tokens)
+        assert await engine.tokenizer("tiny") is before, "the worker has the old one"
+        await engine.unload("tiny")
+        await _run(engine, _request("r2", PROMPTS[0]))
+        assert await engine.tokenizer("tiny") is not before
+        assert engine.sampling_defaults("tiny").temperature == 0.25
+    finally:
+        await engine.close()
+
+
 def _as_dict(config: EngineConfig) -> dict[str, object]:
     return {name: getattr(config, name) for name in EngineConfig.__slots__}
