@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from inference.parsing import Call, Segment
+from inference.call_forms import Call
+from inference.parsing import Segment
 from inference.upstreams.messages import ChatRequest
 
 _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
