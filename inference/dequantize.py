@@ -14,6 +14,7 @@ from torch import Tensor
 
 from inference.errors import ModelRefused
 from inference.quantized import ASIDE, PACKED, Quantization
+from inference.weights import weight_files
 
 _AWQ_ORDER = [0, 4, 1, 5, 2, 6, 3, 7]  # where a word of four bits each has the columns
 _PARTS = PACKED + ASIDE
@@ -45,7 +46,7 @@ def dequantized(path: Path, quantization: Quantization, dtype: torch.dtype) -> d
 
 
 def _tensors(path: Path) -> Iterator[tuple[str, Tensor]]:
-    for file in sorted(path.glob("*.safetensors")):
+    for file in weight_files(path):
         with safe_open(file, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118  it is no dictionary
                 yield name, opened.get_tensor(name)

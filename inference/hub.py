@@ -20,7 +20,8 @@ from inference.kinds import MODULES_FILE, read_kind
 
 # Only what serving needs. Pickled weights are not among it: opening them can run code.
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
-UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors"]
+# Mistral's repositories hold the same weights a second time, as consolidated.safetensors.
+UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors", "consolidated*"]
 # Of an embedding model, what stands behind the transformer: 1_Pooling, 2_Dense, 3_Normalize.
 _MODULE = re.compile(r"[1-9]_[A-Za-z]+/(config\.json|model\.safetensors)")
 _BYTES_PER_BYTE = 1.15  # in memory, of what the files take: see loader.py

@@ -15,7 +15,7 @@ _MAX_HEADER_BYTES = 100 * 2**20  # the limit of the safetensors library itself
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The sum of a directory's safetensors files. `size_bytes` is what lies on disk; `quantization` is
+    """The sum of a model's safetensors files. `size_bytes` is what lies on disk; `quantization` is
     None where weights are as they are."""
 
     num_parameters: int
@@ -46,7 +46,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def read_weights(path: Path) -> Weights:
     """Count parameters and bytes from the safetensors headers. Raises ModelRefused."""
-    files = sorted(path.glob("*.safetensors"))
+    files = weight_files(path)
     if not files:
         raise ModelRefused(
             f"{path} holds no safetensors files. Pickled weights (.bin, .pt) can run code when they"
@@ -65,6 +65,23 @@ def read_weights(path: Path) -> Weights:
             if name != "__metadata__"
         )
     return Weights(num_parameters, size_bytes, digest.hexdigest()[:16], quantization)
+
+
+def weight_files(path: Path) -> list[Path]:
+    """The safetensors files of a directory that a model is loaded from: others may hold the same
+    weights once more. As Transformers chooses them."""
+    files = sorted(path.glob("*.safetensors"))
+    named = {"model.safetensors"}
+    if not (path / "model.safetensors").is_file():
+        named = _named_in_index(path / "model.safetensors.index.json")
+    return [file for file in files if file.name in named] or files
+
+
+def _named_in_index(index: Path) -> set[str]:
+    try:
+        return set(json.loads(index.read_text())["weight_map"].values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return set()
 
 
 def read_header(file: Path) -> tuple[bytes, dict[str, Any]]:

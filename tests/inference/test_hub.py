@@ -241,6 +241,15 @@ def test_an_embedding_model_comes_with_what_stands_behind_it(hub: Hub, tmp_path:
     assert not (path / "onnx").exists()
 
 
+def test_weights_that_are_there_a_second_time_are_left(hub: Hub, tmp_path: Path) -> None:
+    weights = hub.folder / "model.safetensors"
+    (hub.folder / "consolidated.safetensors").write_bytes(weights.read_bytes())
+    (hub.folder / "consolidated.safetensors.index.json").write_text("{}")
+    plan = plan_pull(NAME, tmp_path)
+    assert plan.weights_bytes == weights.stat().st_size
+    assert not list(pull(plan, tmp_path).glob("consolidated*"))
+
+
 def test_a_model_larger_than_memory_is_not_fetched(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

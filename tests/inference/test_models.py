@@ -43,6 +43,21 @@ def test_weights_are_counted_from_their_headers(tiny_model: Path) -> None:
     assert weights.num_parameters * 4 < weights.size_bytes < weights.num_parameters * 4 + 10_000
 
 
+@pytest.mark.parametrize("is_sharded", [True, False])
+def test_weights_that_are_there_a_second_time_do_not_count(
+    tiny_model: Path, tmp_path: Path, is_sharded: bool
+) -> None:
+    whole = (tiny_model / "model.safetensors").read_bytes()
+    name = "model-00001-of-00001.safetensors" if is_sharded else "model.safetensors"
+    for file in (name, "consolidated.safetensors"):
+        (tmp_path / file).write_bytes(whole)
+    (tmp_path / "config.json").write_bytes((tiny_model / "config.json").read_bytes())
+    if is_sharded:
+        index = {"weight_map": {"lm_head.weight": name}}
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert read_weights(tmp_path).size_bytes == len(whole)
+
+
 def test_the_revision_changes_with_the_files(tiny_model: Path, tmp_path: Path) -> None:
     before = read_weights(tiny_model).revision
     for name in ("config.json", "model.safetensors"):
