@@ -195,7 +195,9 @@ class DraftModel:
         logits = shaped(self._in_vocabulary(logits), rows, self.eos_ids)
         ids = sample(logits, [row.params for row in rows], [row.position for row in rows])
         for guess, row, token_id in zip(due, rows, ids, strict=True):
-            if token_id >= self.own_vocab_size:  # all tokens that this model knows are forbidden
+            # Where all tokens that this model knows are forbidden, any may come out.
+            is_forbidden = row.mask is not None and not row.mask[token_id]
+            if is_forbidden or token_id >= self.own_vocab_size:
                 guess.is_over = True
                 continue
             guess.take(token_id, is_end=self._is_end(token_id, row.params))

@@ -344,6 +344,21 @@ def test_models_pad_their_vocabulary_to_different_lengths(tiny_model: Path, tmp_
         loop.check()
 
 
+def test_a_grammar_that_leaves_it_no_token_ends_its_guess_alone(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    """It knows the letters, and the first byte of none of what has to stand behind them."""
+    small = make_model(tmp_path / "small", tokenizer=tiny_model, vocab_size=120)
+    loop, info = make_drafting_loop(tiny_model, small)
+    assert info.draft_model == "small"
+    grammar = regex_grammar("[a-z]{4}é[a-z]{4}")
+    wanted = [request(f"r{n}", (5, 6, 7), **DRAWN, seed=n, grammar=grammar) for n in range(4)]
+    assert answers(loop, *wanted) == answers(make_loop(tiny_model, max_num_drafting=0), *wanted)
+    assert loop.scheduler.speculation.num_asked
+    assert loop.scheduler.speculation.model is not None
+    loop.check()
+
+
 # --- what cannot guess ------------------------------------------------------------------------
 
 
