@@ -49,6 +49,7 @@ class OverlappedLoop(EngineLoop):
         super().check()
 
     def sleep(self) -> int:
+        self._land()  # of those who have left since it was launched
         self.decode.leave()
         return super().sleep()
 

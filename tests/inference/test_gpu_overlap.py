@@ -263,6 +263,22 @@ def test_graphs_are_made_anew_behind_a_sleep(maker: LoopMaker) -> None:
     assert [ids(second[f"again r{n}"]) for n in range(3)] == [ids(first[f"r{n}"]) for n in range(3)]
 
 
+def test_it_may_go_to_sleep_as_soon_as_its_last_reader_has_left(maker: LoopMaker) -> None:
+    """The abort and the order to sleep come together, while a step is under way."""
+    loop = overlapped(maker)
+    told: dict[str, list[Update]] = {}
+    one = request("r", PROMPTS[0], max_tokens=30)
+    loop.submit(one)
+    while len(ids(told.get("r", []))) < 5:
+        step(loop, told)
+    assert not loop.is_idle
+    loop.abort("r")
+    assert loop.sleep() > 0
+    loop.wake()
+    again = replace(one, request_id="again")
+    assert ids(told_by(loop, [again])["again"]) == alone(maker, one)
+
+
 def test_without_memory_for_graphs_it_wakes_without_them(
     maker: LoopMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
