@@ -9,6 +9,8 @@ import { everything } from "./temporary.js";
 
 export class TemporaryChat {
   #clientId = "";
+  /** The chat that is on its way to the server. @type {import("./conversation-store.js").ConversationStore | null} */
+  #keeping = null;
 
   /**
    * @param {object} page
@@ -57,31 +59,33 @@ export class TemporaryChat {
     this.root.toggleAttribute("data-temporary-chat", this.#isOn);
     find(document, ".temporary").hidden = !this.#isOn;
     this.keepButton.hidden = !this.#wouldBeLost;
+    find(this.root, "#scroller").inert = this.#keeping === this.page.session.store; // what is said now is not kept
   }
 
   /** Keep it as a chat like any other. */
   async keep() {
     const { session, api, tell, kept } = this.page;
     const { store } = session;
-    const page = find(this.root, "#scroller");
-    if (page.inert) return; // it is being kept
+    if (this.#keeping) return;
     if (store.isBusy) {
       tell(gettext("It can be kept as soon as the answer has ended."));
       return;
     }
-    page.inert = true; // what was said now would not be kept
+    this.#keeping = store;
+    this.show();
     try {
       const model = this.page.model() ?? "";
       const messages = everything(store);
       const temporary = { client_id: this.#clientId, model, messages, ...session.setupOfTemporary() };
       const made = await api.keep(temporary);
-      page.inert = false;
       if (store === session.store) kept(made.conversation, made.messages);
       session.emit("conversations", made.conversation);
       tell(gettext("The chat is kept, and listed with the others."));
     } catch (error) {
-      page.inert = false;
       tell(/** @type {Error} */ (error).message);
+    } finally {
+      this.#keeping = null;
+      this.show();
     }
   }
 

@@ -175,7 +175,7 @@ def accepted_while_another_is_asked_for(chat: ScriptedChat, page: Page) -> tuple
     chat.auto_accept = False
     ask(page, "Another")
     held: list[Route] = []
-    page.route(f"**/api/conversations/{first['id']}", held.append)
+    page.route(f"**/api/conversations/{first['id']}", lambda route: held.append(route))
     page.locator(".chat-link a", has_text="Hello").first.click()
     page.wait_for_timeout(100)
     id = "0199a1b2-0000-7000-8000-000000000002"

@@ -47,7 +47,7 @@ def test_a_chat_that_comes_late_leaves_the_field_in_which_it_is_renamed(
     page.locator(".sidebar__new [data-new-chat]").click()
     held: list[Route] = []
     assert chat.conversation is not None
-    page.route(f"**/api/conversations/{chat.conversation['id']}", held.append)
+    page.route(f"**/api/conversations/{chat.conversation['id']}", lambda route: held.append(route))
     page.locator(".chat-link a", has_text="Rename me late").dblclick()
     title = page.get_by_role("textbox", name="Title")
     title.fill("Half a ti")

@@ -95,7 +95,7 @@ def keep(chat: ScriptedChat) -> tuple[Route, dict[str, Any]]:
     chat.accept_temporary("Hello to you")
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
     page.fill(INPUT, "half a thought")
-    page.route("**/api/temporary/keep", held.append)
+    page.route("**/api/temporary/keep", lambda route: held.append(route))
     page.get_by_role("button", name="Keep it").click()
     page.wait_for_timeout(100)
     [route] = held
@@ -114,7 +114,7 @@ def test_what_is_being_written_is_kept_with_it(chat: ScriptedChat, page: Page) -
     expect(page.locator(INPUT)).to_have_value("half a thought")
     assert len(chat.heard_of("temporary.send")) == 1
     assert chat.heard_of("message.send") == []
-    page.locator("[data-temporary]").click()
+    page.keyboard.press("Control+Shift+'")
     expect(page.locator(INPUT)).to_have_value("")
     page.go_back()
     expect(page.locator(INPUT)).to_have_value("half a thought")
