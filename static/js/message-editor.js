@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Writing another text in the place of a message. Ctrl or ⌘ with Enter saves, Escape leaves it.
- * What was written is given to whoever asks for it, also when the message goes from the page.
+ * What was written is given to whoever asks for it.
  */
 
 import { element } from "./dom.js";
