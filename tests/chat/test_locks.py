@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -47,7 +47,8 @@ def test_an_answer_ends_while_its_chat_changes(
     with as_user(alice.pk), ThreadPoolExecutor(1) as pool:
         draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
         sent = actions.send_message(Rights(alice), draft, lease_owner=OWNER)
-        end, changing = turns.end, []
+        end = turns.end
+        changing: list[Future[None]] = []
 
         def in_the_middle(*arguments: object) -> None:
             """The run's row is locked, the message not yet."""

@@ -101,7 +101,9 @@ def test_a_temporary_one_that_cannot_ask_fails(
 def test_a_temporary_one_is_shown_to_its_end_and_entered_later(
     alice: "User", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle, tries, shown_after = budgets.settle, [], []
+    settle = budgets.settle
+    tries: list[None] = []
+    shown_after: list[bool] = []
 
     def away_at_first(*arguments: Any, **named: Any) -> None:
         tries.append(None)
