@@ -200,7 +200,9 @@ def charge_of(
     what had been read for it by the last phase of `reading`, too: "prefill", or "asking" where another
     server reads. `is_elsewhere` says the same where there is no phase."""
     delivered, end = Delivered(is_elsewhere=is_elsewhere), None
-    for event in (*([reading] if reading else ()), *events):
+    if reading is not None:
+        delivered.hear(reading)
+    for event in events:
         delivered.hear(event)
         end = event
     num_tokens = delivered.num_tokens

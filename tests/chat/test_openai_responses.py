@@ -282,10 +282,11 @@ class Lamp(BaseModel):
 def test_output_sent_back_as_the_client_dumps_it_is_understood(
     client: openai.OpenAI, by_alias: bool
 ) -> None:
+    tools: list[Any] = [openai.pydantic_function_tool(Lamp, name="lamp")]
     called: Any = client.responses.parse(
         model="caller",
         input="Hello",
-        tools=[openai.pydantic_function_tool(Lamp, name="lamp")],  # type: ignore[list-item]
+        tools=tools,
         tool_choice="required",
         parallel_tool_calls=False,
     )

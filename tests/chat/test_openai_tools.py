@@ -84,10 +84,11 @@ class Done(BaseModel):
 
 
 def parsed(client: openai.OpenAI, **settings: Any) -> ParsedChatCompletionMessage[Any]:
-    made = client.chat.completions.parse(
+    made: Any = client.chat.completions.parse(
         model="caller", messages=HELLO, max_tokens=400, seed=3, **settings
     )
-    return made.choices[0].message
+    message: ParsedChatCompletionMessage[Any] = made.choices[0].message
+    return message
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # the client's, of its own type

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -17,11 +18,24 @@ from hypothesis import strategies as st
 from chat import decisions, moderating
 from chat import screen as screens
 from chat.asking import AnswerRequest, Control, Sampling
-from chat.events import TERMINAL, Delta, Event, Finished, Refused, Stopped, ToolCall
+from chat.events import TERMINAL, Delta, Event, Finished, Refused, RunUsage, Stopped, ToolCall
 from chat.orchestrator import answer
 from chat.policies_in_force import Chosen
 from chat.raw_text import RawRequest, RawText
-from inference import BUILTIN, GenerateRequest, Timings, TokenLogprob, Tokens, Update, Usage
+from inference import (
+    BUILTIN,
+    Asked,
+    ChatRequest,
+    GenerateRequest,
+    Said,
+    Text,
+    Timings,
+    TokenLogprob,
+    Tokens,
+    Update,
+    UpstreamUpdate,
+    Usage,
+)
 from inference import Finished as EngineFinished
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
@@ -140,6 +154,35 @@ async def test_a_planted_phrase_crosses_no_line(
     assert isinstance(end, Refused) or (
         isinstance(end, Finished) and end.reason == "content_filter"
     )
+
+
+class FarEngine(ObedientEngine):
+    """Has another server say three sentences, which tells of no tokens before its end."""
+
+    def is_upstream(self, model: str) -> bool:
+        return True
+
+    def upstream_spec(self, model: str) -> Any:
+        return SimpleNamespace(has_tools=False, continues="", context_tokens=None)
+
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
+        yield Asked("far.example")
+        for sentence in ("It was a quiet day. ", f"Then came the {PHRASE}. ", "All went home."):
+            yield Said((Text(sentence),))
+        yield EngineFinished("stop", Usage(10, 0, 30), Timings())
+
+
+@pytest.mark.usefixtures("judged")
+async def test_what_another_server_was_cut_short_at_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = FarEngine()
+    for module in ("upstream_turn", "orchestrator", "asking"):
+        monkeypatch.setattr(f"chat.{module}.engine", lambda: engine)
+    end = [one async for one in answer(asking(source="api"))][-1]
+    assert isinstance(end, Finished)
+    assert end.reason == "content_filter"
+    assert end.usage == RunUsage(len("Go on.") // 3, 0, len("It was a quiet day. ") // 3)
 
 
 @pytest.mark.usefixtures("judged")

@@ -146,7 +146,7 @@ def test_how_an_answer_ended_is_told(
 
 
 def _of_anthropic(text: str, reason: str, stop: str | None = None) -> Any:
-    pieces = [{"type": "content_block_start", "content_block": {"type": "text"}}]
+    pieces: list[Any] = [{"type": "content_block_start", "content_block": {"type": "text"}}]
     pieces += [{"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}]
     return events(
         *(pieces if text else []),

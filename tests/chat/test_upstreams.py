@@ -269,8 +269,9 @@ def test_what_the_answer_has_to_follow_is_handed_on(
 def test_a_strict_tool_stays_strict(
     client: openai.OpenAI, server: UpstreamServer, reader: Reader
 ) -> None:
-    lamp = {"name": "lamp", "parameters": {"type": "object"}}
-    for given in ({"strict": True}, {"strict": False}, {"strict": None}, {}):
+    lamp: dict[str, Any] = {"name": "lamp", "parameters": {"type": "object"}}
+    cases: list[dict[str, Any]] = [{"strict": True}, {"strict": False}, {"strict": None}, {}]
+    for given in cases:
         complete(client, tools=[{"type": "function", "function": {**lamp, **given}}])
         [tool] = server.asked[-1].body["tools"]
         assert tool["function"] == lamp | (given if given.get("strict") is not None else {})
