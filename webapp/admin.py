@@ -234,7 +234,8 @@ class ApiKeyForm(forms.ModelForm):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
-    """Keys can be looked at, narrowed and revoked; only their users are shown a secret."""
+    """Keys can be looked at, narrowed and revoked, which is for good; only their users are shown a
+    secret."""
 
     form = ApiKeyForm
 
@@ -255,6 +256,10 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
+        is_revoked = obj is not None and obj.revoked_at is not None
+        return (*self.readonly_fields, *(("expires_at", "revoked_at") if is_revoked else ()))
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
         return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)

@@ -1,16 +1,18 @@
 """What a member of staff may do to the accounts of others in the admin console.
 
 Rights in the console are given by superusers alone. Whoever may change accounts could else make
-themselves one, or enter as one by a new password or address of theirs.
+themselves one, or enter as one by a new password, address or connected account of theirs.
 """
 
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
 
 class BelowOneself:
-    """For a ModelAdmin: rows of staff are changed and deleted by superusers only, but for one's own."""
+    """For a ModelAdmin: rows of staff are made, changed and deleted by superusers only, but for one's
+    own."""
 
     def account_of(self, obj: Any) -> Any:
         """Whose the row is."""
@@ -23,6 +25,12 @@ class BelowOneself:
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may: bool = super().has_delete_permission(request, obj)  # type: ignore[misc]
         return may and self._is_below(request.user, obj, or_own=False)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Whose the row is to be counts as well: it may be new, or was somebody else's before."""
+        if not self._is_below(request.user, obj, or_own=True):
+            raise PermissionDenied
+        super().save_model(request, obj, form, change)  # type: ignore[misc]
 
     def _is_below(self, user: Any, obj: Any, *, or_own: bool) -> bool:
         if obj is None or user.is_superuser:

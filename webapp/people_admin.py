@@ -1,4 +1,4 @@
-"""Invitations, addresses and second steps in the admin console."""
+"""Invitations, addresses, connected accounts and second steps in the admin console."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,6 +7,8 @@ import allauth.mfa.admin  # registers what is taken back here
 from allauth.account.admin import EmailAddressAdmin as StockEmailAddressAdmin
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.admin import SocialAccountAdmin as StockSocialAccountAdmin
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
@@ -18,7 +20,9 @@ from webapp.invitations import LIFETIME, issue
 from webapp.models import Invitation
 
 del allauth
-admin.site.unregister([Authenticator, EmailAddress])
+admin.site.unregister([Authenticator, EmailAddress, SocialAccount])
+# Providers are named by settings. Whoever could add one here could vouch for anybody.
+admin.site.unregister([SocialApp, SocialToken])
 
 
 class InvitationForm(forms.ModelForm):
@@ -57,7 +61,7 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(Authenticator)
-class AuthenticatorAdmin(ModelAdmin):  # type: ignore[misc]
+class AuthenticatorAdmin(BelowOneself, ModelAdmin):  # type: ignore[misc]
     """For somebody who has lost the phone: an administrator can take a second step away, and neither
     see nor make one."""
 
@@ -69,11 +73,22 @@ class AuthenticatorAdmin(ModelAdmin):  # type: ignore[misc]
     class Media:
         css = {"all": ["css/admin.css"]}
 
+    def account_of(self, obj: Authenticator) -> Any:
+        return obj.user
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+@admin.register(SocialAccount)
+class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # type: ignore[misc]
+    """Whoever proves to be it there signs in by it."""
+
+    def account_of(self, obj: SocialAccount) -> Any:
+        return obj.user
 
 
 @admin.register(EmailAddress)

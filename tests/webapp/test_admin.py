@@ -2,6 +2,8 @@
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
 
@@ -83,7 +85,11 @@ def test_a_key_can_be_revoked_and_its_secret_is_nowhere(console: Client, alice: 
         "revoked_at_1": "00:00:00",
     }
     assert console.post(path, form).status_code == 302
-    assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
+    revoked_at = ApiKey.objects.get(pk=key.pk).revoked_at
+    assert revoked_at is not None
+    form |= {"revoked_at_0": "", "revoked_at_1": ""}
+    assert console.post(path, form).status_code == 302
+    assert ApiKey.objects.get(pk=key.pk).revoked_at == revoked_at
     assert console.get("/admin/webapp/apikey/add/").status_code == 403
 
 
@@ -230,6 +236,31 @@ def test_who_looks_after_accounts_does_not_enter_as_an_administrator(
     assert (fresh.password, fresh.email) == (admin.password, admin.email)
     address.refresh_from_db()
     assert address.email == admin.email
+
+
+def test_who_looks_after_accounts_connects_nothing_with_an_administrator(
+    client: Client, helper: User, admin: User, alice: User
+) -> None:
+    names = ("socialaccount", "authenticator", "emailaddress")
+    codes = [f"{verb}_{name}" for verb in ("add", "change", "delete", "view") for name in names]
+    helper.user_permissions.set(Permission.objects.filter(codename__in=codes))
+    client.force_login(helper)
+    links, addresses = "socialaccount/socialaccount", "account/emailaddress"
+    form = {"provider": "openid", "uid": "mine", "extra_data": '{"name": "m"}'}
+    assert client.post(f"/admin/{links}/add/", form | {"user": alice.pk}).status_code == 302
+    own = SocialAccount.objects.create(user=helper, provider="openid", uid="own")
+    step = Authenticator.objects.create(user=admin, type="totp", data={})
+    evil = {"email": "evil@example.org", "verified": "on"}
+    for path, sent in (
+        (f"{links}/add", form | {"uid": "new", "user": admin.pk}),
+        (f"{links}/{own.pk}/change", form | {"uid": "own", "user": admin.pk}),
+        (f"{addresses}/add", evil | {"user": admin.pk}),
+        (f"mfa/authenticator/{step.pk}/delete", {"post": "yes"}),
+    ):
+        assert client.post(f"/admin/{path}/", sent).status_code == 403, path
+    assert not SocialAccount.objects.filter(user=admin).exists()
+    assert not EmailAddress.objects.filter(email="evil@example.org").exists()
+    assert Authenticator.objects.filter(user=admin).exists()
 
 
 def test_the_start_page_shows_workers_and_gpus(
