@@ -15,29 +15,32 @@ class CannotAppeal(Exception):
     """The message says why."""
 
 
-def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> int:
-    """The decisions were right. Returns how many are decided now."""
-    return _decide(decisions, Review.UPHELD, reviewer, notes)
+def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
+    """The decisions were right. Returns whom it lets off something: nobody."""
+    _decide(decisions, Review.UPHELD, reviewer, notes)
+    return set()
 
 
-def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> int:
-    """The decisions were wrong: what they counted against their owners counts no more."""
+def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
+    """The decisions were wrong: what they counted against their owners counts no more. Returns the
+    owners of whom something counted until now."""
     chosen = list(decisions)
     with transaction.atomic():
-        num = _decide(chosen, Review.OVERTURNED, reviewer, notes)
-        strikes = Strike.objects.filter(decision__in=chosen, lifted_at=None)
+        _decide(chosen, Review.OVERTURNED, reviewer, notes)
+        strikes = Strike.objects.select_for_update().filter(decision__in=chosen, lifted_at=None)
+        owners = set(strikes.values_list("owner_id", flat=True))
         strikes.update(lifted_at=timezone.now())
-    return num
+    return owners
 
 
-def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> int:
+def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> None:
     rows = Decision.objects.filter(pk__in=[one.pk for one in decisions])
     changes: dict[str, Any] = {
         "review": review,
         "reviewer": reviewer,
         "reviewed_at": timezone.now(),
     }
-    return rows.update(**changes | ({"notes": notes} if notes else {}))
+    rows.update(**changes | ({"notes": notes} if notes else {}))
 
 
 def label(decision: Decision, labels: Sequence[str] | None) -> None:

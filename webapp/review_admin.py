@@ -17,7 +17,7 @@ from moderation.categories import CATEGORIES
 from moderation.models import Decision, Review, Strike
 from moderation.reviewing import label, overturn, uphold
 from webapp.read_only_admin import OfEverybody, RecordsAdmin
-from webapp.strike_suspensions import reconsider
+from webapp.strike_suspensions import let_in_again
 
 NUM_OTHERS = 10
 
@@ -132,8 +132,8 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         values = form.cleaned_data
         decide = {"uphold": uphold, "overturn": overturn}.get(values["verdict"])
         if decide is not None:
-            decide([obj], request.user, values["notes"])
-            reconsider(obj.owner_id)
+            for owner_id in decide([obj], request.user, values["notes"]):
+                let_in_again(owner_id)
         else:
             Decision.objects.filter(pk=obj.pk).update(notes=values["notes"])
         if values["is_harmless"] or values["labels"]:
@@ -152,9 +152,8 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         chosen = [one for one in rows if self.has_change_permission(request, one)]
         if len(chosen) < len(rows):
             messages.warning(request, "Your own cases are for others to decide.")
-        decide(chosen, request.user)
-        for owner_id in {one.owner_id for one in chosen}:
-            reconsider(owner_id)
+        for owner_id in decide(chosen, request.user):
+            let_in_again(owner_id)
         LogEntry.objects.log_actions(
             cast(int, request.user.pk), chosen, CHANGE, [{"changed": {"fields": [what]}}]
         )

@@ -22,20 +22,26 @@ logger = logging.getLogger(__name__)
 
 
 def reconsider(user_id: int) -> None:
-    """Strikes were counted or lifted: close the account that has too many, and open one that has no more
-    so many and was closed by them."""
-    is_too_much = standing_of(user_id).is_too_much
+    """Strikes were counted: close the account that has too many."""
+    if not standing_of(user_id).is_too_much:
+        return
     with transaction.atomic():
         user = locked_with_administrators(User.objects.all(), user_id)
-        if user is None:
-            return
-        if not is_too_much:
-            _open(user)
-            return
-        if not _close(user):
+        if user is None or not _close(user):
             return
     end_sign_ins(SignIn.objects.filter(user=user_id))
     logger.warning("user %s has too many strikes, and is suspended", user_id)
+
+
+def let_in_again(user_id: int) -> None:
+    """Some strikes were lifted: open the account that was closed by them, and has too many no more.
+    Where none was lifted nothing opens it, though points decay."""
+    if standing_of(user_id).is_too_much:
+        return
+    with transaction.atomic():
+        user = locked_with_administrators(User.objects.all(), user_id)
+        if user is not None:
+            _open(user)
 
 
 def let_in(suspension: Suspension, reviewer: Any, notes: str = "") -> None:

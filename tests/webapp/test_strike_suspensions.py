@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.core import signing
 from django.test import Client
+from django.utils import timezone
 
 from chat import cooling
 from moderation.models import Decision, Strike, Suspension
@@ -16,7 +18,7 @@ from tests.webapp.scim_client import Directory
 from tests.webapp.test_sign_ins import FIREFOX, browser_of_user, is_signed_in
 from webapp.celery import app
 from webapp.models import SignIn, User
-from webapp.strike_suspensions import reconsider
+from webapp.strike_suspensions import let_in_again, reconsider
 from webapp.tasks import reconsider_account
 from webapp.tenancy import as_system, as_user
 
@@ -109,6 +111,27 @@ def test_one_strike_too_many_asks_for_a_look_at_the_account(
     assert not is_active(alice)
 
 
+@pytest.mark.parametrize("by_list", [True, False])
+def test_what_a_reviewer_finds_right_lets_nobody_in_by_waiting(
+    console: Client, alice: User, by_list: bool
+) -> None:
+    row, harmless = strike(alice, 12), strike(alice, 0)
+    with as_system():
+        Strike.objects.update(created_at=timezone.now() - 3 * settings.STRIKES.half_life)
+        Strike.objects.filter(decision=harmless).delete()
+        reconsider(alice.pk)
+    for one, verdict in ((row, "uphold"), (harmless, "overturn")):
+        if by_list:
+            form = {"action": f"{verdict}_chosen", "_selected_action": [str(one.pk)]}
+            console.post("/admin/moderation/decision/", form)
+        else:
+            path = f"/admin/moderation/decision/{one.pk}/change/"
+            console.post(path, {"verdict": verdict, "notes": ""})
+        with as_system():
+            assert Decision.objects.get(pk=one.pk).review in ("upheld", "overturned")
+        assert not is_active(alice)
+
+
 def test_what_a_reviewer_finds_wrong_lets_them_in_again(console: Client, alice: User) -> None:
     strike(alice, 5)
     row = strike(alice, 6)
@@ -161,7 +184,7 @@ def test_scim_and_strikes_open_nothing_of_each_other(scim: Directory, alice: Use
     assert set_by_scim(False) is False
     with as_system():
         Strike.objects.filter(decision=row).delete()
-        reconsider(alice.pk)
+        let_in_again(alice.pk)
     assert not is_active(alice)
     assert set_by_scim(True) is True
 
