@@ -15,8 +15,8 @@ _HEAD = (
 )
 _NOTHING = "(No passage fits the question.)"
 _GONE = "(This passage is not available any more.)"
-_NUMBER = re.compile(r"^(\s*)\[(?=\s*\d{1,4}\s*\])", re.MULTILINE)
-_MARK = re.compile(r"<(?=\s*/?\s*documents\s*>)", re.IGNORECASE)
+_NUMBER = re.compile(r"^([^\S\n]*)\[(?=\s*\d{1,4}\s*\])", re.MULTILINE)
+_MARK = re.compile(r"<(?=\s*(?:/\s*)?documents\s*>)", re.IGNORECASE)
 
 
 def documents_text(excerpts: Sequence[Excerpt], texts: Sequence[str | None]) -> str:

@@ -144,7 +144,7 @@ def _read_tags(body: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _FUNCTION = re.compile(r"<function=(?P<name>[^>\n]+)>(?P<body>.*?)(?:</function>)?", re.DOTALL)
-_OPENING = re.compile(r"<parameter=(?P<key>[^>\n]+)>\n?")
+_OPENING = re.compile(r"<parameter=(?P<key>[^>\n]{1,1000})>\n?")
 _CLOSING = re.compile(r"\s*</parameter>")
 _CLOSING_OF_TEXT = re.compile(r"\n?</parameter>")
 
@@ -223,7 +223,7 @@ _NAMED = re.compile(
 def _read_deepseek(raw: str, offered: Properties) -> list[Call]:
     """name<｜tool▁sep｜>{…} (V3.1), or function<｜tool▁sep｜>name and fenced JSON (V3, R1)."""
     head, _, rest = raw.partition("<｜tool▁sep｜>")
-    if fenced := re.fullmatch(r"\s*([^\n`]+)\n```json\n(.*)\n```\s*", rest, re.DOTALL):
+    if fenced := re.fullmatch(r"\s*([^\s`][^\n`]*)\n```json\n(.*)\n```\s*", rest, re.DOTALL):
         return _call(fenced[1].strip(), loaded(fenced[2]))
     return _call(head.strip(), loaded(rest))
 

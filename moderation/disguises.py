@@ -41,12 +41,12 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 _SHORTEST = 3  # of two letters, every other word of another language has the same distances
 _LEAST_SHARE = 0.2
 _MIN_WORDS = 4
-_CONSONANTS = re.compile(r"(?:[bcdfghjklmnpqrstvwxz]|qu)+$")
 _ALL_ONSETS = """
     b bl br c ch cl cr d dr f fl fr g gl gn gr h j k kn l m n p ph pl pr q qu r s sc sch scr sh sk
-    sl sm sn sp spl spr st str sw t th thr tr tw v w wh wr x y z
+    sl sm sn sp spl spr st str sw t th thr tr tw v w wh wr x z
 """
 _ONSETS = frozenset(_ALL_ONSETS.split())
+_LONGEST_ONSET = max(map(len, _ONSETS))
 _LETTERS = {
     ".-": "a", "-...": "b", "-.-.": "c", "-..": "d", ".": "e", "..-.": "f", "--.": "g", "....": "h",
     "..": "i", ".---": "j", "-.-": "k", ".-..": "l", "--": "m", "-.": "n", "---": "o", ".--.": "p",
@@ -174,9 +174,8 @@ def _from_pig_latin(word: str) -> str:
     stem = word[:-2]
     if stem[-1] in "yw" and stem[0] in "aeiou":
         return stem[:-1]
-    found = _CONSONANTS.search(stem)
-    most = len(found[0]) if found else 0
-    turned = [stem[-size:] + stem[:-size] for size in range(most, 0, -1) if stem[-size:] in _ONSETS]
+    sizes = range(min(len(stem), _LONGEST_ONSET), 0, -1)
+    turned = [stem[-size:] + stem[:-size] for size in sizes if stem[-size:] in _ONSETS]
     return next((one for one in turned if one in _COMMON), turned[0] if turned else stem)
 
 

@@ -166,7 +166,7 @@ class _Elsewhere:
         async for update in _heard(self.engine.chat(request)):
             if isinstance(update, Said):
                 said += "".join(one.text for one in update.segments if isinstance(one, Text))
-        return [Step(word, {word: 1.0}) for word in re.findall(r"\s*\S+", said)]
+        return [Step(word, {word: 1.0}) for word in re.findall(r"\s*\S+", said.rstrip())]
 
 
 async def _heard(updates: AsyncGenerator[T | Failed, None]) -> AsyncGenerator[T, None]:

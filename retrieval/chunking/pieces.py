@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(
 _NEXT_WORD = re.compile(r"\s+[\"'“‘«(\[]*(\S)")
 # A new statement at the margin, after an empty line.
 _NEW_STATEMENT = re.compile(r"\n[ \t]*\n(?=[^\s})\]])")
-_TABLE_RULE = re.compile(r"\|?[\s:|-]*-[\s:|-]*\Z")
+_TABLE_RULE = re.compile(r"(?=[^-]*-)[\s:|-]+\Z")
 
 
 def whole_blocks(parsed: Parsed) -> Iterator[Block]:

@@ -12,7 +12,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]{2,40})""")
+_DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*(?:["']\s*)?([A-Za-z0-9_:.-]{2,40})""")
 _SAMPLE_BYTES = 32_768
 # A guess between these is good for a few lines; between all that Python knows it is not.
 # The more usual first: they win where two are about as likely.

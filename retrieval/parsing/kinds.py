@@ -53,10 +53,10 @@ _REFUSED = re.compile(
     re.DOTALL,
 )
 _MARKUP = re.compile(
-    r"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype\s+html|html|head|body)\b", re.I | re.S
+    r"\s*(<\?xml[^>]*>\s*)?(?>(?:<!--.*?-->\s*)*)<(!doctype\s+html|html|head|body)\b", re.I | re.S
 )
 _HTML_TAG = re.compile(
-    r"<(p|div|h[1-6]|table|ul|ol|br|span|a|body|html|title|article)\b[^>]*>", re.I
+    r"<(p|div|h[1-6]|table|ul|ol|br|span|a|body|html|title|article)\b[^<>]*>", re.I
 )
 _MAIL_HEADER = re.compile(
     r"(from|to|cc|date|subject|received|return-path|message-id|mime-version|delivered-to|reply-to"

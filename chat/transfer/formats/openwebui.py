@@ -25,10 +25,10 @@ from chat.transfer.nodes import (
 )
 from chat.transfer.portable import Chat, Json
 
-_DETAILS = re.compile(r'<details type="(reasoning|tool_calls)"([^>]*)>')
+_DETAILS = re.compile(r'<details type="(reasoning|tool_calls)"([^<>]*)>')
 _END = "</details>"
-_ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
-_SUMMARY = re.compile(r"\s*<summary>[^<]*</summary>")
+_ATTRIBUTE = re.compile(r'(?<![\w-])([\w-]+)="([^"]*)"')
+_SUMMARY = re.compile(r"(?<!\s)\s*<summary>[^<]*</summary>")
 
 
 def is_chat(value: Json) -> bool:

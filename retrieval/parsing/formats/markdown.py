@@ -9,10 +9,10 @@ from retrieval.parsing.writer import Writer, clean
 _HEADING = re.compile(r" {0,3}(#{1,6})(\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+_TABLE_RULE = re.compile(r"\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*(?:\|\s*)?$")
 _ITEM = re.compile(r"\s{0,12}([-*+]|\d{1,9}[.)])\s+\S")
 _FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+_FRONT_TITLE = re.compile(r"^title:\s*(\S.*)$", re.MULTILINE)
 _FRONT_LANGUAGE = re.compile(r"^lang(?:uage)?:\s*[\"']?([\w-]+)", re.MULTILINE)
 
 _Span = tuple[int, int, str, int]  # start, end, kind, level
@@ -28,13 +28,18 @@ def add_markdown(text: str, writer: Writer) -> None:
     front = _FRONT_MATTER.match(text)
     if front:
         title, language = _FRONT_TITLE.search(front[1]), _FRONT_LANGUAGE.search(front[1])
-        writer.title = title[1] if title else ""
+        writer.title = _unquoted(title[1].rstrip()) if title else ""
         writer.language = language[1] if language else ""
         text = text[front.end() :]
     text = text.strip("\n").rstrip()
     if text.strip():
         writer.page()
         writer.add_laid_out(text, blocks_of(text))
+
+
+def _unquoted(value: str) -> str:
+    start, end = value[0] in "\"'", value[-1] in "\"'"
+    return value[start : len(value) - end] if len(value) > 2 else value
 
 
 def blocks_of(text: str) -> Iterator[_Span]:

@@ -5,7 +5,7 @@ import re
 from retrieval.parsing.source import Source
 from retrieval.parsing.writer import Writer
 
-_EMPTY_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S|\Z)")
+_EMPTY_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 
 def read(source: Source, writer: Writer) -> None:
