@@ -18,6 +18,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 logger = logging.getLogger(__name__)
 
+SOCKET_TIMEOUT_S = 5.0
+
 
 class SystemTask(Task):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -28,7 +30,12 @@ class SystemTask(Task):  # type: ignore[misc]
 app = Celery("vitrine", task_cls=SystemTask)
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
-    broker_transport_options={"global_keyprefix": "vitrine:celery:"},
+    broker_transport_options={
+        "global_keyprefix": "vitrine:celery:",
+        # For who sends tasks, to a Redis that hangs. A worker waits for a task a second at a time.
+        "socket_timeout": SOCKET_TIMEOUT_S,
+        "socket_connect_timeout": SOCKET_TIMEOUT_S,
+    },
     broker_connection_retry_on_startup=True,
     accept_content=["json"],
     task_serializer="json",
