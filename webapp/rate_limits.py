@@ -1,27 +1,39 @@
 """How often somebody may try at the doors that take a password or a token.
 
-Counted in Redis, so that all processes count together. The address is REMOTE_ADDR, which
-webapp/proxies.py corrects for trusted proxies only; IPv6 counts by /64. Nothing counts by e-mail
-alone: that would let anybody lock out anybody. A school class behind one address may come at once.
+Counted in Redis, so that all processes count together; while it is away each process counts for itself.
+The address is REMOTE_ADDR, which webapp/proxies.py corrects for trusted proxies only; IPv6 counts by
+/64. Nothing counts by e-mail alone: that would let anybody lock out anybody. A school class behind one
+address may come at once.
 """
 
 from collections.abc import Callable
 from functools import wraps
+from math import ceil
+from threading import Lock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django_ratelimit.core import get_usage
+from django_ratelimit import ALL
+from django_ratelimit.core import _get_ip, _split_rate, get_usage
+from redis.exceptions import RedisError
 
+from chat.windows import LocalWindows, Window
+from webapp.cache import AWAY_S
 from webapp.error_pages import error_page
 
 View = Callable[..., HttpResponseBase]
 
 
+def _network(group: str, request: HttpRequest) -> str:
+    """The address, of IPv6 its /64: within that, a visitor has as many as they like."""
+    return str(_get_ip(request))
+
+
 def _address_and_login(group: str, request: HttpRequest) -> str:
     login = getattr(request, "attempted_login", None)  # of a body that is no form
     login = request.POST.get("login", "") if login is None else login
-    return f"{request.META['REMOTE_ADDR']} {login.strip().lower()}"
+    return f"{_network(group, request)} {login.strip().lower()}"
 
 
 def _who_signs_in(group: str, request: HttpRequest) -> str:
@@ -34,7 +46,12 @@ def _who_signs_in(group: str, request: HttpRequest) -> str:
     return f"{pending_user} {request.user.pk}"
 
 
-LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
+def _user(group: str, request: HttpRequest) -> str:
+    return str(request.user.pk)
+
+
+Key = str | Callable[[str, HttpRequest], str]
+LIMITS: dict[str, list[tuple[Key, str]]] = {
     "login": [("ip", "120/m"), (_address_and_login, "10/5m")],
     "password_change": [("user", "10/5m")],
     "signup": [("ip", "120/10m")],
@@ -54,13 +71,21 @@ LIMITS: dict[str, list[tuple[str | Callable[[str, HttpRequest], str], str]]] = {
 
 
 def limited(door: str) -> Callable[[View], View]:
-    """Refuse with 429 and Retry-After when a POST is one too many."""
+    """Refuse with 429 and Retry-After when a POST is one too many; with 503 where behind the door Redis
+    is needed, as for a code that must work only once, and is away."""
 
     def decorate(view: View) -> View:
         @wraps(view)
         def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             wait_s = seconds_to_wait(request, door)
-            return view(request, *args, **kwargs) if wait_s is None else _refuse(request, wait_s)
+            if wait_s is not None:
+                return _refuse(request, wait_s)
+            try:
+                return view(request, *args, **kwargs)
+            except RedisError:
+                response = error_page(request, 503)
+                response["Retry-After"] = str(ceil(AWAY_S))
+                return response
 
         return wrapped
 
@@ -71,12 +96,35 @@ def seconds_to_wait(request: HttpRequest, door: str, *, method: Any = "POST") ->
     """None when the request may pass. Counts all of this method (django_ratelimit's ALL: of any)."""
     waits = []
     for key, rate in LIMITS[door]:
-        usage = get_usage(
-            request, group=f"door:{door}", key=key, rate=rate, method=method, increment=True
-        )
+        try:
+            usage = get_usage(
+                request, group=f"door:{door}", key=key, rate=rate, method=method, increment=True
+            )
+        except RedisError:
+            waits += _wait_by_this_process(request, door, key, rate, method)
+            continue
         if usage and usage["should_limit"]:
             waits.append(max(1, usage["time_left"]))
     return max(waits, default=None)
+
+
+_local = LocalWindows()
+_local_lock = Lock()  # doors are passed in threads
+
+
+def _wait_by_this_process(
+    request: HttpRequest, door: str, key: Key, rate: str, method: Any
+) -> list[int]:
+    """As get_usage counts, for as long as there is no Redis to count in."""
+    if method != ALL and request.method != method:
+        return []
+    of = {"ip": _network, "user": _user}.get(key, key) if isinstance(key, str) else key
+    assert callable(of)
+    limit, period_s = _split_rate(rate)
+    window = Window(f"{door} {rate} {of(door, request)}", limit, period_s)
+    with _local_lock:
+        admission = _local.admit([window])
+    return [] if admission.is_admitted else [max(1, ceil(admission.wait_s))]
 
 
 def _refuse(request: HttpRequest, wait_s: int) -> HttpResponse:

@@ -178,10 +178,10 @@ DATABASES = {"default": database_settings(env_str("DATABASE_URL"), DATA_DIR)}
 REDIS_URL = env_str("REDIS_URL", f"unix://{valkey_socket(DATA_DIR)}")
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "webapp.cache.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "vitrine",
-        "OPTIONS": {"serializer": "webapp.cache.JsonSerializer", "socket_timeout": 5},
+        "OPTIONS": {"serializer": "webapp.cache.JsonSerializer"},
     }
 }
 CHANNEL_LAYERS = {

@@ -18,8 +18,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import HttpRequest
 from django.utils import translation
+from redis.exceptions import RedisError
 
 from chat.api_errors import ApiError
+from webapp.cache import AWAY_S
 from webapp.models import User
 from webapp.principal import session_store
 from webapp.rate_limits import seconds_to_wait
@@ -80,7 +82,12 @@ def _take_second_step(request: HttpRequest, stage: AuthenticateStage, code: str)
         raise ApiError(401, "second_step_required", text, "code")
     check_rate(request, "second_step")
     form = AuthenticateForm({"code": code}, user=user)
-    if not form.is_valid():
+    try:
+        is_right = form.is_valid()
+    except RedisError:  # in which it is noted, so that it works once
+        text = "Codes cannot be taken just now."
+        raise ApiError(503, "unavailable", text, retry_after_s=AWAY_S) from None
+    if not is_right:
         with translation.override("en"):  # as all errors of the API
             raise ApiError(401, "invalid_code", str(form.errors["code"][0]), "code")
     form.save()

@@ -159,6 +159,15 @@ def test_a_guesser_locks_nobody_else_out(client: Client, alice: User) -> None:
     assert sign_in(client, alice.email, REMOTE_ADDR="198.51.100.7") == 302
 
 
+def test_a_network_of_one_visitor_counts_as_one_address(client: Client, alice: User) -> None:
+    codes = [
+        sign_in(client, alice.email, "wrong", REMOTE_ADDR=f"2001:db8:0:1::{n}")
+        for n in range(1, 12)
+    ]
+    assert codes == [200] * 10 + [429]
+    assert sign_in(client, alice.email, REMOTE_ADDR="2001:db8:0:2::1") == 302
+
+
 def test_a_made_up_forwarded_address_does_not_reset_the_count(client: Client, alice: User) -> None:
     codes = [
         sign_in(client, alice.email, "wrong", HTTP_X_FORWARDED_FOR=f"192.0.2.{n}")
