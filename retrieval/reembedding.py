@@ -3,7 +3,8 @@
 In a web process, behind everybody's answers and behind files that have just been brought. Meanwhile
 passages are found by the vectors that they have; the old ones go when no passage lacks a new one
 (retiring.py). What lacks one is looked for, and noted nowhere: however a passage came to be without, it
-gets one, and a process that dies loses no more than the batch that it was at. In the system's scope.
+gets one, and a process that dies loses no more than the batch that it was at. One that the new model
+cannot read is stepped over until the process ends, and keeps its old vector. In the system's scope.
 """
 
 import logging
@@ -15,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
 
+from inference import EncodingFailed
 from retrieval import model_leases, staging
 from retrieval.db import in_db
 from retrieval.embedding import AT_ONCE, Embed, Embedded
@@ -31,7 +33,7 @@ logger = logging.getLogger(__name__)
 _BY_KEY = "SET LOCAL enable_bitmapscan = off"
 _LACKING = """
     SELECT c.id, c.context, c.text FROM retrieval_chunk c
-    WHERE c.id > %s AND NOT EXISTS (
+    WHERE c.id > %s AND c.id <> ALL(%s) AND NOT EXISTS (
         SELECT FROM retrieval_embedding e WHERE e.chunk_id = c.id AND e.model_id + 0 = %s OFFSET 0)
     ORDER BY c.id LIMIT %s
 """
@@ -56,8 +58,10 @@ class Reembedding:
     def __init__(self, since: datetime | None = None) -> None:
         self._since = since or timezone.now()
         self._place = 0  # the id of the passage that was looked at last
-        self._settled: int | None = None  # the model that no passage lacks, beside no other one
+        # The model that no passage lacks, beside no other one; but for those that it cannot read.
+        self._settled: int | None = None
         self._told: int | None = None  # the model whose beginning the log has been told
+        self._failed: set[tuple[int, int]] = set()  # (model, passage) of those that it cannot read
 
     async def run(self, embed: Embed, configured: ConfiguredModel, me: str) -> None:
         """Until no passage lacks a vector and no other model is left; or files wait for theirs, or
@@ -78,7 +82,7 @@ class Reembedding:
         model = embedding_model(configured.name, configured.dimensions, configured.revision)
         if not model_leases.takes_over(model, self._since):
             return None
-        if self._settled == model.pk and not _others(model):
+        if self._settled == model.pk and not _others(model, self._failed_by(model)):
             return None
         return model if _may_go_on(model, me) else None
 
@@ -87,15 +91,16 @@ class Reembedding:
     ) -> bool:
         """A batch of passages; where none lacks a vector, the end of other models. False: that is all,
         or not now."""
-        if chunks := await in_db(_lacking)(model, self._place):
+        if chunks := await in_db(_lacking)(model, self._place, self._failed_by(model)):
             if self._told != model.pk:
                 await in_db(self._tell_begin)(model)
             async with model_leases.kept(model, me):
-                embedded = await embed(staging.to_embed(chunks))
-            if not configured.has_made(embedded):
+                made = await self._embedded(model, chunks, embed)
+            if not all(configured.has_made(embedded) for _, embedded in made):
                 return False  # its files were changed just now: the next call knows the new ones
             self._place = chunks[-1].pk
-            return await in_db(_keep)(model, chunks, embedded) > 0
+            num_kept = sum([await in_db(_keep)(model, *one) for one in made])
+            return num_kept > 0 or not made
         if self._place:
             self._place = 0  # once more: what was behind this place may have been replaced
             return True
@@ -103,8 +108,35 @@ class Reembedding:
         while await in_db(retire_some)(model):
             if not await in_db(_may_go_on)(model, me):
                 return False
-        self._settled = None if await in_db(_others)(model) else model.pk
+        others = await in_db(_others)(model, self._failed_by(model))
+        self._settled = None if others else model.pk
         return False
+
+    async def _embedded(
+        self, model: EmbeddingModel, chunks: Sequence[Chunk], embed: Embed
+    ) -> list[tuple[Sequence[Chunk], Embedded]]:
+        """All in one go, or, where that fails, one by one, without those that fail alone. Raises
+        EncodingFailed where all do, of a model that has read nothing yet: it is not the texts' fault."""
+        try:
+            return [(chunks, await embed(staging.to_embed(chunks)))]
+        except EncodingFailed as error:
+            cause = error
+        made: list[tuple[Sequence[Chunk], Embedded]] = []
+        failed: list[int] = []
+        for chunk in chunks:
+            try:
+                made.append(([chunk], await embed(staging.to_embed([chunk]))))
+            except EncodingFailed:
+                failed.append(chunk.pk)
+        if not made and not await in_db(Embedding.objects.filter(model=model).exists)():
+            raise cause
+        if failed:
+            logger.warning("passages %s get no vectors by %s: %s", failed, model, cause)
+        self._failed.update((model.pk, id_) for id_ in failed)
+        return made
+
+    def _failed_by(self, model: EmbeddingModel) -> list[int]:
+        return [passage for by, passage in self._failed if by == model.pk]
 
     def _tell_begin(self, model: EmbeddingModel) -> None:
         self._told = model.pk
@@ -151,12 +183,12 @@ def _may_go_on(model: EmbeddingModel, me: str) -> bool:
     return model_leases.claim(model, me)
 
 
-def _lacking(model: EmbeddingModel, place: int) -> list[Chunk]:
-    """The first passages behind this place that have no vector by the model."""
+def _lacking(model: EmbeddingModel, place: int, but: Sequence[int]) -> list[Chunk]:
+    """The first passages behind this place that have no vector by the model, but for some."""
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_BY_KEY)
-        return list(Chunk.objects.raw(_LACKING, [place, model.pk, AT_ONCE]))
+        return list(Chunk.objects.raw(_LACKING, [place, list(but), model.pk, AT_ONCE]))
 
 
 def _keep(model: EmbeddingModel, chunks: Sequence[Chunk], embedded: Embedded) -> int:
@@ -182,8 +214,18 @@ def _keep(model: EmbeddingModel, chunks: Sequence[Chunk], embedded: Embedded) ->
     return len(rows)
 
 
-def _others(model: EmbeddingModel) -> bool:
-    return EmbeddingModel.objects.exclude(pk=model.pk).exists()
+def _others(model: EmbeddingModel, failed: Sequence[int] = ()) -> bool:
+    """Whether there is another model, for more than the passages that this one failed to read."""
+    return any(not _is_for(other, failed) for other in EmbeddingModel.objects.exclude(pk=model.pk))
+
+
+def _is_for(model: EmbeddingModel, chunk_ids: Sequence[int]) -> bool:
+    """Whether its vectors are of these passages, and of no other."""
+    vectors = Embedding.objects.filter(model=model)
+    return (
+        vectors.filter(chunk_id__in=chunk_ids).exists()
+        and not vectors.exclude(chunk_id__in=chunk_ids).exists()
+    )
 
 
 def _num_passages() -> int:

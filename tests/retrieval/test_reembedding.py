@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.models import CachedAnswer
+from inference import EncodingFailed
 from retrieval import embedding, model_leases, reembedding, retiring
 from retrieval.db import in_db
 from retrieval.embedding import Embedded
@@ -143,6 +144,40 @@ def test_the_old_vectors_serve_until_the_new_ones_are_there(
     assert seen == [0, 2, 4, 6]
     assert by.read == Counter(TEXTS)
     assert_only(NEW)
+    assert [found(alice, text)[0] for text in TEXTS] == TEXTS
+
+
+@pytest.mark.parametrize("bad", [{TEXTS[0]}, {TEXTS[2], TEXTS[3]}, {TEXTS[6]}])
+def test_a_passage_that_the_new_model_cannot_read_stops_no_other(
+    alice: "User", birds: list[Document], bad: set[str]
+) -> None:
+    async def fail(texts: Sequence[str]) -> None:
+        if bad & set(texts):
+            raise EncodingFailed("not a number")
+
+    by, part = Model(hook=fail), Reembedding()
+    run(by, part)
+    assert set(by.read) == set(TEXTS) - bad
+    for model, texts in ((OLD, bad), (NEW, set(TEXTS) - bad)):
+        rows = Embedding.objects.filter(model__name=model.name)
+        assert set(rows.values_list("chunk__text", flat=True)) == texts
+    assert [found(alice, text)[0] for text in TEXTS] == TEXTS
+    by.hook = None
+    run(by, part)
+    assert not set(by.read) & bad, "until the process ends"
+    run(by)
+    assert_only(NEW)
+
+
+def test_a_model_that_reads_nothing_takes_nothing_over(
+    alice: "User", birds: list[Document]
+) -> None:
+    async def fail(texts: Sequence[str]) -> None:
+        raise EncodingFailed("not a number")
+
+    for _ in range(2):
+        with pytest.raises(EncodingFailed):
+            run(Model(hook=fail))
     assert [found(alice, text)[0] for text in TEXTS] == TEXTS
 
 
