@@ -1,9 +1,11 @@
 """REST of documents, under /api/collections/{id}/documents and /api/documents/{id}."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import monotonic
 from typing import Annotated, Any
 
 from django.http import HttpRequest
@@ -12,11 +14,13 @@ from kombu.exceptions import OperationalError
 from ninja import Router, Schema, Status
 from pydantic import Field
 
+from chat.api_errors import ApiError
 from chat.db import in_db
 from chat.document_uploads import Place, fetch_link, upload
 from chat.document_values import document_value, version_value
 from chat.errors import BadRequest
-from chat.rights import rights_of
+from chat.rights import Rights, rights_of
+from chat.shielded import to_its_end
 from chat.storable import is_storable
 from chat.streaming import ClosingStream
 from chat.values import Value
@@ -28,8 +32,11 @@ from retrieval.models import UNFINISHED
 router = Router()
 
 _UPLOADS = ThreadPoolExecutor(2, thread_name_prefix="documents")
-_LINKS = ThreadPoolExecutor(2, thread_name_prefix="links")
+_LINKS = ThreadPoolExecutor(8, thread_name_prefix="links")
+MAX_LINKS_AT_ONCE = 2  # of one user: a slow server keeps a thread for a minute
+_fetching: Counter[int] = Counter()  # by user
 _LOOK_S = 0.5
+_ASK_AGAIN_S = 3.0  # whether the reader may still be here
 _QUIET = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _BYTES = {
     "requestBody": {
@@ -91,7 +98,7 @@ async def add_link(request: HttpRequest, collection_id: str, data: Link) -> Stat
 async def document_events(request: HttpRequest, collection_id: str) -> ClosingStream:
     """Server-sent events with the documents that are on their way, whenever one has moved on."""
     await in_db(collections.collection_for)(request.user, collection_id)
-    stream = _watched(request.user, collection_id)
+    stream = _watched(request, collection_id)
     return ClosingStream(stream, content_type="text/event-stream", headers=_QUIET)
 
 
@@ -185,10 +192,25 @@ async def _upload(request: HttpRequest, place: Place, name: str) -> Value:
 
 
 async def _fetch(request: HttpRequest, place: Place, url: str) -> Value:
-    row = await in_db(fetch_link, _LINKS)(rights_of(request), place, url)
+    if _fetching[request.user.pk] >= MAX_LINKS_AT_ONCE:
+        text = gettext("Too many attempts. Please wait a little.")
+        raise ApiError(429, "too_many_links", text, retry_after_s=5.0)
+    # Whoever leaves leaves a thread that still fetches, and it counts as long.
+    _fetching[request.user.pk] += 1
+    row = await to_its_end(_fetch_counted(rights_of(request), place, url))
     value = document_value(row)
     await begin(value)
     return value
+
+
+async def _fetch_counted(rights: Rights, place: Place, url: str) -> Document:
+    user_id = rights.user.pk
+    try:
+        return await in_db(fetch_link, _LINKS)(rights, place, url)
+    finally:
+        _fetching[user_id] -= 1
+        if not _fetching[user_id]:
+            del _fetching[user_id]
 
 
 def _name(name: str, path: str) -> str:
@@ -226,12 +248,18 @@ def _versions(user: Any, document_id: str) -> list[Value]:
     return [version_value(version) for version in rows]
 
 
-async def _watched(user: Any, collection_id: str) -> AsyncGenerator[str, None]:
-    """Ends by itself where the collection may be read no more."""
+async def _watched(request: HttpRequest, collection_id: str) -> AsyncGenerator[str, None]:
+    """Ends by itself where the collection may be read no more, and where what the reader is here by has
+    ended: a sign-out, a new password, a suspension, a key that is revoked."""
     known: dict[str, Value] = {}
+    asked_s = monotonic()
     while True:
+        if monotonic() - asked_s >= _ASK_AGAIN_S:
+            if not await request.is_still_in():  # type: ignore[attr-defined]
+                return
+            asked_s = monotonic()
         try:
-            found = await in_db(_unfinished)(user, collection_id, list(known))
+            found = await in_db(_unfinished)(request.user, collection_id, list(known))
         except NotFound:
             return
         news = [value for value in found if known.get(value["id"]) != value]

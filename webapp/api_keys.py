@@ -86,6 +86,12 @@ def find_api_key(secret: str) -> ApiKey | None:
     return find_api_keys([secret])[0]
 
 
+def is_key_usable(key_id: int) -> bool:
+    """Whether it still opens anything, and its user's account too."""
+    key = ApiKey.objects.select_related("user").filter(pk=key_id).first()
+    return key is not None and key.is_usable(timezone.now()) and key.user.is_active
+
+
 def find_api_keys(secrets_: Sequence[str]) -> list[ApiKey | None]:
     """Of each secret its usable key, or None; one query for all. No two share an object.
 

@@ -11,7 +11,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from chat.db import in_db
 from webapp.api_errors import error_at, is_api_path
+from webapp.api_keys import is_key_usable
 from webapp.error_pages import error_page
 from webapp.models import User
 from webapp.principal import Principal, Refused, principal_for
@@ -20,12 +22,14 @@ from webapp.scim.errors import is_scim_path
 from webapp.scopes import ENTRANCES, opens
 from webapp.sign_ins import lately_noted
 from webapp.sign_ins import note as note_sign_in
+from webapp.socket_users import user_of_session_key
 from webapp.tenancy import become_user
 
 
 class AuthenticationMiddleware(stock.AuthenticationMiddleware):
-    """Sets request.user, request.auth_method ("none", "session", "key", "token"), request.api_key, and
-    request.sign_in_key, the key of the session by which somebody is here, also with a token.
+    """Sets request.user, request.auth_method ("none", "session", "key", "token"), request.api_key,
+    request.sign_in_key, the key of the session by which somebody is here, also with a token, and
+    request.is_still_in, which asks again later, for answers that outlive a sign-out.
 
     A view that anybody may call is marked with Django's `login_not_required`, or stands in
     webapp/scopes.py.
@@ -75,9 +79,21 @@ def _attach(request: HttpRequest, principal: Principal | None) -> None:
     request.auth_method = principal.method if principal else "none"  # type: ignore[attr-defined]
     request.api_key = principal.api_key if principal else None  # type: ignore[attr-defined]
     request.sign_in_key = principal.session_key if principal else None  # type: ignore[attr-defined]
+    request.is_still_in = _asking_again(principal)  # type: ignore[attr-defined]
     if isinstance(user, User):
         become_user(user.pk)
         note(request, user=user.pk)
+
+
+def _asking_again(principal: Principal | None) -> Callable[[], Awaitable[bool]]:
+    async def is_still_in() -> bool:
+        if principal is None:
+            return False
+        if principal.api_key is not None:
+            return await in_db(is_key_usable)(principal.api_key.pk)
+        return (await user_of_session_key(principal.session_key)).pk == principal.user.pk
+
+    return is_still_in
 
 
 async def _note_sign_in(request: HttpRequest, principal: Principal) -> None:

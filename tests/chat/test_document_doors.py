@@ -1,0 +1,112 @@
+"""Doors of documents: no user takes all threads for links; a stream ends with its reader's right."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import AsyncClient, Client
+
+from chat import documents_api, windows
+from chat.db import in_db
+from chat.errors import BadRequest
+from webapp.api_keys import create_api_key, revoke_api_key
+from webapp.models import ApiKey, SignIn, User
+from webapp.scopes import SCOPES
+from webapp.sign_ins import end_sign_ins
+from webapp.tenancy import as_system
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_redis")]
+
+
+def a_collection(client: Client) -> str:
+    made = client.post("/api/collections", {"name": "Notes"}, content_type="application/json")
+    assert made.status_code == 201, made.content
+    return str(made.json()["id"])
+
+
+def sign_out(user: User) -> None:
+    with as_system():
+        end_sign_ins(SignIn.objects.filter(user=user))
+
+
+def new_password(user: User) -> None:
+    user.set_password("another horse 42")
+    user.save()
+
+
+def suspend(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def revoke(user: User) -> None:
+    revoke_api_key(ApiKey.objects.get(user=user))
+
+
+async def _ends_with(response: Any, end: Callable[[User], None], user: User) -> None:
+    """It goes on as long as nothing has ended, and no longer."""
+    pieces = aiter(response.streaming_content)
+    for _ in range(3):
+        assert await anext(pieces) == b": still\n\n"
+    await in_db(end)(user)
+    async for _ in pieces:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("end", "by_key"),
+    [(sign_out, False), (new_password, False), (suspend, False), (suspend, True), (revoke, True)],
+)
+def test_the_stream_of_documents_ends_with_what_its_reader_is_here_by(
+    end: Callable[[User], None], by_key: bool, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents_api, "_ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(documents_api, "_LOOK_S", 0.01)
+    client = Client()
+    client.force_login(alice)
+    collection = a_collection(client)
+    path = f"/api/collections/{collection}/events"
+    if by_key:
+        _, secret = create_api_key(alice, scopes=list(SCOPES))
+        client = Client(headers={"Authorization": f"Bearer {secret}"})
+    response: Any = client.get(path)
+    assert response.status_code == 200, response.content
+    async_to_sync(asyncio.wait_for)(_ends_with(response, end, alice), 60)
+    assert client.get(path).status_code in (401, 403)
+
+
+async def test_slow_links_of_one_user_are_few_and_leave_room_for_others(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_over = threading.Event()
+
+    def slow(*_: object) -> None:
+        is_over.wait(60)
+        raise BadRequest("slow")
+
+    monkeypatch.setattr(documents_api, "fetch_link", slow)
+    clients = {user.pk: AsyncClient() for user in (alice, bob)}
+    for user in (alice, bob):
+        await clients[user.pk].aforce_login(user)
+
+    def add(user: User) -> "asyncio.Task[Any]":
+        path, link = "/api/collections/x/links", {"url": "http://example.org/"}
+        post = clients[user.pk].post(path, link, content_type="application/json")
+        return asyncio.ensure_future(post)
+
+    waiting = [add(alice) for _ in range(documents_api.MAX_LINKS_AT_ONCE)]
+    while documents_api._fetching[alice.pk] < len(waiting):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    refused = await add(alice)
+    assert refused.status_code == 429
+    assert int(refused.headers["Retry-After"]) >= 1
+    waiting.append(add(bob))
+    waiting[0].cancel()  # its thread still works
+    await asyncio.sleep(0.1)
+    assert (await add(alice)).status_code == 429
+    is_over.set()
+    assert [one.status_code for one in await asyncio.gather(*waiting[1:])] == [400, 400]
+    assert (await add(alice)).status_code == 400
+    await windows.close()
