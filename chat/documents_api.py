@@ -27,14 +27,14 @@ from chat.values import Value
 from chat.wire import dumps
 from retrieval import collections, documents, tasks
 from retrieval.errors import NotFound
-from retrieval.models import UNFINISHED
+from retrieval.models import UNFINISHED, Document
 
 router = Router()
 
 _UPLOADS = ThreadPoolExecutor(2, thread_name_prefix="documents")
 _LINKS = ThreadPoolExecutor(8, thread_name_prefix="links")
 MAX_LINKS_AT_ONCE = 2  # of one user: a slow server keeps a thread for a minute
-_fetching: Counter[int] = Counter()  # by user
+_fetching: Counter[Any] = Counter()  # by user
 _LOOK_S = 0.5
 _ASK_AGAIN_S = 3.0  # whether the reader may still be here
 _QUIET = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
