@@ -1,4 +1,4 @@
-"""`python -m inference.builtin {generate,tokenizer,train,score,card,chat}`: how the model is made."""
+"""`python -m inference.builtin COMMAND` (`--help` names them): how the built-in model is made."""
 
 import argparse
 import json
@@ -28,6 +28,10 @@ def main() -> None:
     train.add_argument("--generators", type=int, default=1, help="processes that write dialogs")
     train.add_argument("--no-compile", action="store_true", help="skip torch.compile (slower)")
     train.add_argument("--publish", action="store_true", help="at the end, overwrite the model")
+    average = commands.add_parser("average", help="write the mean of two exported models")
+    average.add_argument("first", type=Path)
+    average.add_argument("second", type=Path)
+    average.add_argument("folder", type=Path)
     score = commands.add_parser("score", help="exact scores on held-out items")
     score.add_argument("--model", type=Path, default=MODEL_DIR)
     score.add_argument("--count", type=int, default=200)
@@ -87,6 +91,12 @@ def _train(arguments: argparse.Namespace) -> None:
         publish(arguments.folder)
 
 
+def _average(arguments: argparse.Namespace) -> None:
+    from inference.builtin.average import average
+
+    average(arguments.first, arguments.second, arguments.folder)
+
+
 def _score(arguments: argparse.Namespace) -> None:
     import torch
 
@@ -127,6 +137,7 @@ _COMMANDS = {
     "generate": _generate,
     "tokenizer": _tokenizer,
     "train": _train,
+    "average": _average,
     "score": _score,
     "card": _card,
     "chat": _chat,

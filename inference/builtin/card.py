@@ -46,6 +46,10 @@ had other tokens behind a space; `carry.py` took its embedding over, and "carrie
 | --- | ---: | ---: | --- |
 {stages}
 
+In "chosen" and "settled" what no copying tells of an answer counts several times: its first word, and
+each that could go on in another way. The weights are the mean of those after "home" and after "settled"
+(`python -m inference.builtin average`), which can more than either.
+
 ## What it can
 
 Exact answers at temperature 0 (`python -m inference.builtin card`, seed {seed}). Names, words and

@@ -191,6 +191,7 @@ class Style:
 
 PLAIN = Style()
 _REPEATS = {"echo": 3, "memory": 3, "persona": 3, "search": 2, "table": 2, "list": 2, "code": 2}
+_REPEATS |= {"smalltalk": 5, "identity": 5, "fallback": 3, "calculator": 3, "clock": 3}
 """How often a short dialog has its skill at most."""
 
 

@@ -45,6 +45,10 @@ _BROAD = _CITED | {"passages": 26, "documents": 14, "search": 14, "unseen tool":
 _FOUND = _BROAD | {"passages": 40, "documents": 26, "search": 22, "title": 11, "follow-ups": 9}
 _OURS = _BROAD | {"excerpts": 36, "changed persona": 16, "identity": 5, "unseen tool": 14}
 _HOME = _SPANS | {"excerpts": 13, "changed persona": 6}
+_CHOSEN = _SPANS | {"passages": 18, "documents": 18, "search": 22, "excerpts": 18, "fallback": 18}
+_CHOSEN |= {"smalltalk": 32, "identity": 20, "calculator": 10, "clock": 10, "changed persona": 6}
+_CHOSEN |= {"memory": 16, "far memory": 10, "unseen tool": 16}
+_Chosen = partial(Stage, is_short=True, has_pieces=True, choice_count=6)
 STAGES = [
     *BEFORE,
     _Dense("carried", 3_000_000, 640, 8192, 0.01, 0.006, 201, _CITED),
@@ -57,4 +61,9 @@ STAGES = [
     Stage("shut", 4_000_000, 1408, 8192, 0.0025, 0.0, 402, _SPANS, has_pieces=True),
     _Dense("ours", 6_500_000, 1024, 8192, 0.004, 0.0016, 501, _OURS),
     Stage("home", 2_000_000, 1408, 8192, 0.002, 0.0, 502, _HOME, has_pieces=True),
+    _Chosen("chosen", 7_400_000, 1024, 8192, 0.004, 0.002, 601, _CHOSEN),
+    Stage(
+        "settled", 2_000_000, 1408, 8192, 0.002, 0.0, 602, _CHOSEN, has_pieces=True, choice_count=3
+    ),
 ]
+"""The committed weights are the mean (`average`) of those after "home" and after "settled"."""
