@@ -7,12 +7,17 @@ from typing import Any
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
 from inference.upstreams.messages import ChatMessage, ChatRequest
-from inference.upstreams.problems import of_event
+from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of
 from inference.upstreams.thinking import ThinkingSplitter
 from inference.upstreams.wire import call_or_text, count_of
 
-_REASONS: dict[str, FinishReason] = {"length": "length", "content_filter": "content_filter"}
+_REASONS: dict[str, FinishReason] = {
+    "length": "length",
+    "repetition": "length",
+    "content_filter": "content_filter",
+}
+_BROKE_OFF = ("abort", "error")  # as vLLM says where it goes down under an answer
 
 
 def address(base: str) -> str:
@@ -101,6 +106,8 @@ class OpenAIReader:
         for choice in chunk.get("choices") or ():
             segments += self._read_delta(choice.get("delta") or {})
             if reason := choice.get("finish_reason"):
+                if reason in _BROKE_OFF:
+                    raise down(self._host, f"broke off ({reason})")
                 self.reason = _REASONS.get(reason, "stop")
         return segments
 

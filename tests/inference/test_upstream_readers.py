@@ -46,6 +46,13 @@ def read_openai(*chunks: Any) -> list[Segment]:
     return joined([*segments, *reader.finish()])
 
 
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_an_answer_that_its_server_gave_up_is_not_whole(reason: str) -> None:
+    with pytest.raises(Problem) as caught:
+        read_openai(chunk(content="Half of"), chunk(reason))
+    assert caught.value.kind == "down"
+
+
 def piece(index: int, name: str | None = None, arguments: str = "") -> dict[str, Any]:
     function = {"arguments": arguments} | ({"name": name} if name else {})
     return {"index": index, "function": function}
