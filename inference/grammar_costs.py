@@ -15,27 +15,41 @@ from llguidance import LLParserLimits
 from inference.errors import InvalidParameter
 
 LIMITS = LLParserLimits(initial_lexer_fuel=200_000, max_grammar_size=20_000)
-MAX_MULTIPLE = 10_000
+MAX_MULTIPLES = 95_000
+MAX_COMMON_MULTIPLE = 10_000
 MAX_PROPERTIES = 1_000
+_COMBINING = ("$ref", "anyOf", "oneOf")
+_SAYS_NOTHING = {"title", "description", "default", "examples", "deprecated", "$schema", "$id"}
+_SAYS_NOTHING |= {"$defs", "definitions", "x-guidance", *_COMBINING}
 
 
 def check_costs(grammar: str, param: str) -> None:
     """Raises InvalidParameter where a schema in a grammar's serialised text costs too much.
 
-    `multipleOf` takes a state for each remainder, those of several together one for each remainder of
-    their least common multiple. The properties of one object take time by their number's square.
+    `multipleOf` takes a state for each remainder. Where schemas are combined, one value may have to
+    be a multiple of several, which takes a state for each remainder of their least common multiple.
+    The properties of one object take time by their number's square.
     """
     if not grammar.startswith("{"):
         return
-    multiple = 1
+    steps, has_combined = {1}, False
     for schema in _objects(json.loads(grammar)):
-        multiple = lcm(multiple, _digits(schema.get("multipleOf")))
-        if multiple > MAX_MULTIPLE:
-            problem = f"`multipleOf`: the least common multiple of all is above {MAX_MULTIPLE}"
-            raise InvalidParameter(param, problem)
+        steps.add(_digits(schema.get("multipleOf")))
+        has_combined = has_combined or _is_combined(schema)
         properties = schema.get("properties")
         if isinstance(properties, dict) and len(properties) > MAX_PROPERTIES:
             raise InvalidParameter(param, f"an object with more than {MAX_PROPERTIES} properties")
+    if sum(steps) > MAX_MULTIPLES:
+        raise InvalidParameter(param, f"`multipleOf`: more than {MAX_MULTIPLES} together")
+    if has_combined and lcm(*steps) > MAX_COMMON_MULTIPLE:
+        problem = f"the least common multiple of all is above {MAX_COMMON_MULTIPLE}"
+        raise InvalidParameter(param, f"`multipleOf` in combined schemas: {problem}")
+
+
+def _is_combined(schema: dict[str, Any]) -> bool:
+    """Whether what it names has to hold beside something else."""
+    is_beside = any(key in schema for key in _COMBINING) and set(schema) - _SAYS_NOTHING
+    return "allOf" in schema or bool(is_beside)
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
@@ -55,7 +69,7 @@ def _digits(number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int | float) or not number:
         return 1
     if not isfinite(number):
-        return MAX_MULTIPLE + 1
+        return MAX_MULTIPLES + 1
     value = abs(Decimal(str(number))).normalize()
     num_decimals = max(0, -int(value.as_tuple().exponent))
     return int(value.scaleb(num_decimals))

@@ -220,6 +220,7 @@ _CHAINED = {
     "$defs": {"a": {"type": "integer", "multipleOf": 313}},
     "allOf": [{"$ref": "#/$defs/a"}, {"multipleOf": 319}],
 }
+_BESIDE = {"$defs": _CHAINED["$defs"], "$ref": "#/$defs/a", "multipleOf": 319}
 _MANY_LENGTHS = [{"type": "array", "maxItems": 10**6 + i} for i in range(500)]
 _MANY_RANGES = [{"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(2000)]
 
@@ -231,6 +232,7 @@ _MANY_RANGES = [{"type": "integer", "minimum": i, "maximum": 10**15 + i} for i i
         {"type": "integer", "multipleOf": 0.99991},
         {"type": "number", "multipleOf": 1e300},
         _CHAINED,
+        _BESIDE,
         {"type": "object", "properties": {f"p{i}": {} for i in range(7000)}},
         {"type": "array", "prefixItems": _MANY_LENGTHS},
         {"type": "array", "prefixItems": _MANY_RANGES},
@@ -246,7 +248,7 @@ def test_what_takes_long_to_compile_is_refused(schema: dict[str, Any]) -> None:
 
 
 def test_steps_that_people_write_are_not_refused() -> None:
-    steps = (5, 0.01, 0.25, 60, 100, 1440, 3600)
+    steps = (5, 0.01, 0.25, 7, 15, 64, 97, 1000, 1440, 86_400)
     each = {f"p{n}": {"type": "number", "multipleOf": step} for n, step in enumerate(steps)}
     GRAMMARS.start(json_schema_grammar({"type": "object", "properties": each}))
 

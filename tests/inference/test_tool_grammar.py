@@ -298,7 +298,7 @@ def test_parameters_that_are_no_schema_are_refused(parameters: Any) -> None:
 
 
 def test_parameters_that_cost_too_much_are_refused_of_all_functions_together() -> None:
-    steps = (313, 319)
+    steps = (50_000, 60_001)
     functions = [
         {"name": f"f{step}", "parameters": {"properties": {"a": {"multipleOf": step}}}}
         for step in steps
