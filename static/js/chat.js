@@ -142,6 +142,7 @@ function showRunning() {
 function sendNext() {
   const next = queue.take();
   if (next) send(next);
+  else sendAgain(session.store.draftName); // what waits stands behind it
 }
 
 /** @param {import("./drafts.js").Sent} sent */
@@ -264,6 +265,8 @@ async function branchAtToken(branch) {
 // --- moving between chats ----------------------------------------------------------------------
 
 let lastAsked = 0;
+/** The chat of a kept page that could not be read: its address stays, for a reload. @type {string | null} */
+let awaited = null;
 
 /**
  * Returns false where the reader stays in a temporary chat.
@@ -289,7 +292,7 @@ async function show(id, wanted = null) {
     if (asked !== lastAsked) return true;
     list.removeAttribute("aria-busy");
     toasts.show(/** @type {Error} */ (error).message);
-    nameShown("replaceState");
+    if (id !== awaited) nameShown("replaceState");
   }
   return true;
 }
@@ -616,6 +619,7 @@ session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
 const asked = conversationAt(location.pathname);
 if (asked && !bootstrap.conversation) {
   session.doubt(); // a kept page, without a connection
+  awaited = asked;
   show(asked, wantedMessage());
 }
 const keeper = preference("keep-chats");

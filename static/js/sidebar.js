@@ -36,6 +36,8 @@ export class ChatSidebar extends HTMLElement {
   /** @type {Record<string, {tokens: number, cached: number}>} */
   #warmth = {};
   #isLoading = false;
+  /** Where the page behind could not be read. */
+  #failed = "";
   #isRenaming = false;
   /** @type {Map<string, Conversation | null>} what was heard since `refresh`; null: it is deleted */
   #heard = new Map();
@@ -43,7 +45,10 @@ export class ChatSidebar extends HTMLElement {
   connectedCallback() {
     this.list.addEventListener("click", (event) => this.#clicked(event));
     this.list.addEventListener("dblclick", (event) => this.#doubleClicked(event));
-    find(this, ".sidebar__list").addEventListener("scroll", () => this.#loadMoreNearEnd());
+    find(this, ".sidebar__list").addEventListener("scroll", () => {
+      this.#failed = "";
+      this.#loadMoreNearEnd();
+    });
     this.#bar.addEventListener("click", (/** @type {Event} */ event) => this.#barClicked(event));
     this.addEventListener("keydown", (event) => this.#keyPressed(event));
     document.addEventListener("click", (event) => this.#clickedAnywhere(event));
@@ -362,10 +367,12 @@ export class ChatSidebar extends HTMLElement {
   /** Also where nobody scrolls: on a high screen, and once most of a page was deleted. */
   async #loadMoreNearEnd() {
     const { next: cursor } = this.library;
-    if (cursor === null || this.#isLoading || !this.#isNearEnd()) return;
+    if (cursor === null || cursor === this.#failed || this.#isLoading || !this.#isNearEnd()) return;
     this.#isLoading = true;
+    this.#failed = cursor; // whoever scrolls or reads anew tries again
     await this.#attempt(async () => {
       const { items, next } = await this.#pageBehind(cursor);
+      this.#failed = "";
       if (this.library.next === cursor) this.library.addPage(items, next);
     });
     this.#isLoading = false;
