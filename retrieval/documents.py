@@ -5,6 +5,7 @@ when the row is refused.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -17,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
+from redis import RedisError
 
 from retrieval import document_files, expiry, indexing
 from retrieval.collections import as_uuid, collection_for, may_write_in
@@ -275,16 +277,19 @@ def delete(user: Any, document_id: object) -> None:
         kept = Document.objects.filter(pk=row.pk).first()
         if kept is not None:
             indexing.forget(kept)
-    cache.set(_place_key(row.collection_id, row.file_id or row.pk), str(row.pk), _KEEP_PLACE_S)
     for version_id in versions:
         document_files.remove(version_id)
+    with suppress(RedisError):  # then a list on behind it begins anew
+        cache.set(_place_key(row.collection_id, row.file_id or row.pk), str(row.pk), _KEEP_PLACE_S)
 
 
 def place_of_deleted(collection_id: UUID, file_id: UUID) -> UUID | None:
     """The id of a document that was deleted from the collection, for whoever knows it by its file and
     reads a list on behind it."""
-    found = cache.get(_place_key(collection_id, file_id))
-    return UUID(found) if found else None
+    with suppress(RedisError):
+        found = cache.get(_place_key(collection_id, file_id))
+        return UUID(found) if found else None
+    return None
 
 
 def _place_key(collection_id: UUID, file_id: UUID) -> str:

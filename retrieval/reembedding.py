@@ -116,7 +116,8 @@ class Reembedding:
         self, model: EmbeddingModel, chunks: Sequence[Chunk], embed: Embed
     ) -> list[tuple[Sequence[Chunk], Embedded]]:
         """All in one go, or, where that fails, one by one, without those that fail alone. Raises
-        EncodingFailed where all do, of a model that has read nothing yet: it is not the texts' fault."""
+        EncodingFailed where all do, of a model that has read nothing yet or cannot read a plain word
+        either: it is not the texts' fault."""
         try:
             return [(chunks, await embed(staging.to_embed(chunks)))]
         except EncodingFailed as error:
@@ -128,7 +129,7 @@ class Reembedding:
                 made.append(([chunk], await embed(staging.to_embed([chunk]))))
             except EncodingFailed:
                 failed.append(chunk.pk)
-        if not made and not await in_db(Embedding.objects.filter(model=model).exists)():
+        if not made and not (await _has_any(model) and await _works(embed)):
             raise cause
         if failed:
             logger.warning("passages %s get no vectors by %s: %s", failed, model, cause)
@@ -147,6 +148,19 @@ class Reembedding:
         if self._told == model.pk:
             self._told = None
             logger.info("all %d passages have vectors by %s", _num_passages(), model)
+
+
+async def _has_any(model: EmbeddingModel) -> bool:
+    found: bool = await in_db(Embedding.objects.filter(model=model).exists)()
+    return found
+
+
+async def _works(embed: Embed) -> bool:
+    try:
+        await embed(["word"])
+    except EncodingFailed:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

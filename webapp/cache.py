@@ -6,6 +6,7 @@ from time import monotonic
 from typing import Any
 
 import redis
+from django.conf import settings
 from django.core.cache.backends import redis as stock
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisAway
@@ -16,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0  # a busy process alone takes tenths of a second
 AWAY_S = 5.0  # for which nobody asks it again, once it did not answer
+_ONCE = Retry(NoBackoff(), 0)
 _away_until_s = 0.0
 
 
@@ -53,10 +55,17 @@ class _Client(redis.Redis):
 
 class _CacheClient(stock.RedisCacheClient):
     def __init__(self, servers: Any, **options: Any) -> None:
-        options["retry"] = Retry(NoBackoff(), 0)
+        options["retry"] = _ONCE
         options["socket_timeout"] = options["socket_connect_timeout"] = PATIENCE_S
         super().__init__(servers, **options)
         self._client = _Client
+
+
+def ping(timeout_s: float) -> None:
+    """Ask Redis itself, however lately it did not answer. Raises RedisError."""
+    waits = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s, "retry": _ONCE}
+    with redis.Redis.from_url(settings.REDIS_URL, **waits) as client:
+        client.ping()
 
 
 class RedisCache(stock.RedisCache):

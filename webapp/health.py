@@ -6,13 +6,13 @@ from collections.abc import Callable
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.cache import cache
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 
 from chat import service
 from webapp import lifecycle
+from webapp.cache import ping
 
 CHECK_TIMEOUT_S = 3.0
 
@@ -58,7 +58,7 @@ def _ask_database() -> None:
 
 
 def _ask_redis() -> None:
-    cache.get("readyz")
+    ping(CHECK_TIMEOUT_S)
 
 
 def _model() -> tuple[str, str | None]:

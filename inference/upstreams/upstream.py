@@ -234,6 +234,8 @@ class Upstream:
                 replica.is_busy_for(problem.failed.retry_after_s or 1.0)
             case "refused":
                 replica.succeeded()  # it answers
+        if not flight.said:
+            flight.reader = None  # it has read nothing
         raise problem
 
     async def _hear_out(self, replica: Replica, flight: _Flight) -> None:

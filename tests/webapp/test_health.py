@@ -65,6 +65,7 @@ def test_each_missing_part_is_a_reason(
     settings.PRELOAD_MODEL = False
     monkeypatch.setattr(lifecycle, "_draining", True)
     cache.close()
+    settings.REDIS_URL = "redis://127.0.0.1:1"
     settings.CACHES = {
         "default": {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",

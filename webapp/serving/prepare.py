@@ -50,11 +50,11 @@ def prepare() -> str:
 def _problem() -> str | None:
     """What is wrong with the servers that the environment names, as a sentence."""
     import psycopg
-    from django.core.cache import cache
     from django.db import connection
     from redis import RedisError
 
     from chat import service
+    from webapp.cache import ping
     from webapp.checks import row_level_security_binds_us
 
     try:
@@ -64,7 +64,7 @@ def _problem() -> str | None:
         return f"The database cannot be reached (DATABASE_URL): {error}"
     found = row_level_security_binds_us(databases=["default"])
     try:
-        cache.get("reachable")
+        ping(5.0)
     except RedisError as error:
         return f"Redis cannot be reached (REDIS_URL): {error}"
     if found:
