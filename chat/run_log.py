@@ -214,8 +214,12 @@ def give_up(generations: QuerySet[Generation]) -> None:
     nobody else will."""
     rows = generations.select_for_update().order_by("pk").values_list("pk", "status")
     active = [pk for pk, status in rows if status in ACTIVE_STATUSES]
-    for row in Generation.objects.filter(pk__in=active).select_related("conversation"):
-        _settle(row, row.conversation.owner_id, price_of(row.model), load(row).events)
+    # By model, as all who enter into the ledger, so that no two wait for each other.
+    ending = Generation.objects.filter(pk__in=active).select_related("conversation")
+    for row in ending.order_by("model", "pk"):
+        logged = load(row)
+        events = [*logged.events, Stopped(0, logged.taken.by_all)]
+        _settle(row, row.conversation.owner_id, price_of(row.model), events)
 
 
 def _save_trace(

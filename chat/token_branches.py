@@ -126,7 +126,8 @@ def _begin(
         actions.choose_path(conversation, question.pk, version=conversation.version)
         question.conversation = conversation
         given = {"turn": turn.index, "tokens": len(turn.output_ids)}
-        params = old.params | {"api_key": None} | params_of(now) | {"given": given, "sent": None}
+        kept = {k: v for k, v in old.params.items() if k not in ("stop_chars", "decided")}
+        params = kept | {"api_key": None} | params_of(now) | {"given": given, "sent": None}
         params["num_brought"] = len(events)
         owner, model = runs.PROCESS_ID, old.model
         generation = begin_answer(now, question, model, params, owner, fork.client_id)

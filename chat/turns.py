@@ -54,7 +54,9 @@ def taken(generation: Generation, events: Sequence[LogEvent]) -> Taken:
     begun = [number for number, event in enumerate(events) if isinstance(event, Started)]
     last = begun[-1] if begun else 0
     has_called = any(isinstance(event, ToolCall) for event in events[last:])
-    num_ended = len(events) if has_called else last
+    # Another server is asked once for all: what it goes on behind is in no later usage.
+    is_over = has_called or is_known_elsewhere(generation.model)
+    num_ended = len(events) if is_over else last
     # One that another answer had begun, and this one goes on with, is there twice.
     going_on = _indices(events[num_ended:])
     ended = _indices(events[:num_ended]) - going_on

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import actions, recovery, run_log, runs
+from chat import actions, recovery, run_log, runs, turns
 from chat.events import (
     Delta,
     Failed,
@@ -102,6 +102,26 @@ def test_who_takes_an_answer_up_knows_what_its_turns_have_taken(
     with as_user(alice.pk):
         run = _begun(alice, events)
         assert run_log.load(run).taken.by_ended == by_ended
+
+
+@pytest.mark.django_db
+def test_of_another_server_all_that_was_written_is_over(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on behind it, and counts what it writes now."""
+    monkeypatch.setattr(turns, "is_known_elsewhere", lambda model: True)
+    with as_user(alice.pk):
+        run = _begun(alice, [Started("m", "r", 7), Delta("x" * 30, 0), Delta("y" * 30, 30)])
+        assert run_log.load(run).taken.by_ended == RunUsage(0, 0, 20)
+
+
+@pytest.mark.django_db
+def test_what_is_deleted_for_good_costs_what_it_has_taken(alice: "User") -> None:
+    with as_user(alice.pk):
+        run = _begun(alice, [*CALLED, *WENT_ON])
+        run_log.give_up(Generation.objects.filter(pk=run.pk))
+        spent = Usage.objects.get()
+        assert (spent.prompt_tokens, spent.completion_tokens) == (30, 5)
 
 
 @pytest.mark.django_db(transaction=True)
