@@ -49,10 +49,12 @@ def _arguments(text: str) -> dict[str, Any]:
     """
     try:
         arguments = json.loads(text or "{}")
+        if depth_of(arguments) > MAX_DEPTH:
+            # Its escapes undone: who judges the prompt reads letters.
+            return {"input": json.dumps(arguments, ensure_ascii=False)}
     except (ValueError, RecursionError):
         return {"input": text}
-    is_shown = isinstance(arguments, dict) and depth_of(arguments) <= MAX_DEPTH
-    return arguments if is_shown else {"input": text}
+    return arguments if isinstance(arguments, dict) else {"input": arguments}
 
 
 def joined(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
