@@ -134,7 +134,8 @@ def test_every_token_says_how_likely_it_was(alices_tab: Reader, answered: Frame)
     # White space at both ends and a piece of a character at the very end are written, and not said.
     shown = "".join(token["text"] for token in turn["tokens"])
     unsaid = "\ufffd" + whitespace
-    assert shown.strip(unsaid) == saved["text"].strip(unsaid)
+    # Whatever Python takes for a space, \x1f too, ends no text that is saved.
+    assert shown.strip(unsaid).strip() == saved["text"].strip(unsaid).strip()
     for token in turn["tokens"][:-1]:
         likely = [other["logprob"] for other in token["top"]]
         assert likely == sorted(likely, reverse=True)
