@@ -51,6 +51,7 @@ from inference.messages import (
 from inference.nvml import GpuReading, read_gpus
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
+from inference.strict_json import read_json
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
@@ -136,6 +137,7 @@ __all__ = [
     "parse_upstream",
     "prompt_room",
     "read_gpus",
+    "read_json",
     "regex_grammar",
     "tool_grammar",
 ]

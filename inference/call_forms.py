@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
+
+from inference.strict_json import DECODER, read_json
 
 CALL_OPEN, CALL_CLOSE = "<tool_call>", "</tool_call>"
 THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
@@ -85,22 +86,9 @@ def _between(opening: str, closing: str) -> Template:
 def loaded(text: str) -> Any:
     """None for what is no JSON; numbers that JSON cannot write (NaN, 1e999) are none."""
     try:
-        return _DECODER.decode(text)
+        return read_json(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _finite(text: str) -> float:
-    if not isfinite(number := float(text)):
-        raise ValueError(f"{text} is no JSON")
-    return number
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_no_number)
 
 
 def _call(name: object, arguments: object) -> list[Call]:
@@ -132,7 +120,7 @@ def _read_tags(body: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
         key, at = opening["key"], opening.end()
         if not _is_text(schemas.get(key)):
             with suppress(ValueError, RecursionError):
-                value, end = _DECODER.raw_decode(body, _behind_space(body, at))
+                value, end = DECODER.raw_decode(body, _behind_space(body, at))
                 if closing := _CLOSING.match(body, end):
                     arguments[key], at = value, closing.end()
                     continue
@@ -191,7 +179,7 @@ def _read_llama(raw: str, offered: Properties) -> list[Call]:
     rest = raw.strip()
     while rest:
         try:
-            value, end = _DECODER.raw_decode(rest)
+            value, end = DECODER.raw_decode(rest)
         except (ValueError, RecursionError):
             return []
         found = _read_object(value)
