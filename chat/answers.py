@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
 from structlog.contextvars import bound_contextvars, get_contextvars
 
 from chat import (
@@ -31,6 +30,7 @@ from chat.db import in_db
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent, RunUsage
 from chat.models import Conversation, Generation, Message, Role
+from chat.persisting import AWAY
 from chat.prompt import assistant_messages
 from chat.prompt_plan import PromptPlan
 from chat.retakes import Retake
@@ -114,7 +114,7 @@ def _with_plans(save: Callable[[], Sent]) -> tuple[Sent, list[Asked]]:
         return sent, []
     try:
         return sent, _asked_for(sent)
-    except (OperationalError, InterfaceError):
+    except AWAY:
         raise  # the lease runs out, and who takes the answers up can prepare them
     except Exception:
         for generation in sent.generations:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
 from ninja.errors import ValidationError
 from pydantic import BaseModel
@@ -24,6 +23,7 @@ from chat.openai_embeddings import EmbeddingsIn, embed
 from chat.openai_responses import response_to as answer_of_items
 from chat.openai_schemas import ChatCompletionIn
 from chat.openai_text import TextCompletionIn, text_completion
+from chat.persisting import AWAY
 from chat.responses_schemas import ResponseIn
 from chat.rights import Rights
 from chat.spans import new_trace_id
@@ -103,7 +103,7 @@ async def ask(rights: Rights, endpoint: str, line: Line) -> Answer:
             response = response_to(ValidationError(found))
         except (ApiError, ChatError, EngineError) as error:
             response = response_to(error)
-        except (OperationalError, InterfaceError):
+        except AWAY:
             raise  # the database is away, which says nothing of the line
         except Exception:
             logger.exception("line %d of a batch failed", line.number)

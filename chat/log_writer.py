@@ -8,11 +8,10 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError
-
 from chat import run_log
 from chat.db import database_threads, in_db
 from chat.events import LogEvent
+from chat.persisting import AWAY
 from chat.run_log import LeaseLost, ToAppend
 from chat.spans import Trace
 
@@ -55,7 +54,7 @@ class LogWriter:
         news = [each for each, _ in batch]
         try:
             held = await in_db(run_log.append_all, self._thread)(self.lease_owner, news)
-        except (OperationalError, InterfaceError) as error:
+        except AWAY as error:
             _fail(batch, error)
         except Exception as error:
             if len(batch) == 1:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError
 from django.utils.translation import gettext
 
 from chat import revoked, run_log
@@ -38,6 +38,7 @@ from chat.events import (
 )
 from chat.log_writer import LogWriter
 from chat.orchestrator import answer
+from chat.persisting import AWAY
 from chat.run_log import LeaseLost
 from chat.spans import Span, Trace
 
@@ -151,7 +152,7 @@ class Run:
             async with aclosing(answer(request, self.control)) as events:
                 async for event in events:
                     self._hear(event)
-        except (OperationalError, InterfaceError):
+        except AWAY:
             logger.exception("run %s could not ask the database", self.id)
             if self.is_kept:
                 self._leave()
@@ -293,7 +294,7 @@ class Run:
             while True:
                 try:
                     return await write(*arguments)
-                except (OperationalError, InterfaceError):
+                except AWAY:
                     logger.warning("run %s cannot be logged, trying again", self.id)
                     await asyncio.sleep(delay_s)
                     delay_s = min(2.0, delay_s * 2)
