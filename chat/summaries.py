@@ -23,13 +23,19 @@ from chat.screen import screen_of
 from chat.screening import with_fit_documents
 from chat.storable import storable
 from chat.tools import tools_named
-from inference import ChatMessage, EngineError, newest_that_fit, prompt_room, regex_grammar
+from inference import (
+    ChatMessage,
+    EngineError,
+    about_tokens,
+    newest_that_fit,
+    prompt_room,
+    regex_grammar,
+)
 
 REQUEST = "Summarise this conversation. Keep names, numbers, wishes and open questions."
 MAX_TOKENS = 400
 FULL_SHARE = 0.7  # of the room for prompts: from here on the next turns may need a cut
 KEPT_SHARE = 0.5  # stays word for word
-_BYTES_PER_TOKEN = 3
 _SAMPLING = Sampling(
     max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(r"(?s:.{1,4000})")
 )
@@ -99,7 +105,7 @@ async def _room(chat: _Chat) -> tuple[int, Count]:
 
 
 def _about(messages: list[ChatMessage]) -> int:
-    return sum(len(message["content"].encode()) for message in messages) // _BYTES_PER_TOKEN
+    return about_tokens(*(message["content"] for message in messages))
 
 
 def _end(chat: _Chat, room: int, count: Count) -> int | None:
