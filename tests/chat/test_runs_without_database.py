@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 from django.db import OperationalError
 
-from chat import actions, budgets, concurrency, recovery, revoked, runs, temporary
+from chat import budgets, concurrency, recovery, revoked, runs, temporary
 from chat.asking import AnswerRequest
 from chat.events import Delta, Event, Failed, Finished, Started
 from chat.models import Generation, Usage
-from chat.rights import Rights
 from chat.spans import Clock, Trace
+from tests.chat.sent_runs import run_of, sent_by
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -68,15 +68,7 @@ def test_an_answer_that_cannot_ask_the_database_is_left_to_the_next(
 ) -> None:
     monkeypatch.setattr(runs, "answer", broken)
     with as_user(alice.pk):
-        draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
-        sent = actions.send_message(Rights(alice), draft, lease_owner=runs.PROCESS_ID)
-        run = runs.Run(
-            sent.generation.pk,
-            conversation_id=sent.conversation.pk,
-            message_id=sent.answer.pk,
-            user_id=alice.pk,
-            trace=Trace(Clock(), "1"),
-        )
+        run = run_of(sent_by(alice))
         asyncio.run(written(run))
         row = Generation.objects.get(pk=run.id)
         assert (row.status, row.seq, row.lease_owner) == ("decode", 2, "")

@@ -3,20 +3,17 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import actions, recovery, run_log, runs
-from chat.actions import Sent
+from chat import recovery, run_log, runs
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
 from chat.events import Delta, Event, LogEvent, Started, Stopped
 from chat.models import Generation
-from chat.rights import Rights
-from chat.spans import Clock, Trace
+from tests.chat.sent_runs import run_of, sent_by
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
@@ -24,11 +21,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SAID: list[LogEvent] = [Started("vitrine-small", "r", 7), Delta("Hello there", 0, ids=(3, 4))]
-
-
-def sent_by(user: "User", lease_owner: str) -> Sent:
-    draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
-    return actions.send_message(Rights(user), draft, lease_owner=lease_owner)
 
 
 async def until_stopped(_: object, control: Control) -> AsyncGenerator[Event, None]:
@@ -57,14 +49,8 @@ def test_the_writer_hears_how_far_it_was_read(
     monkeypatch.setattr(runs, "answer", until_stopped)
     monkeypatch.setattr(runs, "RENEW_S", 0.05)
     with as_user(alice.pk):
-        sent = sent_by(alice, runs.PROCESS_ID)
-        run = runs.Run(
-            sent.generation.pk,
-            conversation_id=sent.conversation.pk,
-            message_id=sent.answer.pk,
-            user_id=alice.pk,
-            trace=Trace(Clock(), "1"),
-        )
+        sent = sent_by(alice)
+        run = run_of(sent)
         asyncio.run(stopped_elsewhere(run, 5))
         sent.answer.refresh_from_db()
         assert (sent.answer.status, sent.answer.text) == ("stopped", "Hello")
