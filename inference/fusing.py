@@ -56,7 +56,7 @@ def fuse(model: nn.Module, rows: Operations | None = None) -> int:
         if type(module).__name__.endswith("RMSNorm"):
             count += _fuse_norm(module, rows)
         elif isinstance(getattr(module, "gate_proj", None), Lead):
-            count += _fuse_gated(module, rows)
+            count += _fuse_gated(module, rows, device)
         elif is_native and type(module) is nn.Linear:
             count += _fuse_linear(module)
     for name in {type(module).__module__ for module in model.modules()}:
@@ -111,7 +111,7 @@ def _fuse_linear(module: Any) -> bool:
     return True
 
 
-def _fuse_gated(module: nn.Module, rows: Operations) -> bool:
+def _fuse_gated(module: nn.Module, rows: Operations, device: torch.device) -> bool:
     """down(silu(gate) * up), where gate and up are one product already."""
     lead, up, down = (getattr(module, f"{n}_proj", None) for n in ("gate", "up", "down"))
     if not (
@@ -131,7 +131,7 @@ def _fuse_gated(module: nn.Module, rows: Operations) -> bool:
         result: Tensor = down(rows.silu_mul(lead.joined(x)))
         return result
 
-    x, limit = _random(5, lead.in_features), _MAX_INT8_ERROR
+    x, limit = _random(5, lead.in_features).to(device), _MAX_INT8_ERROR
     if isinstance(down, nn.Linear):
         x = x.to(down.weight)
         limit = _MAX_ERROR if x.dtype.itemsize > 2 else limit

@@ -147,8 +147,10 @@ def widen(model: nn.Module) -> None:
 
 
 def worst_error(pairs: Iterable[tuple[Tensor, Tensor]]) -> float:
-    """The largest relative error of (found, expected); NaN if any is NaN, which max() would drop."""
-    errors = [(found - expected).abs().max() / expected.abs().max() for found, expected in pairs]
+    """The largest relative error of (found, expected), wherever each of them is; NaN if any is NaN,
+    which max() would drop."""
+    here = ((found.cpu(), expected.cpu()) for found, expected in pairs)
+    errors = [(found - expected).abs().max() / expected.abs().max() for found, expected in here]
     return float(torch.stack(errors).max())
 
 
