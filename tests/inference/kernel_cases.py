@@ -5,8 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 import torch
+import triton
 from torch import Tensor
 
+# Where kernels run: by the interpreter on the processor, compiled on a device (TRITON_INTERPRET=0).
+DEVICE = torch.device("cpu" if triton.knobs.runtime.interpret else "cuda")
 BLOCK_TOKENS = 16
 JUNK = 1e4  # in slots that nobody may read: it would tell in any result
 
@@ -45,10 +48,10 @@ def make_step(shape: Shape, lengths: list[int], news: list[int], seed: int) -> S
     rng = torch.Generator().manual_seed(seed)
 
     def random(*size: int) -> Tensor:
-        return torch.randn(*size, generator=rng).to(shape.dtype)
+        return torch.randn(*size, generator=rng, device="cpu").to(DEVICE, shape.dtype)
 
     counts = [-(-length // BLOCK_TOKENS) for length in lengths]
-    order = (torch.randperm(sum(counts), generator=rng) + 1).tolist()
+    order = (torch.randperm(sum(counts), generator=rng, device="cpu") + 1).tolist()
     size = (sum(counts) + 1, BLOCK_TOKENS, shape.kv_heads)
     key_pages = torch.full((*size, shape.head_dim), JUNK, dtype=shape.dtype)
     value_pages = torch.full((*size, shape.value_dim), JUNK, dtype=shape.dtype)

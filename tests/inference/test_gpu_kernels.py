@@ -1,6 +1,7 @@
 """The kernels for GPUs in Triton's interpreter, against plain formulas in float64."""
 
 import random
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -10,7 +11,15 @@ from inference.gpu.decode import decode
 from inference.gpu.gated import gate
 from inference.gpu.prefill import prefill
 from inference.gpu.writing import write, write_only
-from tests.inference.kernel_cases import BLOCK_TOKENS, JUNK, Shape, Step, expected, make_step
+from tests.inference.kernel_cases import (
+    BLOCK_TOKENS,
+    DEVICE,
+    JUNK,
+    Shape,
+    Step,
+    expected,
+    make_step,
+)
 
 BF16, FP8 = torch.bfloat16, torch.float8_e4m3fn
 SHAPES = {
@@ -33,6 +42,12 @@ SHAPES = {
     "bfloat16, all at once": Shape(dtype=BF16, options=(("window", 30),), has_sinks=True),
 }
 EDGES = [1, 2, BLOCK_TOKENS - 1, BLOCK_TOKENS, BLOCK_TOKENS + 1, 64, 65, 100]
+
+
+@pytest.fixture(autouse=True)
+def on_the_device() -> Iterator[None]:
+    with torch.device(DEVICE):
+        yield
 
 
 def assert_close(found: Tensor, wanted: Tensor, dtype: torch.dtype) -> None:
