@@ -396,8 +396,8 @@ class Scheduler:
 
     def _make_room(self, sequence: Sequence, keep: Plan) -> bool:
         """Reserve KV for one more token; preempts the newest sequences if there is none."""
-        planned = {s.id for s, _ in keep}
         while not self.kv.reserve(sequence.id, len(sequence.token_ids) + 1):
+            planned = {s.id for s, _ in keep}  # not before it is asked for: there may be hundreds
             victim = next((s for s in reversed(self.running.values()) if s.id not in planned), None)
             if victim is None:
                 return False
