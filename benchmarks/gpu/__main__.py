@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.engine.accuracy import measure_accuracy
-from benchmarks.gpu.serving import measure_serving
-from benchmarks.gpu.steps import measure_steps
+from benchmarks.gpu.serving import RATES, measure_serving
+from benchmarks.gpu.steps import BATCHES, measure_fp8_steps, measure_steps
 from benchmarks.gpu.timing import Bench, ceilings
 from benchmarks.table import machine, save, show, write
 from inference.cli.random_model import make_random_model
 from inference.cli.shapes import SHAPES
 
-PARTS = ("kernels", "steps", "dtypes", "serving")
+PARTS = ("kernels", "steps", "fp8", "dtypes", "serving")
 
 
 def main() -> None:
@@ -29,6 +29,8 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=["qwen3-0.6b"])
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--batches", nargs="+", type=int, default=BATCHES, help="of steps")
+    parser.add_argument("--rates", nargs="*", type=float, default=RATES, help="requests a second")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -49,8 +51,13 @@ def main() -> None:
         show("Decode attention, Qwen3-8B's heads", result["kernels"])
     for shape in options.shapes:
         if "steps" in parts:
-            rows = result[f"steps {shape}"] = measure_steps(bench, found, SHAPES[shape])
+            rows = result[f"steps {shape}"] = measure_steps(
+                bench, found, SHAPES[shape], options.batches
+            )
             show(f"{shape}: one decode step", rows)
+        if "fp8" in parts:
+            rows = result[f"fp8 {shape}"] = measure_fp8_steps(bench, SHAPES[shape], options.batches)
+            show(f"{shape}: one decode step, weights in fp8", rows)
         if "dtypes" in parts:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 model = make_random_model(shape, Path(folder) / shape)
@@ -62,10 +69,14 @@ def main() -> None:
         if "serving" in parts:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 serving = measure_serving(
-                    shape, Path(folder), options.device, is_quick=options.quick
+                    shape,
+                    Path(folder),
+                    options.device,
+                    is_quick=options.quick,
+                    rates=options.rates,
                 )
-                rows = result[f"serving {shape}"] = asyncio.run(serving)
-            show(f"{shape}: requests through the engine", rows)
+                served = result[f"serving {shape}"] = asyncio.run(serving)
+            show(f"{shape}: requests through the engine", served)
     if options.json:
         write(options.json, result)
     else:

@@ -4,6 +4,7 @@ Beside them torch's SDPA over keys and values that lie in one piece, as they do 
 """
 
 import random
+from functools import partial
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -11,12 +12,14 @@ from torch.nn.functional import scaled_dot_product_attention
 from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference.block_pool import BLOCK_TOKENS
+from inference.gpu.attention import _num_splits
 from inference.gpu.decode import decode
 from inference.gpu.prefill import prefill
 
 _HEADS, _KV_HEADS, _DIM = 32, 8, 128  # of Qwen3-8B
 _GRID = ((1, 512), (1, 8192), (8, 2048), (32, 1024), (64, 1024), (256, 1024))
 _QUICK = ((2, 40),)
+_ALL_BYTES = 2**28  # of all layers, which are read in turn: more than caches hold
 
 
 def measure_kernels(bench: Bench, found: Ceilings) -> list[Row]:
@@ -30,28 +33,35 @@ def _row(bench: Bench, found: Ceilings, num_sequences: int, context: int) -> Row
     width = -(-context // BLOCK_TOKENS)
     num_blocks = num_sequences * width
     size = (num_blocks + 1, BLOCK_TOKENS, _KV_HEADS, _DIM)
-    keys, values = (
-        torch.randn(size, device=bench.device).to(torch.bfloat16) for _ in range(2)
-    )  # fmt: skip
     order = torch.randperm(num_blocks) + 1
     tables = order.view(num_sequences, width).to(bench.device, torch.int32)
     lengths = [context, *(rng.randint(1, context) for _ in range(num_sequences - 1))]
     counts = torch.tensor(lengths, dtype=torch.int32, device=bench.device)
     query = torch.randn(num_sequences, _HEADS, _DIM, device=bench.device).to(torch.bfloat16)
-    num_splits = max(1, min(32, 256 // (num_sequences * _KV_HEADS)))
-    took_s = bench.seconds(
-        lambda: decode(query, keys, values, tables, counts, num_splits=num_splits)
+    num_layers = (
+        1 if bench.is_quick else max(1, _ALL_BYTES // (4 * num_blocks * 16 * _KV_HEADS * _DIM))
     )
+    layers = [[_random(bench, *size) for _ in "kv"] for _ in range(num_layers)]
+    num_splits = _num_splits(num_sequences * _KV_HEADS, width)
+    took_s = bench.device_seconds(
+        [
+            partial(decode, query, keys, values, tables, counts, num_splits=num_splits)
+            for keys, values in layers
+        ]
+    )
+    keys, values = layers[0]
     attended = decode(query, keys, values, tables, counts, num_splits=num_splits)
     starts = torch.arange(num_sequences + 1, dtype=torch.int32, device=bench.device)
     packed = prefill(query, keys, values, tables, starts, counts)
     read_bytes = sum(lengths) * 2 * _KV_HEADS * _DIM * keys.itemsize
-    flat = [torch.randn(num_sequences, _KV_HEADS, context, _DIM, device=bench.device) for _ in "kv"]
-    whole_keys, whole_values = (one.to(torch.bfloat16) for one in flat)
-    sdpa_s = bench.seconds(
-        lambda: scaled_dot_product_attention(
-            query[:, :, None], whole_keys, whole_values, enable_gqa=True
-        )
+    whole = [
+        [_random(bench, num_sequences, _KV_HEADS, context, _DIM) for _ in "kv"] for _ in layers
+    ]
+    sdpa_s = bench.device_seconds(
+        [
+            partial(scaled_dot_product_attention, query[:, :, None], keys, values, enable_gqa=True)
+            for keys, values in whole
+        ]
     )
     sdpa_bytes = num_sequences * context * 2 * _KV_HEADS * _DIM * keys.itemsize
     wanted = _first_in_float64(query, keys, values, tables, context)
@@ -66,6 +76,10 @@ def _row(bench: Bench, found: Ceilings, num_sequences: int, context: int) -> Row
         "error": float(error),
         "prefill apart": float((packed.double() - attended.double()).abs().max()),
     }
+
+
+def _random(bench: Bench, *size: int) -> torch.Tensor:
+    return torch.randn(*size, device=bench.device, dtype=torch.bfloat16)
 
 
 def _first_in_float64(

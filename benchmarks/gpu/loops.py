@@ -55,6 +55,14 @@ def each_variant(
         yield name, _loop(name, model, tokenizer, num_sequences, context_tokens)
 
 
+def best_loop(
+    model: Any, tokenizer: Tokenizer, num_sequences: int, context_tokens: int
+) -> EngineLoop | None:
+    """With all that there is; the model is fused."""
+    fuse_on_device("the model", model)
+    return _loop(VARIANTS[-1], model, tokenizer, num_sequences, context_tokens)
+
+
 def _loop(
     name: str, model: Any, tokenizer: Tokenizer, num_sequences: int, context_tokens: int
 ) -> EngineLoop | None:

@@ -1,10 +1,13 @@
 """Whole requests through the engine and its worker process: all at once, as they come, and a kill."""
 
 import asyncio
+import json
 import os
 import random
 import signal
+import sys
 import time
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -15,10 +18,14 @@ from inference.cli.random_model import make_random_model
 
 _MOST_AT_ONCE = 256
 _STEP_TOKENS = 2048
+RATES = (2.0, 8.0, 16.0)  # requests a second
 
 
-async def measure_serving(shape: str, folder: Path, device: str, *, is_quick: bool) -> list[Row]:
-    """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once."""
+async def measure_serving(
+    shape: str, folder: Path, device: str, *, is_quick: bool, rates: Sequence[float] = RATES
+) -> list[Row]:
+    """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once. Of
+    `beside prompts` the gaps are of those who write while prompts arrive."""
     path = make_random_model(shape, folder / shape)
     config = EngineConfig(
         models_dir=folder / "pulled",
@@ -31,10 +38,13 @@ async def measure_serving(shape: str, folder: Path, device: str, *, is_quick: bo
     )
     engine = Engine(config)
     try:
-        await _told(engine, _request(0, 8, 4), time.perf_counter())  # loaded, compiled
+        begin_s = time.perf_counter()
+        await _told(engine, _request(0, 8, 4), begin_s)  # loaded, compiled
+        print(f"… loaded in {time.perf_counter() - begin_s:.1f} s", file=sys.stderr, flush=True)
         num, longest = (4, 16) if is_quick else (256, 1024)
         rows = [await _all_at_once(engine, num, longest)]
-        for per_s in (20.0,) if is_quick else (2.0, 8.0, 16.0):
+        rows.append(await _beside_prompts(engine, *((2, 2, 40) if is_quick else (32, 24, 2000))))
+        for per_s in (20.0,) if is_quick else rates:
             rows.append(await _as_they_come(engine, num // 4, per_s, longest))
         rows.append(await _killed(engine, min(8, num), longest))
         return rows
@@ -85,6 +95,25 @@ async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) 
     return _row(f"{per_s:g} a second", times, time.perf_counter() - begin_s)
 
 
+async def _beside_prompts(engine: Engine, num_writers: int, num_prompts: int, length: int) -> Row:
+    """Four prompts a second arrive while others write; their own times are not in the row."""
+    begin_s = time.perf_counter()
+    num_tokens = 24 if length < 100 else 1200
+    writers = [
+        asyncio.create_task(_told(engine, _request(70_000 + n, 100, num_tokens), begin_s))
+        for n in range(num_writers)
+    ]
+    prompts = []
+    for number in range(num_prompts):
+        await asyncio.sleep(0.25)
+        request = _request(80_000 + number, length, 1)
+        prompts.append(asyncio.create_task(_told(engine, request, time.perf_counter())))
+    times = await asyncio.gather(*writers)
+    took_s = time.perf_counter() - begin_s
+    await asyncio.gather(*prompts)
+    return _row(f"{num_writers} beside prompts of {length:,}", times, took_s)
+
+
 async def _killed(engine: Engine, count: int, longest: int) -> Row:
     """kill -9 of the worker in the middle; the longest gap is what its readers see of it."""
     begin_s = time.perf_counter()
@@ -98,6 +127,12 @@ async def _killed(engine: Engine, count: int, longest: int) -> Row:
 
 
 def _row(name: str, times: list[list[float]], took_s: float) -> Row:
+    row = _figures(name, times, took_s)
+    print(f"… {json.dumps(row)}", file=sys.stderr, flush=True)
+    return row
+
+
+def _figures(name: str, times: list[list[float]], took_s: float) -> Row:
     gaps = sorted(b - a for own in times for a, b in pairwise(own))
     first = sorted(own[0] for own in times)
     return {

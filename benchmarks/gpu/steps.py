@@ -4,46 +4,51 @@ The floor is the roofline: weights and the cache are read once, and all is multi
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 
-from benchmarks.gpu.loops import each_variant, tokenizer_of
+from benchmarks.gpu.loops import best_loop, each_variant, tokenizer_of
 from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference import attention
 from inference.device import choose_kernels
 from inference.engine_loop import EngineLoop
+from inference.fp8 import Fp8Linear, fits
+from inference.int8 import quantize
 from inference.messages import Failed, GenerateRequest, SamplingParams
-from inference.sequence import Sequence
+from inference.sequence import Sequence as Running
 
-_BATCHES = (1, 8, 32, 64, 128, 256)
+BATCHES = (1, 8, 32, 64, 128, 256)
+_MOST_PLAIN = 8  # sequences without kernels, which go one by one: minutes with many
 _CONTEXT = 512
 _QUICK_BATCHES, _QUICK_CONTEXT = (1, 3), 24
 _WARM_STEPS = 4
 _MOST_STEPS = 288  # of one sequence, while others' prompts are read, too
 
 
-def measure_steps(bench: Bench, found: Ceilings, shape: dict[str, Any]) -> list[Row]:
+def measure_steps(
+    bench: Bench, found: Ceilings, shape: dict[str, Any], batches: Sequence[int] = BATCHES
+) -> list[Row]:
     """Of each number of sequences a row, with what a step takes for each thing that it uses; `plain` is
     `eager` without our kernels. The host's work is in it: plans, texts and updates."""
     config = AutoConfig.for_model(**shape)
-    with torch.device(bench.device):
-        model: Any = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    model = _model(bench, config)
     has_kernels = choose_kernels("the model", config, bench.device) == ""
     alone_s = _generate_step_s(bench, model)
     model.set_attn_implementation(attention.NAME)
-    batches = _QUICK_BATCHES if bench.is_quick else _BATCHES
+    batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
     tokenizer = tokenizer_of(shape["vocab_size"])
     rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
     try:
         with plain_attention():
-            _, loop = next(each_variant(model, tokenizer, batches[-1], context + _MOST_STEPS))
-            _measure(bench, loop, "plain", rows, context)
+            few = [row for row in rows if row["sequences"] <= _MOST_PLAIN]
+            _, loop = next(each_variant(model, tokenizer, _MOST_PLAIN, context + _MOST_STEPS))
+            _measure(bench, loop, "plain", few, context)
         if has_kernels:
             for name, loop in each_variant(model, tokenizer, batches[-1], context + _MOST_STEPS):
                 _measure(bench, loop, name, rows, context)
@@ -51,13 +56,42 @@ def measure_steps(bench: Bench, found: Ceilings, shape: dict[str, Any]) -> list[
     finally:
         attention.use_kernels(None)
     for row in rows:
-        best_ms = min(ms for name, ms in row.items() if name.endswith(" ms") and ms)
+        best_ms = min((ms for name, ms in row.items() if name.endswith(" ms") and ms), default=None)
+        if best_ms is None:
+            continue
         floor_s = _floor_s(found, shape, model, row["sequences"], context)
         row["tokens/s"] = row["sequences"] / best_ms * 1e3
         row["% of roofline"] = 100 * floor_s * 1e3 / best_ms
         row["transformers ms"] = None
     rows[0]["transformers ms"] = alone_s * 1e3
     return rows
+
+
+def measure_fp8_steps(
+    bench: Bench, shape: dict[str, Any], batches: Sequence[int] = BATCHES
+) -> list[Row]:
+    """With all that a step may use, and linear layers in 8 bits."""
+    config = AutoConfig.for_model(**shape)
+    model = _model(bench, config)
+    quantize(model, make=Fp8Linear, fits=fits)
+    batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
+    context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
+    rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
+    if choose_kernels("the model", config, bench.device):
+        return rows
+    try:
+        tokenizer = tokenizer_of(shape["vocab_size"])
+        model.set_attn_implementation(attention.NAME)
+        loop = best_loop(model, tokenizer, batches[-1], context + _MOST_STEPS)
+        _measure(bench, loop, "fp8", rows, context)
+    finally:
+        attention.use_kernels(None)
+    return rows
+
+
+def _model(bench: Bench, config: PretrainedConfig) -> Any:
+    with torch.device(bench.device):
+        return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
 
 
 @contextmanager
@@ -103,7 +137,7 @@ def _step_s(bench: Bench, loop: EngineLoop, num_sequences: int, context: int) ->
     return took_s / bench.repeats
 
 
-def _is_writing(sequence: Sequence) -> bool:
+def _is_writing(sequence: Running) -> bool:
     return sequence.num_output > 0
 
 

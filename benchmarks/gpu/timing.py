@@ -1,7 +1,7 @@
 """Time on a device: the host waits for the device's clock, not for its own calls."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -30,6 +30,19 @@ class Bench:
             self.synchronize()
             found.append(time.perf_counter() - begin_s)
         return median(found)
+
+    def device_seconds(self, works: Sequence[Callable[[], object]]) -> float:
+        """Of one of these, which are launched one behind the other: the device's time alone. They may
+        read so much in all that none finds in a cache what another has read."""
+        if self.device.type != "cuda":
+            return self.seconds(lambda: [work() for work in works]) / len(works)
+        for work in works:
+            work()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for work in works:
+                work()
+        return self.seconds(graph.replay) / len(works)
 
     def synchronize(self) -> None:
         if self.device.type == "cuda":
