@@ -69,6 +69,10 @@ def uses_kernels() -> bool:
     return _kernels is not None
 
 
+def kernels_in_use() -> "ModuleType | CheckedKernels | None":
+    return _kernels
+
+
 def attention(
     module: nn.Module,
     query: Tensor,

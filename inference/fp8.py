@@ -9,6 +9,7 @@ capability 8.9 on, and, slowly, on processors. Micikevicius et al. 2022, "FP8 fo
 import logging
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,10 +41,19 @@ class Fp8Linear(Int8Linear):
         return 0  # all of it is in buffers, which are counted as such
 
     def forward(self, x: Tensor) -> Tensor:
-        rows, scales = quantize_rows(x.reshape(-1, self.in_features))
         weight, of_weight, bias = self.weight, self.scales, self.bias
         assert isinstance(weight, Tensor)
         assert isinstance(of_weight, Tensor)
+        flat = x.reshape(-1, self.in_features)
+        kernels = _kernels_for(flat)
+        if kernels is not None and len(flat) == 1:
+            # All that counts is how fast the weights are read; the row stays as exact as it is.
+            one: Tensor = kernels.few_rows.linear(flat, weight, scales=of_weight, bias=bias)
+            return one.to(self.out_dtype or x.dtype).view(*x.shape[:-1], self.out_features)
+        if kernels is not None:
+            rows, scales = kernels.quantizing.quantize_rows(flat, _PADDED_ROWS, LARGEST)
+        else:
+            rows, scales = quantize_rows(flat)
         product: Tensor = torch._scaled_mm(
             rows,
             weight.t(),
@@ -56,6 +66,18 @@ class Fp8Linear(Int8Linear):
         if isinstance(bias, Tensor):
             product = product + bias
         return product.view(*x.shape[:-1], self.out_features)
+
+
+def _kernels_for(x: Tensor) -> Any:
+    """The package of our kernels for GPUs, where these rows are on one and triton is there."""
+    if not x.is_cuda:
+        return None
+    try:
+        import inference.gpu.few_rows
+        import inference.gpu.quantizing
+    except ImportError:
+        return None
+    return inference.gpu
 
 
 def fits(linears: Sequence[nn.Linear]) -> bool:

@@ -11,7 +11,7 @@ from inference.gpu.paged_step import PagedStep
 from inference.gpu.prefill import prefill
 from inference.gpu.writing import write_only
 
-_SPLITS_PER_LAUNCH = 256  # programs that fill a large GPU, where there are few sequences
+_SPLITS_PER_LAUNCH = 384  # programs that fill a large GPU, where there are few sequences
 _LEAST_KEYS = 128  # of a split: fewer are not worth a second launch's work
 
 
@@ -30,6 +30,21 @@ def attend(
     """query: (tokens, heads, head_dim), key and value: (tokens, kv_heads, dim), of a step's packed
     tokens in order -> (tokens, heads, value_dim). Keys carry RoPE already; `pages` are the layer's."""
     write_only(_dense(key), _dense(value), step.slots, *pages)
+    options = {"scale": scale, "window": window, "softcap": softcap, "sinks": sinks}
+    return attend_written(step, pages, query, **options)
+
+
+def attend_written(
+    step: PagedStep,
+    pages: tuple[Tensor, Tensor],
+    query: Tensor,
+    *,
+    scale: float | None,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """`attend` where keys and values are in their slots."""
     query = _dense(query)
     if not step.is_decode:
         return prefill(

@@ -28,6 +28,22 @@ class CheckedKernels:
         **options: Any,
     ) -> Tensor:
         found = kernels.attend(step, pages, query, key, value, **options)
+        return self._compared(found, step, pages, query, **options)
+
+    def attend_written(
+        self, step: PagedStep, pages: tuple[Tensor, Tensor], query: Tensor, **options: Any
+    ) -> Tensor:
+        found = kernels.attend_written(step, pages, query, **options)
+        return self._compared(found, step, pages, query, **options)
+
+    def _compared(
+        self,
+        found: Tensor,
+        step: PagedStep,
+        pages: tuple[Tensor, Tensor],
+        query: Tensor,
+        **options: Any,
+    ) -> Tensor:
         expected = _attend_in_float32(step, pages, query, **options)
         self._errors.append((found.float() - expected).norm() / expected.norm())
         return found
@@ -43,9 +59,9 @@ def _attend_in_float32(
     query: Tensor,
     *,
     scale: float | None,
-    window: int | None,
-    softcap: float | None,
-    sinks: Tensor | None,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
 ) -> Tensor:
     """As `attend` has it: (tokens, heads, head_dim) -> (tokens, heads, value_dim)."""
     out = []

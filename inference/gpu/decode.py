@@ -15,6 +15,7 @@ from inference.gpu.online import cells_of, scores_of, take_in
 from inference.gpu.tiles import decode_tile
 
 MOST_SPLITS = 32
+_FEW_SPLITS = 8
 
 
 # Numbers that change from step to step: nothing may be compiled for each while answers wait.
@@ -28,6 +29,8 @@ def _decode_part(
     parts,
     peaks,
     sums,
+    sinks,
+    out,
     scale,
     table_stride,
     num_splits,
@@ -40,12 +43,14 @@ def _decode_part(
     BLOCK_TOKENS: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
+    HAS_SINKS: tl.constexpr,
+    IS_WHOLE: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK_KEYS: tl.constexpr,
     BLOCK_DIM: tl.constexpr,
     BLOCK_VALUE: tl.constexpr,
 ):
-    """Grid: (sequences, kv heads, splits)."""
+    """Grid: (sequences, kv heads, splits). IS_WHOLE: there is one split, and nothing to be joined."""
     sequence = tl.program_id(0).to(tl.int64)
     kv_head = tl.program_id(1)
     split = tl.program_id(2)
@@ -80,14 +85,25 @@ def _decode_part(
             scores, value_pages, cells, is_key, peak, total, sum_values, VALUE_DIM, BLOCK_VALUE
         )
 
-    place = (sequence * NUM_KV_HEADS * GROUP + heads) * num_splits + split
-    tl.store(peaks + place, peak, mask=rows < GROUP)
-    tl.store(sums + place, total, mask=rows < GROUP)
-    tl.store(
-        parts + place[:, None] * VALUE_DIM + value_dims[None, :],
-        sum_values,
-        mask=(rows < GROUP)[:, None] & (value_dims < VALUE_DIM)[None, :],
-    )
+    is_row = rows < GROUP
+    is_value = is_row[:, None] & (value_dims < VALUE_DIM)[None, :]
+    place = sequence * NUM_KV_HEADS * GROUP + heads
+    if IS_WHOLE:
+        if HAS_SINKS:
+            sink = tl.load(sinks + heads, mask=is_row, other=0.0).to(tl.float32)
+            new_peak = tl.maximum(peak, sink)
+            shrink = tl.exp(peak - new_peak)
+            total = total * shrink + tl.exp(sink - new_peak)
+            sum_values *= shrink[:, None]
+        attended = sum_values / tl.where(total == 0.0, 1.0, total)[:, None]
+        target = out + place[:, None] * VALUE_DIM + value_dims[None, :]
+        tl.store(target, attended.to(out.dtype.element_ty), mask=is_value)
+    else:
+        place = place * num_splits + split
+        tl.store(peaks + place, peak, mask=is_row)
+        tl.store(sums + place, total, mask=is_row)
+        target = parts + place[:, None] * VALUE_DIM + value_dims[None, :]
+        tl.store(target, sum_values, mask=is_value)
 
 
 @triton.jit(do_not_specialize=["num_splits"])
@@ -163,10 +179,15 @@ def decode(
     out = query.new_empty(num_sequences, num_heads, value_dim)
     if num_sequences == 0:
         return out
-    shape = (num_sequences, num_heads, num_splits)
-    parts = query.new_empty((*shape, value_dim), dtype=torch.float32)
-    peaks, sums = query.new_empty((2, *shape), dtype=torch.float32)
-    tile = decode_tile(group, head_dim, value_dim, query.itemsize)
+    is_whole = num_splits == 1
+    parts = peaks = sums = out
+    if not is_whole:
+        shape = (num_sequences, num_heads, num_splits)
+        parts = query.new_empty((*shape, value_dim), dtype=torch.float32)
+        peaks, sums = query.new_empty((2, *shape), dtype=torch.float32)
+    num_programs = num_sequences * num_kv_heads
+    tile = decode_tile(group, head_dim, value_dim, query.itemsize, num_programs)
+    constants = {"VALUE_DIM": value_dim, "HAS_SINKS": sinks is not None}
     _decode_part[(num_sequences, num_kv_heads, num_splits)](
         query,
         key_pages,
@@ -176,6 +197,8 @@ def decode(
         parts,
         peaks,
         sums,
+        query if sinks is None else sinks,
+        out,
         head_dim**-0.5 if scale is None else scale,
         tables.stride(0),
         num_splits,
@@ -183,27 +206,30 @@ def decode(
         NUM_KV_HEADS=num_kv_heads,
         GROUP=group,
         HEAD_DIM=head_dim,
-        VALUE_DIM=value_dim,
         BLOCK_TOKENS=block_tokens,
         WINDOW=window or 0,
         SOFTCAP=softcap or 0.0,
+        IS_WHOLE=is_whole,
         ROWS=tile.rows,
         BLOCK_KEYS=tile.keys,
         BLOCK_DIM=tile.block_dim,
         BLOCK_VALUE=tile.block_value,
         num_warps=tile.num_warps,
+        num_stages=tile.num_stages,
+        **constants,
     )
+    if is_whole:
+        return out
     _join_parts[(num_sequences, num_heads)](
         parts,
         peaks,
         sums,
-        peaks if sinks is None else sinks,
+        query if sinks is None else sinks,
         out,
         num_splits,
         NUM_HEADS=num_heads,
-        VALUE_DIM=value_dim,
-        HAS_SINKS=sinks is not None,
-        SPLITS=MOST_SPLITS,
+        SPLITS=_FEW_SPLITS if num_splits <= _FEW_SPLITS else MOST_SPLITS,
         BLOCK_VALUE=tile.block_value,
+        **constants,
     )
     return out

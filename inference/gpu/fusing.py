@@ -46,12 +46,12 @@ def fuse_checked(name: str, model: nn.Module, config: PretrainedConfig) -> int:
 
 def fuse_on_device(name: str, model: nn.Module) -> int:
     """Fuse what computes the same then; returns how many places were changed."""
-    from inference.gpu import rows  # fails where there is no triton
+    from inference.gpu import layer, rows  # fails where there is no triton
 
     try:
         with torch.inference_mode():
             num_joined = sum(join_siblings(module, _joined) for module in list(model.modules()))
-        num_fused = fuse(model, rows)
+        num_fused = fuse(model, rows) + layer.fuse_layers(model)
     except Exception as error:
         # Some layers are fused by now, each of which was found right.
         logger.warning("%s is not fused any further: %s: %s", name, type(error).__name__, error)

@@ -15,6 +15,17 @@ _GELU: tl.constexpr = tl.constexpr(0.7978845608028654)  # sqrt(2 / pi)
 
 
 @triton.jit
+def _sigmoid(x):
+    small = tl.exp(-tl.abs(x))  # of what is never positive: no overflow
+    return tl.where(x < 0, small, 1.0) / (1.0 + small)
+
+
+@triton.jit
+def _silu(x):
+    return x * _sigmoid(x)
+
+
+@triton.jit
 def _gate(gate_up, out, row_stride, SIZE: tl.constexpr, IS_SILU: tl.constexpr, BLOCK: tl.constexpr):
     """Grid: (rows, blocks of SIZE)."""
     row = tl.program_id(0).to(tl.int64)
@@ -26,8 +37,7 @@ def _gate(gate_up, out, row_stride, SIZE: tl.constexpr, IS_SILU: tl.constexpr, B
         inner = gate
     else:  # (1 + tanh(x)) / 2 is sigmoid(2 x)
         inner = 2.0 * _GELU * (gate + 0.044715 * gate * gate * gate)
-    small = tl.exp(-tl.abs(inner))  # of what is never positive: no overflow
-    activated = gate * tl.where(inner < 0, small, 1.0) / (1.0 + small)
+    activated = gate * _sigmoid(inner)
     # Rounded where torch rounds it: the activation is a tensor of its own there.
     product = activated.to(up.dtype).to(tl.float32) * up.to(tl.float32)
     tl.store(out + row * SIZE + places, product.to(out.dtype.element_ty), mask=is_in)

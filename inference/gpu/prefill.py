@@ -179,5 +179,6 @@ def prefill(
         BLOCK_DIM=tile.block_dim,
         BLOCK_VALUE=tile.block_value,
         num_warps=tile.num_warps,
+        num_stages=tile.num_stages,
     )
     return out

@@ -14,9 +14,13 @@ from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
+from inference.gpu import few_rows, norms
 from inference.gpu.decode import decode
+from inference.gpu.few_rows import Norm
 from inference.gpu.gated import gate
+from inference.gpu.heads import place_heads
 from inference.gpu.prefill import prefill
+from inference.gpu.quantizing import quantize_rows
 from inference.gpu.rows import rotate
 from inference.gpu.writing import write, write_only
 from tests.inference.kernel_cases import BLOCK_TOKENS
@@ -92,6 +96,36 @@ def write_and_gate(dtype: torch.dtype) -> None:
     gate(torch.empty(3, 2000, dtype=dtype), "gelu_tanh")
 
 
+def layers_of_few_rows(width: int, inner: int, heads: int, kv_heads: int) -> None:
+    """A layer's products and what is between them; weights in 16 and in 8 bits."""
+
+    def empty(*size: int) -> Tensor:
+        return torch.empty(*size, dtype=torch.bfloat16)
+
+    norm = Norm(empty(width), 1e-6)
+    for num_rows in (1, 2, 8):
+        x = empty(num_rows, width)
+        for dtype in (torch.bfloat16, torch.float8_e4m3fn):
+            scales = torch.empty(2 * inner) if dtype.itemsize == 1 else None
+            packed = torch.empty((heads + 2 * kv_heads) * 128, width).to(dtype)
+            few_rows.linear(x, packed, norm=norm, scales=scales)
+            gates, down = (
+                torch.empty(2 * inner, width).to(dtype),
+                torch.empty(width, inner).to(dtype),
+            )
+            few_rows.linear(x, gates, norm=norm, scales=scales, is_gated=True)
+            few_rows.linear(empty(num_rows, inner), down, residual=x, scales=scales)
+        pages = empty(4, BLOCK_TOKENS, kv_heads, 128)
+        angles = (empty(num_rows, 128), empty(num_rows, 128))
+        slots = torch.zeros(num_rows, dtype=torch.int64)
+        heads_norm = Norm(empty(128), 1e-6)
+        row = empty(num_rows, (heads + 2 * kv_heads) * 128)
+        norms.normed_sum(x, x, norm)
+        norms.normed(x, norm)
+        quantize_rows(empty(num_rows, inner), 256, 448.0)
+        place_heads(row, heads, angles, slots, pages, pages, (heads_norm, heads_norm))
+
+
 def decode_and_prefill_as_time_goes_by() -> None:
     """One model's steps: other batches, contexts, splits."""
     pages = torch.empty(4, BLOCK_TOKENS, 8, 128, dtype=torch.bfloat16)
@@ -119,6 +153,8 @@ def main(capability: int) -> None:
     print(json.dumps({name: names.count(name) for name in names}))
     for dtype in (torch.bfloat16, torch.float32):
         write_and_gate(dtype)
+    layers_of_few_rows(1024, 3072, 16, 8)
+    layers_of_few_rows(4096, 12288, 32, 8)
     for name in SHAPES:
         attend(name, torch.bfloat16)
     attend("deepseek-v2-lite", torch.float32)

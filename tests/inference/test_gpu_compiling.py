@@ -39,8 +39,13 @@ def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest
         "_rotate_and_write",
         "_rotate",
         "_gate",
+        "_linear",
+        "_norm",
+        "_quantize",
+        "_place_heads",
     }
     most = max(kernels, key=lambda kernel: kernel["shared_bytes"])
     assert most["shared_bytes"] <= SHARED_BYTES[capability], most
-    # Nothing is compiled while answers wait: one of each, and prefill for few rows and for many.
-    assert of_one_model == {"_decode_part": 1, "_join_parts": 1, "_prefill": 2}
+    # Nothing is compiled while answers wait: for whole sequences and for parts of them, for few parts and
+    # for many, and prefill for few rows and for many.
+    assert of_one_model == {"_decode_part": 2, "_join_parts": 2, "_prefill": 2}

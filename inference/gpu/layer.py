@@ -1,0 +1,330 @@
+"""Decoder layers of the Llama kind in seven launches for one token, and in ten for many.
+
+Part by part a layer is about twenty launches, and where each reads little, a step takes as long as its
+launches. A layer is called so where it has the parts that we know and computes what it computes part by
+part; so it is still computed where an adapter takes part, or where keys are not in pages.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from inference import attention
+from inference.attention import StepContext
+from inference.fp8 import Fp8Linear
+from inference.gpu import few_rows, norms
+from inference.gpu.few_rows import MOST_ROWS, Norm
+from inference.gpu.gated import gate
+from inference.gpu.heads import place_heads
+from inference.gpu.paged_step import PagedStep
+from inference.int8 import Follower, Lead
+from inference.paged_kv import PagedKV
+from inference.spans import Span
+
+logger = logging.getLogger(__name__)
+_PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
+_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
+_HEAD_NORMS = {"q_norm", "k_norm"}
+_FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
+_SIZES = (1e-3, 1.0)  # of what is tried
+_TRIED = ([5, 1, 2], [1, 1, 1], [20, 1, 9])  # new tokens of three sequences, step by step
+_MAX_ERROR = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}
+_MAX_FP8_ERROR = 8e-2  # few rows are not rounded to 8 bits: they come nearer to what is meant
+
+
+class _Unfit(Exception):
+    """A layer has other parts."""
+
+
+class Product:
+    """One of a layer's products. Its weights are where its module has them: a sleep moves them."""
+
+    def __init__(self, module: nn.Module) -> None:
+        if type(module) is not nn.Linear and not isinstance(module, Fp8Linear):
+            raise _Unfit
+        self.module: Any = module
+        self.num_out: int = module.out_features
+        self.is_fp8 = isinstance(module, Fp8Linear)
+
+    def of_few(
+        self,
+        x: Tensor,
+        *,
+        norm: Norm | None = None,
+        residual: Tensor | None = None,
+        is_gated: bool = False,
+    ) -> Tensor:
+        return few_rows.linear(
+            x,
+            self.module.weight,
+            bias=self.module.bias,
+            scales=self.module.scales if self.is_fp8 else None,
+            norm=norm,
+            residual=residual,
+            is_gated=is_gated,
+        )
+
+    def of_many(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
+        """The residual may be written to."""
+        if residual is None:
+            product: Tensor = self.module(x)
+        elif self.is_fp8 or self.module.bias is not None:
+            product = residual + self.module(x)
+        else:  # where the residual lies: torch would copy it first, to add to the copy
+            product = residual.addmm_(x, self.module.weight.t())
+        return product
+
+
+class FusedLayer:
+    """One of the layers of a model that are called so. Raises _Unfit where it is none."""
+
+    def __init__(self, layer: Any) -> None:
+        if _children(layer) != _PARTS:
+            raise _Unfit
+        attn, mlp = layer.self_attn, layer.mlp
+        head_norms = _children(attn) - _PROJECTIONS
+        if head_norms not in (set(), _HEAD_NORMS) or _FEED_FORWARD - _children(mlp):
+            raise _Unfit
+        query, gates = (
+            _lead(attn.q_proj, attn.k_proj, attn.v_proj),
+            _lead(mlp.gate_proj, mlp.up_proj),
+        )
+        self.packed, self.output = Product(query.joined), Product(attn.o_proj)
+        self.gates, self.down = Product(gates.joined), Product(mlp.down_proj)
+        self.norm_modules = [layer.input_layernorm, layer.post_attention_layernorm]
+        self.head_norm_modules = [attn.q_norm, attn.k_norm] if head_norms else []
+        self.head_dim: int = attn.head_dim
+        self.num_heads, self.num_kv_heads = (size // attn.head_dim for size in query.sizes[:2])
+        self.scaling: float = attn.scaling
+        self.number: int = attn.layer_idx
+        is_fit = (
+            all(size % self.head_dim == 0 for size in query.sizes)
+            and query.sizes[1] == query.sizes[2]
+            and gates.sizes[0] == gates.sizes[1] == mlp.down_proj.in_features
+            and attn.o_proj.in_features == query.sizes[0]
+            and all(len(_norm(m).weight) == self.head_dim for m in self.head_norm_modules)
+            and _window(attn) is None
+        )
+        if not is_fit:
+            raise _Unfit
+        self.original: Callable[..., Any] = layer.forward
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        *args: Any,
+        position_embeddings: tuple[Tensor, Tensor] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """(1, tokens, width) -> likewise, as the layer that this one stands for."""
+        context = attention.get_context()
+        if context is not None and position_embeddings is not None and not args:
+            step = _step_of(context, hidden_states)
+            if step is not None and self._can(hidden_states, position_embeddings):
+                context.layers_seen.add(self.number)
+                cos, sin = position_embeddings
+                return self._computed(hidden_states[0], (cos[0], sin[0]), context, step)[None]
+        return self.original(
+            hidden_states, *args, position_embeddings=position_embeddings, **kwargs
+        )
+
+    def _can(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> bool:
+        return (
+            x.shape[0] == 1
+            and x.stride(-1) == 1
+            and all(a.shape == (1, x.shape[1], self.head_dim) and a.stride(-1) == 1 for a in angles)
+            and angles[0].stride() == angles[1].stride()
+        )
+
+    def _computed(
+        self, x: Tensor, angles: tuple[Tensor, Tensor], context: StepContext, step: PagedStep
+    ) -> Tensor:
+        """(tokens, width) -> likewise"""
+        before, behind = map(_norm, self.norm_modules)
+        if len(x) == 1:
+            packed = self.packed.of_few(x, norm=before)
+            x = self.output.of_few(self._attended(packed, angles, context, step), residual=x)
+            gated = self.gates.of_few(x, norm=behind, is_gated=True)
+            return self.down.of_few(gated, residual=x)
+        packed = self.packed.of_many(_normed(x, before, step))
+        attended = self._attended(packed, angles, context, step)
+        if len(x) <= MOST_ROWS and not self.output.is_fp8:
+            x = self.output.of_few(attended, residual=x)
+            gated = gate(self.gates.of_many(_normed(x, behind, step)))
+            return self.down.of_few(gated, residual=x)
+        normed, x = _normed_sum(x, self.output.of_many(attended), behind, step)
+        return self.down.of_many(gate(self.gates.of_many(normed)), residual=x)
+
+    def _attended(
+        self,
+        packed: Tensor,
+        angles: tuple[Tensor, Tensor],
+        context: StepContext,
+        step: PagedStep,
+    ) -> Tensor:
+        """(tokens, queries, keys and values) -> (tokens, heads * head_dim)"""
+        assert isinstance(context.kv, PagedKV)
+        like = packed.view(len(packed), -1, self.head_dim)[:, : self.num_kv_heads].transpose(0, 1)
+        pages = context.kv.pages(self.number, like, like)
+        of_heads = [*map(_norm, self.head_norm_modules)]
+        query = place_heads(
+            packed,
+            self.num_heads,
+            angles,
+            step.slots,
+            *pages,
+            norms=(of_heads[0], of_heads[1]) if of_heads else None,
+        )
+        kernels = attention.kernels_in_use()
+        assert kernels is not None
+        attended: Tensor = kernels.attend_written(step, pages, query, scale=self.scaling)
+        return attended.flatten(1)
+
+
+@torch.inference_mode()
+def fuse_layers(model: nn.Module) -> int:
+    """Call those layers as one that can be, if all can and are right; returns how many."""
+    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
+    layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
+    if not attention.uses_kernels():
+        return 0
+    try:
+        fused = [FusedLayer(layer) for layer in layers]
+        errors = [_error_of(one) for one in fused]
+    except (_Unfit, AttributeError, TypeError):
+        return 0
+    except Exception as error:  # of layers that want something else than their parts say
+        logger.warning("the layers are computed part by part: %s: %s", type(error).__name__, error)
+        return 0
+    if wrong := [number for number, error in enumerate(errors) if not error <= 1]:
+        logger.warning("the layers are computed part by part: fused, %s are wrong", wrong)
+        return 0
+    for layer, one in zip(layers, fused, strict=True):
+        layer.forward = one.forward
+    return len(fused)
+
+
+def _step_of(context: StepContext, x: Tensor) -> PagedStep | None:
+    """Where a step's tokens are in pages that kernels may read; None where parts have to see to it."""
+    is_fit = (
+        attention.uses_kernels()
+        and isinstance(context.kv, PagedKV)
+        and not any(span.adapter for span in context.spans)
+    )
+    if not is_fit:
+        return None
+    if context.paged is None:
+        assert isinstance(context.kv, PagedKV)
+        context.paged = PagedStep.of(context.kv, context.spans, x.device)
+    return context.paged
+
+
+# --- is it right? -------------------------------------------------------------------------------
+
+
+def _error_of(layer: FusedLayer) -> float:
+    """Of what comes out and what is in the pages then, in units of what is allowed; NaN if one is."""
+    weight = _norm(layer.norm_modules[0]).weight
+    limit = _MAX_FP8_ERROR if layer.packed.is_fp8 else _MAX_ERROR[weight.dtype]
+    errors = []
+    for size in _SIZES:
+        found, expected = (
+            _tried(layer, forward, size, weight) for forward in (layer.forward, layer.original)
+        )
+        errors += [
+            (a.float() - b.float()).norm() / b.float().norm()
+            for a, b in zip(found, expected, strict=True)
+        ]
+    return float(torch.stack(errors).max()) / limit
+
+
+def _tried(
+    layer: FusedLayer, forward: Callable[..., Tensor], size: float, weight: Tensor
+) -> list[Tensor]:
+    """For some sequences, step by step. Of small inputs what a layer adds to them is all that shows."""
+    kv = PagedKV(16, 128)
+    generator = torch.Generator().manual_seed(1)
+    starts = [0] * len(_TRIED[0])
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).to(weight)
+
+    found = []
+    for news in _TRIED:
+        spans = [Span(str(i), s, n) for i, (s, n) in enumerate(zip(starts, news, strict=True))]
+        starts = [span.start + span.num_tokens for span in spans]
+        for span, end in zip(spans, starts, strict=True):
+            assert kv.reserve(span.sequence_id, end)
+        angles = random(1, sum(news), layer.head_dim), random(1, sum(news), layer.head_dim)
+        x = random(1, sum(news), len(weight)) * size
+        with _context(StepContext(kv, spans)):
+            out = forward(x, position_embeddings=angles, attention_mask=None)
+        found.append(out)
+    for pages in kv.layers[layer.number]:
+        for i, end in enumerate(starts):
+            slots = kv.slot_mapping(str(i), 0, end).to(pages.device)
+            found.append(pages.flatten(0, 1)[slots])
+    return found
+
+
+@contextmanager
+def _context(context: StepContext) -> Iterator[None]:
+    attention.set_context(context)
+    try:
+        yield
+    finally:
+        attention.set_context(None)
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def _normed(x: Tensor, norm: Norm, step: PagedStep) -> Tensor:
+    """Steps that decode are in graphs. In others launches are the host's time, and ours take several
+    times as long as torch's."""
+    if step.is_decode:
+        return norms.normed(x, norm)
+    normed: Tensor = functional.rms_norm(x, norm.weight.shape, norm.weight, norm.epsilon)
+    return normed
+
+
+def _normed_sum(x: Tensor, added: Tensor, norm: Norm, step: PagedStep) -> tuple[Tensor, Tensor]:
+    if step.is_decode:
+        return norms.normed_sum(x, added, norm)
+    total = x + added
+    return _normed(total, norm, step), total
+
+
+def _children(module: nn.Module) -> set[str]:
+    return {name for name, _ in module.named_children()}
+
+
+def _lead(first: nn.Module, *others: nn.Module) -> Lead:
+    if not isinstance(first, Lead) or len(first.sizes) != 1 + len(others):
+        raise _Unfit
+    if not all(isinstance(other, Follower) and other.lead is first for other in others):
+        raise _Unfit
+    return first
+
+
+def _norm(module: nn.Module) -> Norm:
+    weight = getattr(module, "weight", None)
+    epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
+    is_fit = isinstance(weight, nn.Parameter) and weight.dim() == 1 and isinstance(epsilon, float)
+    if not is_fit:
+        raise _Unfit
+    assert isinstance(weight, nn.Parameter)
+    assert isinstance(epsilon, float)
+    return Norm(weight, epsilon)
+
+
+def _window(attn: Any) -> int | None:
+    """How far its tokens look back: farther than is tried, so that a wrong one would not show."""
+    place = attn if hasattr(attn, "sliding_window") else attn.config
+    window: int | None = getattr(place, "sliding_window", None)
+    return window
