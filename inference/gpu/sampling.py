@@ -136,12 +136,14 @@ def _ordered(scaled: Tensor, num: int) -> Tensor:
 
     Value and id are one number, so that nothing is left open where the last one has equals.
     """
-    bits = (scaled + 0.0).view(torch.int32)  # -0.0 is 0.0
+    scaled = scaled + 0.0  # -0.0 is 0.0
+    if num == scaled.shape[1]:
+        in_order: Tensor = scaled.sort(dim=-1, descending=True, stable=True)[1]
+        return in_order
+    bits = scaled.view(torch.int32)
     rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
     all_ids = torch.arange(scaled.shape[1], device=scaled.device)
-    keys = (rising << _ID_BITS) | (_LAST_ID - all_ids)
-    is_all = num == scaled.shape[1]
-    best = keys.sort(dim=-1, descending=True)[0] if is_all else keys.topk(num, dim=-1)[0]
+    best = ((rising << _ID_BITS) | (_LAST_ID - all_ids)).topk(num, dim=-1)[0]
     ids: Tensor = _LAST_ID - (best & _LAST_ID)
     return ids
 
