@@ -2,12 +2,17 @@
 
 By the rules and with the noise of `inference.sampler`, so that a seed draws the same tokens on either.
 What a step has to compute is known from its requests alone, not from what the logits turn out to be:
-that is its tier, and a CUDA graph may hold it.
+that is its tier, and a CUDA graph may hold it. On GPUs the kernels of `inference.gpu.drawing` draw, but
+for rows that need all tokens in order.
 """
 
+import logging
+from collections.abc import Callable
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass
 from enum import IntFlag
+from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,10 +20,18 @@ from torch import Tensor
 from inference.messages import SamplingParams
 from inference.sampler import NUM_CANDIDATES, gumbel_noise, log_total
 
+logger = logging.getLogger(__name__)
 BROKEN = -1  # drawn where the logits are no numbers
 _ROWS_AT_ONCE = 64  # in 64 bits, with a vocabulary of 150,000: 75 MiB a tensor
 _ID_BITS = 32
 _LAST_ID = 2**_ID_BITS - 1
+_TRIALS: tuple[dict[str, Any], ...] = (
+    {"temperature": 0.0},
+    {"temperature": 0.9},
+    {"temperature": 0.9, "top_k": 20, "top_p": 0.9},
+    {"temperature": 2.0, "top_k": NUM_CANDIDATES, "min_p": 0.01},
+    {"temperature": 0.9},
+)
 
 
 class Tier(IntFlag):
@@ -75,6 +88,9 @@ class Knobs:
         return [Knobs(*own) for own in zip(*parts, strict=True)]
 
 
+Draw = Callable[[Tensor, Tensor, Knobs, Tier], Tensor]
+
+
 def tier_of(params: Rows[SamplingParams]) -> Tier:
     """That of a step with such rows."""
     tier = Tier.GREEDY
@@ -94,17 +110,76 @@ def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -
 def draw(logits: Tensor, positions: Tensor, knobs: Knobs, tier: Tier) -> Tensor:
     """One id per row, BROKEN where one of its logits is NaN. logits: (rows, vocab), positions: (rows,)
     of the tokens that are drawn -> (rows,) int64. `tier` has all that any of the rows needs."""
+    kernels = _kernels_for(logits)
+    if kernels is None:
+        return draw_by_operations(logits, positions, knobs, tier)
+    ids = kernels(logits, positions, knobs, tier)
+    if Tier.WIDE in tier:
+        drawn = _draw_in_parts(logits, positions, knobs, ids, Tier.WIDE)
+        ids = torch.where(ids == BROKEN, BROKEN, drawn)
+    return ids
+
+
+def draw_by_operations(logits: Tensor, positions: Tensor, knobs: Knobs, tier: Tier) -> Tensor:
+    """The same where there are no kernels, in many passes over the vocabulary."""
     largest, ids = logits.max(dim=-1)
     if tier:
-        parts = zip(
-            logits.split(_ROWS_AT_ONCE),
-            positions.split(_ROWS_AT_ONCE),
-            knobs.split(_ROWS_AT_ONCE),
-            ids.split(_ROWS_AT_ONCE),
-            strict=True,
-        )
-        ids = torch.cat([_draw_some(*part, tier) for part in parts])
+        ids = _draw_in_parts(logits, positions, knobs, ids, tier)
     return torch.where(largest.isnan(), BROKEN, ids)
+
+
+def _kernels_for(logits: Tensor) -> Draw | None:
+    if not logits.is_cuda:
+        return None
+    return _checked_kernels(logits.device, logits.dtype, logits.shape[1])
+
+
+@cache
+def _checked_kernels(device: torch.device, dtype: torch.dtype, vocab_size: int) -> Draw | None:
+    """Where they draw what the operations draw. Compiles all that rows of such logits need, and waits:
+    it is to be asked for once before a graph is captured."""
+    try:
+        from inference.gpu import drawing  # fails where there is no triton
+
+        is_same = _is_same(drawing.draw, device, dtype, vocab_size)
+        problem = "" if is_same else "they draw other tokens"
+    except Exception as error:  # no triton, no compiler, no room on the device: all the same
+        problem = f"{type(error).__name__}: {error}"
+    if problem:
+        logger.warning("tokens are drawn without the kernels for GPUs: %s", problem)
+        return None
+    return drawing.draw
+
+
+@torch.inference_mode()
+def _is_same(kernels: Draw, device: torch.device, dtype: torch.dtype, vocab_size: int) -> bool:
+    """For random rows of each tier that they are for, and one without numbers."""
+    own = [SamplingParams(1, seed=2**40 + n, **trial) for n, trial in enumerate(_TRIALS)]
+    rng = torch.Generator(device).manual_seed(0)
+    logits = torch.randn(len(own), vocab_size, generator=rng, device=device) * 2
+    logits = logits.to(dtype)
+    logits[-1, -1] = torch.nan
+    knobs, positions = Knobs.of(own, device), torch.arange(len(own), device=device)
+    return all(
+        torch.equal(
+            kernels(logits[:num], positions[:num], knobs.split(num)[0], tier),
+            draw_by_operations(logits[:num], positions[:num], knobs.split(num)[0], tier),
+        )
+        for num, tier in ((1, Tier.GREEDY), (len(own), tier_of(own)))
+    )
+
+
+def _draw_in_parts(
+    logits: Tensor, positions: Tensor, knobs: Knobs, greedy: Tensor, tier: Tier
+) -> Tensor:
+    parts = zip(
+        logits.split(_ROWS_AT_ONCE),
+        positions.split(_ROWS_AT_ONCE),
+        knobs.split(_ROWS_AT_ONCE),
+        greedy.split(_ROWS_AT_ONCE),
+        strict=True,
+    )
+    return torch.cat([_draw_some(*part, tier) for part in parts])
 
 
 def _draw_some(
@@ -136,12 +211,14 @@ def _ordered(scaled: Tensor, num: int) -> Tensor:
 
     Value and id are one number, so that nothing is left open where the last one has equals.
     """
-    bits = (scaled + 0.0).view(torch.int32)  # -0.0 is 0.0
+    scaled = scaled + 0.0  # -0.0 is 0.0
+    if num == scaled.shape[1]:
+        in_order: Tensor = scaled.sort(dim=-1, descending=True, stable=True)[1]
+        return in_order
+    bits = scaled.view(torch.int32)
     rising = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long()
     all_ids = torch.arange(scaled.shape[1], device=scaled.device)
-    keys = (rising << _ID_BITS) | (_LAST_ID - all_ids)
-    is_all = num == scaled.shape[1]
-    best = keys.sort(dim=-1, descending=True)[0] if is_all else keys.topk(num, dim=-1)[0]
+    best = ((rising << _ID_BITS) | (_LAST_ID - all_ids)).topk(num, dim=-1)[0]
     ids: Tensor = _LAST_ID - (best & _LAST_ID)
     return ids
 

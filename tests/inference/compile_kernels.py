@@ -16,12 +16,14 @@ from triton.runtime import driver
 
 from inference.gpu import few_rows, norms
 from inference.gpu.decode import decode
+from inference.gpu.drawing import draw
 from inference.gpu.few_rows import Norm
 from inference.gpu.gated import gate
 from inference.gpu.heads import place_heads
 from inference.gpu.prefill import prefill
 from inference.gpu.quantizing import quantize_rows
 from inference.gpu.rows import rotate
+from inference.gpu.sampling import Knobs, Tier
 from inference.gpu.writing import write, write_only
 from tests.inference.kernel_cases import BLOCK_TOKENS
 
@@ -144,11 +146,21 @@ def decode_and_prefill_as_time_goes_by() -> None:
                 prefill(query(num_tokens), pages, pages, tables, starts, lengths)
 
 
+def draw_as_time_goes_by(vocab: int, dtype: torch.dtype) -> None:
+    """One model's draws: other batches, whose logits are the first rows of a larger tensor."""
+    logits = torch.empty(256, vocab, dtype=dtype)
+    for batch in (1, 2, 3, 8, 16, 17, 256):
+        knobs, positions = Knobs.empty(batch, logits.device), torch.zeros(batch, dtype=torch.int64)
+        for tier in (Tier.GREEDY, Tier.OPEN, Tier.NARROW, Tier(7)):
+            draw(logits[:batch], positions, knobs, tier)
+
+
 def main(capability: int) -> None:
     found: dict[int, Any] = {}
     note_compiled(found)
     driver.set_active(Target(capability))
     decode_and_prefill_as_time_goes_by()
+    draw_as_time_goes_by(151_936, torch.float32)
     names = [kernel.metadata.name for kernel in found.values()]
     print(json.dumps({name: names.count(name) for name in names}))
     for dtype in (torch.bfloat16, torch.float32):
@@ -158,6 +170,9 @@ def main(capability: int) -> None:
     for name in SHAPES:
         attend(name, torch.bfloat16)
     attend("deepseek-v2-lite", torch.float32)
+    draw_as_time_goes_by(151_936, torch.bfloat16)
+    draw_as_time_goes_by(262_144, torch.bfloat16)
+    draw_as_time_goes_by(50_257, torch.float16)
     for kernel in found.values():
         print(json.dumps({"kernel": kernel.metadata.name, "shared_bytes": kernel.metadata.shared}))
 

@@ -43,9 +43,23 @@ def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest
         "_norm",
         "_quantize",
         "_place_heads",
+        "_read_part",
+        "_join",
+        "_choose_chunks",
+        "_choose_tokens",
+        "_draw_candidate",
     }
     most = max(kernels, key=lambda kernel: kernel["shared_bytes"])
     assert most["shared_bytes"] <= SHARED_BYTES[capability], most
-    # Nothing is compiled while answers wait: for whole sequences and for parts of them, for few parts and
-    # for many, and prefill for few rows and for many.
-    assert of_one_model == {"_decode_part": 2, "_join_parts": 2, "_prefill": 2}
+    # Nothing is compiled while answers wait: for whole sequences and for parts of them, for few parts
+    # and for many; prefill for few rows and for many; the reading of logits with and without candidates.
+    assert of_one_model == {
+        "_decode_part": 2,
+        "_join_parts": 2,
+        "_prefill": 2,
+        "_read_part": 2,
+        "_join": 1,
+        "_choose_chunks": 1,
+        "_choose_tokens": 1,
+        "_draw_candidate": 1,
+    }
