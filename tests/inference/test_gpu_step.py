@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from inference.assembly import assemble
-from inference.config import GPU_STEP, EngineConfig, parse_gpu_step
+from inference.config import GPU_STEP, Adapter, EngineConfig, parse_gpu_step
 from inference.engine_loop import EngineLoop
 from inference.gpu import plain, step_buffers
 from inference.gpu.decode_step import DecodeStep
@@ -17,9 +17,11 @@ from inference.gpu.overlap import OverlappedLoop
 from inference.gpu.step_selftest import checked_step, make_decode_step, problem_of
 from inference.model_runner import ModelRunner
 from inference.paged_kv import PagedKV
+from inference.spans import Span
 from tests.inference.conftest import engine_config
 from tests.inference.device_stand_ins import RecordedCalls
 from tests.inference.loops import answers, make_loop, request
+from tests.inference.tiny_adapters import make_adapter
 from tests.inference.tiny_models import make_model
 
 # With windows and softcaps; with sinks.
@@ -213,3 +215,15 @@ def test_a_graph_is_dropped_with_what_it_reads(small: ModelRunner) -> None:
     step.graphs.drop()
     assert len(step.graphs) == 0
     assert problem_of(step, small) == "", "the work itself is called again"
+
+
+def test_graphs_hold_no_adapter_of_the_step_before(tiny_model: Path, tmp_path: Path) -> None:
+    make_adapter(tmp_path / "one", tiny_model, seed=1)
+    adapters = (Adapter("one", "tiny", tmp_path / "one"),)
+    runner = make_loop(tiny_model, kv_layout="paged", adapters=adapters).runner
+    assert "one" in runner.adapters.infos
+    step = DecodeStep(runner, 2, graphs=Graphs(RecordedCalls()))
+    # What a step of a request with an adapter leaves behind; a model goes to sleep after it.
+    runner.adapters.enter([Span("last", 0, 3, adapter="one")])
+    step.come_back()
+    assert len(step.graphs) == 2 * (1 + 3)
