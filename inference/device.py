@@ -17,6 +17,7 @@ from inference.config import EngineConfig
 from inference.context_window import max_context_tokens
 from inference.errors import ModelError
 from inference.model_runner import ModelRunner
+from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.slot_states import has_states
@@ -78,6 +79,8 @@ def _decide(name: str, find_problem: Callable[[], str]) -> str:
     try:
         problem = find_problem()
     except Exception as error:  # no triton, no compiler, no room on the device: all the same
+        if is_fault(error):
+            raise  # nothing runs in this process any more, by whatever way
         problem = f"{type(error).__name__}: {error}"
     if problem:
         attention.use_kernels(None)

@@ -298,13 +298,17 @@ class EngineLoop:
         """As `_draw`; where that fails, one by one, so that the culprit has its problem alone."""
         try:
             return self._draw(result, problems)
-        except Exception:
+        except Exception as error:
+            if is_fault(error):
+                raise
             logger.exception("drawing for %d sequences failed", len(result.due))
         drawn = []
         for alone in result.one_by_one():
             try:
                 drawn += self._draw(alone, problems)
             except Exception as error:
+                if is_fault(error):
+                    raise
                 (sequence,) = alone.due
                 problems[sequence.id] = _lost(f"The engine could not draw a token: {error}")
                 drawn.append((sequence, []))
@@ -377,6 +381,8 @@ class EngineLoop:
         except GrammarGaveUp as error:
             self._fail(sequence, _of_caller(error))
         except Exception as error:
+            if is_fault(error):
+                raise
             logger.exception("request %s fails by itself", sequence.id)
             self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
 

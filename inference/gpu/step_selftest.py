@@ -19,6 +19,7 @@ from inference.gpu.graphs import Capture, CudaCapture, Graphs
 from inference.gpu.sampling import BROKEN
 from inference.messages import GenerateRequest, SamplingParams
 from inference.model_runner import ModelRunner
+from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR
 from inference.sequence import Sequence
@@ -53,6 +54,8 @@ def checked_step(
         step = DecodeStep(runner, num_sequences)
         problem = problem_of(step, runner)
     except Exception as error:
+        if is_fault(error):
+            raise
         problem = f"{type(error).__name__}: {error}"
     if problem:
         logger.warning("%s decodes step by step, and draws apart from that: %s", name, problem)
@@ -64,6 +67,8 @@ def checked_step(
         with_graphs.capture()
         problem = problem_of(with_graphs, runner)
     except Exception as error:  # no memory for them, or something that no graph may hold
+        if is_fault(error):
+            raise
         problem = f"{type(error).__name__}: {error}"
     if problem:
         logger.warning("%s runs without CUDA graphs: %s", name, problem)

@@ -79,6 +79,18 @@ def test_kernels_that_fail_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None
     assert attention._kernels is None
 
 
+def test_kernels_that_end_the_device_end_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is tried behind them would fail, and be said to be the model's fault."""
+
+    def faulty(*args: Any, **options: Any) -> torch.Tensor:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(kernels, "prefill", faulty)
+    with pytest.raises(torch.AcceleratorError):
+        choose_kernels("tiny", config_of("llama"), CPU)
+    attention.use_kernels(None)
+
+
 # --- at a model's own sizes -----------------------------------------------------------------------
 
 

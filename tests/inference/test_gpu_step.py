@@ -164,6 +164,18 @@ def test_what_cannot_be_captured_is_left_out(
     assert "looks at a value while a graph is captured" in caplog.text
 
 
+@pytest.mark.parametrize("method", ["_compute", "capture"])
+def test_a_fault_of_the_device_ends_the_load(
+    small: ModelRunner, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def faulty(*args: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(DecodeStep, method, faulty)
+    with pytest.raises(torch.AcceleratorError):
+        checked_step("tiny", small, 4, RecordedCalls())
+
+
 def test_on_a_processor_there_is_none(small: ModelRunner) -> None:
     assert make_decode_step("tiny", small, 4, EngineConfig(Path("models"))) is None
 
