@@ -76,7 +76,7 @@ class PagedKV(BlockPool):
         table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
         for pages, new in ((pages_of_keys, keys), (pages_of_values, values)):
             kept = new if self.kept_as is None else new.clamp(-LARGEST, LARGEST).to(self.kept_as)
-            pages.flatten(0, 1)[slots] = kept.transpose(0, 1)
+            movable(pages).flatten(0, 1)[slots] = movable(kept).transpose(0, 1)
         found = (gathered(pages, table, end) for pages in (pages_of_keys, pages_of_values))
         all_keys, all_values = (one.to(keys.dtype) for one in found)
         return all_keys, all_values
@@ -95,11 +95,18 @@ class PagedKV(BlockPool):
         """Pages for keys or values like these, (kv_heads, tokens, dim), and the null block's."""
         shape = (self.num_blocks + 1, BLOCK_TOKENS, new.shape[0], new.shape[2])
         pages = new.new_empty(shape, dtype=self.kept_as or new.dtype)
-        pages[NULL_BLOCK] = 0  # or a kernel's probability of 0 times what was there could be NaN
+        # Or a kernel's probability of 0 times what was there could be NaN.
+        movable(pages)[NULL_BLOCK] = 0
         return pages
+
+
+def movable(tensor: Tensor) -> Tensor:
+    """The same memory, of a type that torch knows how to move on any device: of 8 bits only bytes."""
+    return tensor.view(torch.uint8) if tensor.itemsize == 1 else tensor
 
 
 def gathered(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
     """The first tokens of the blocks of a table: (kv_heads, num_tokens, dim)."""
-    blocks = pages.index_select(0, table)  # several times as fast on a CPU as pages[table]
+    # Several times as fast on a CPU as pages[table].
+    blocks = movable(pages).index_select(0, table).view(pages.dtype)
     return blocks.flatten(0, 1)[:num_tokens].transpose(0, 1)
