@@ -1,5 +1,6 @@
 """A step over pages by the kernels for GPUs, in Triton's interpreter: as transformers computes it."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from triton.runtime.errors import OutOfResources
 
 from inference import attention, device
 from inference.config import EngineConfig
-from inference.device import CPU, check_kernels, choose_kernels, device_of
+from inference.device import CPU, check_kernels, choose_kernels, device_of, free_kv_bytes
 from inference.errors import ModelError
 from inference.gpu import attention as kernels
 from inference.loader import load_model
@@ -178,6 +179,21 @@ def test_a_model_is_loaded_for_a_device(
     # The small copy and the model; transformers itself moves what it loads to the processor.
     assert [where for where in asked if where == cuda] == [cuda, cuda]
     assert attention._kernels is kernels
+
+
+def test_what_the_allocator_keeps_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage, and what others have given back, is the driver's again before it is asked."""
+    done: list[str] = []
+    monkeypatch.setattr(gc, "collect", lambda: done.append("collected"))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: done.append("given back"))
+
+    def told(device: torch.device) -> tuple[int, int]:
+        assert done == ["collected", "given back"]
+        return 1000, 4000
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", told)
+    assert free_kv_bytes(torch.device("cuda")) == 850
 
 
 # --- which device ---------------------------------------------------------------------------------
