@@ -105,11 +105,10 @@ def test_a_batch_of_tables_is_filled_up_with_nobodys_block() -> None:
     kv = PagedKV(10, 160)
     for name, num_tokens in (("a", 40), ("b", 1)):
         assert kv.reserve(name, num_tokens)
-    tables = kv.block_tables(["b", "a"])
-    assert tables.dtype == kv.block_table("a").dtype == torch.int32
-    assert tables.shape == (2, 3)
-    assert torch.equal(tables[1], kv.block_table("a"))
-    assert tables[0].tolist() == [*kv.blocks("b"), NULL_BLOCK, NULL_BLOCK]
+    tables, width = kv.flat_tables(["b", "a"])
+    assert tables.itemsize == kv.block_table("a").itemsize == 4
+    assert width == 3
+    assert tables.tolist() == [*kv.blocks("b"), NULL_BLOCK, NULL_BLOCK, *kv.blocks("a")]
     assert NULL_BLOCK not in kv.blocks("a")
 
 
