@@ -14,7 +14,7 @@ from triton.runtime.errors import OutOfResources
 from inference import attention, device
 from inference.config import EngineConfig
 from inference.device import CPU, check_kernels, choose_kernels, device_of, free_kv_bytes
-from inference.errors import ModelError
+from inference.errors import ModelError, ModelTooLarge
 from inference.gpu import attention as kernels
 from inference.loader import load_model
 from inference.paged_kv import PagedKV
@@ -173,12 +173,24 @@ def test_a_model_is_loaded_for_a_device(
     asked = []
     monkeypatch.setattr(nn.Module, "to", lambda self, device: (asked.append(device), self)[1])
     cuda = torch.device("cuda")
+    monkeypatch.setattr("inference.loader.free_bytes", lambda device: 2**30)
     attention.use_kernels(None)
     loaded = load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
     assert loaded.info.device == "cuda"
     # The small copy and the model; transformers itself moves what it loads to the processor.
     assert [where for where in asked if where == cuda] == [cuda, cuda]
     assert attention._kernels is kernels
+
+
+def test_a_model_that_does_not_fit_into_its_device_is_refused(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it fits into the host, which is where it is read to."""
+    monkeypatch.setattr("inference.loader.choose_kernels", lambda *_: "")
+    monkeypatch.setattr("inference.loader.free_bytes", lambda device: 2**16)
+    cuda = torch.device("cuda")
+    with pytest.raises(ModelTooLarge, match=r"tiny needs about .* 0\.0 GiB are free on its GPU\."):
+        load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
 
 
 def test_what_the_allocator_keeps_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
