@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from inference import attention
 from inference.assembly import assemble
 from inference.config import GPU_STEP, Adapter, EngineConfig, parse_gpu_step
 from inference.engine_loop import EngineLoop
-from inference.gpu import plain, step_buffers
+from inference.gpu import plain, step_buffers, step_selftest
 from inference.gpu.decode_step import DecodeStep
 from inference.gpu.graphs import Graphs, buckets_up_to
 from inference.gpu.overlap import OverlappedLoop
@@ -178,6 +179,30 @@ def test_a_fault_of_the_device_ends_the_load(
 
 def test_on_a_processor_there_is_none(small: ModelRunner) -> None:
     assert make_decode_step("tiny", small, 4, EngineConfig(Path("models"))) is None
+
+
+def test_without_kernels_there_is_one_while_it_reads_little(
+    small: ModelRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plain operations read the whole context of every seat."""
+    read_bytes = step_selftest._plain_bytes(small, 4)
+    config = small.model.config
+    heads, dim = config.num_key_value_heads, config.head_dim
+    assert read_bytes == 4 * small.kv.max_context_tokens * 2 * heads * dim * 4
+    small.kv.check()
+
+    def made() -> Any:
+        return make_decode_step("tiny", small, 4, EngineConfig(Path("models")))
+
+    monkeypatch.setattr(small, "device", torch.device("cuda"))
+    monkeypatch.setattr(step_selftest, "CudaCapture", RecordedCalls)
+    monkeypatch.setattr(step_selftest, "checked_step", lambda *_: "a step")
+    assert made() == "a step"
+    monkeypatch.setattr(step_selftest, "_MOST_PLAIN_BYTES", read_bytes - 1)
+    assert made() is None
+    assert "a layer would read 0.0 GiB for 4" in caplog.text
+    monkeypatch.setattr(attention, "uses_kernels", lambda: True)
+    assert made() == "a step"
 
 
 @pytest.mark.parametrize("gpu_step", [GPU_STEP, ("overlap",), ()])
