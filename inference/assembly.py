@@ -108,7 +108,8 @@ def _assemble_chat(
         raise
     adapters = load_adapters(Base.of_chat(loaded), config, progress, dtype)
     tokenizer = read_rust_tokenizer(path)
-    draft = load_draft(loaded, tokenizer, config, progress, dtype)
+    draft_dtype = dtype_of(replace(config, device="cpu"))  # where draft models compute
+    draft = load_draft(loaded, tokenizer, config, progress, draft_dtype)
     progress("warming up", 0.9)
     kv, draft_model = _make_caches(loaded, draft, config)
     scheduler = _make_scheduler(kv, config, draft_model)
@@ -125,7 +126,7 @@ def _assemble_chat(
             *parts, eos_ids=eos_ids, vocab_size=vocab_size, decode=decode, is_ahead=is_ahead
         )
     weights_bytes = loaded.info.weights_bytes + adapters.size_bytes
-    if draft_model is not None and draft.loaded is not None:
+    if draft_model is not None and draft.loaded is not None and _lie_together(loaded, draft.loaded):
         weights_bytes += draft.loaded.info.weights_bytes
     return loop, replace(
         loaded.info,
@@ -178,13 +179,16 @@ def _make_runner(
 def _make_caches(
     loaded: LoadedModel, draft: Draft, config: EngineConfig
 ) -> tuple[KVCache, DraftModel | None]:
-    """The model's cache, and a draft model with its own out of the same memory."""
+    """The model's cache, and a draft model with its own, out of the same memory if it is on the same
+    device."""
     if draft.loaded is None:
         return make_kv(loaded, config), None
-    kv_bytes = _kv_bytes(config, loaded)
+    kv_bytes = _kv_bytes(config, draft.loaded)
     draft_model = make_draft_model(
         loaded, draft.loaded, kv_bytes // _DRAFT_SHARE, config.max_num_drafting
     )
+    if not _lie_together(loaded, draft.loaded):
+        return make_kv(loaded, config), draft_model
     rest = kv_bytes - draft_model.kv.capacity_tokens * draft.loaded.footprint.kv_bytes_per_token
     try:
         return make_kv(loaded, replace(config, kv_bytes=rest)), draft_model
@@ -194,12 +198,17 @@ def _make_caches(
         return kv, None
 
 
+def _lie_together(loaded: LoadedModel, small: LoadedModel) -> bool:
+    """Whether a draft model takes of its model's memory: it is always on the processor."""
+    return loaded.info.device == small.info.device
+
+
 def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
     if loaded.info.device != "cpu":  # what is configured or reckoned is of the host's memory
         free_bytes = free_kv_bytes(torch.device(loaded.info.device))
         own_bytes = config.kv_bytes if config.has_own_gpus else None
         return min(own_bytes or free_bytes, free_bytes)
-    return _host_kv_bytes(config)
+    return _host_kv_bytes(replace(config, kv_bytes=None) if config.has_own_gpus else config)
 
 
 def _host_kv_bytes(config: EngineConfig) -> int:

@@ -5,6 +5,7 @@ the weights are read, for it shows whether masks, groups and positions are under
 model, for only its own sizes show whether the kernels fit into the device and are right in its type.
 """
 
+import gc
 import logging
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from inference.config import EngineConfig
 from inference.context_window import max_context_tokens
 from inference.errors import ModelError
 from inference.model_runner import ModelRunner
+from inference.out_of_memory import give_back, is_fault
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.slot_states import has_states
@@ -49,10 +51,17 @@ def fits_on(device: torch.device, name: str, config: PretrainedConfig) -> torch.
     return device
 
 
+def free_bytes(device: torch.device) -> int:
+    """What is free of a device's memory. What was tried before has left some with torch's allocator, and
+    the driver counts that as taken."""
+    gc.collect()
+    give_back()
+    return torch.cuda.mem_get_info(device)[0]
+
+
 def free_kv_bytes(device: torch.device) -> int:
     """What keys and values may take of a device that holds the weights."""
-    free_bytes, _ = torch.cuda.mem_get_info(device)
-    return int(free_bytes * _KV_SHARE)
+    return int(free_bytes(device) * _KV_SHARE)
 
 
 def choose_kernels(name: str, config: PretrainedConfig, device: torch.device) -> str:
@@ -78,6 +87,8 @@ def _decide(name: str, find_problem: Callable[[], str]) -> str:
     try:
         problem = find_problem()
     except Exception as error:  # no triton, no compiler, no room on the device: all the same
+        if is_fault(error):
+            raise  # nothing runs in this process any more, by whatever way
         problem = f"{type(error).__name__}: {error}"
     if problem:
         attention.use_kernels(None)

@@ -273,9 +273,8 @@ class EngineLoop:
 
     def _advance(self, result: StepResult, plan: list[tuple[Sequence, int]]) -> None:
         """Rate prompts, draw a token for every sequence that is due, and act on it."""
-        for sequence, logits in result.prompts:
-            self._rate_prompt(sequence, logits)
         problems: dict[str, Failed] = {}
+        self._rate_prompts(result, problems)
         drawn = self._draw_all(result, problems) if result.due else []
         self._charge(plan)
         for sequence, own in drawn:
@@ -283,6 +282,9 @@ class EngineLoop:
                 self._fail(sequence, problem)
                 continue
             self._take_safely(sequence, own)
+        for sequence, _ in result.prompts:  # of those that were not due yet
+            if sequence.id in problems and sequence.id in self._answers:
+                self._fail(sequence, problems[sequence.id])
 
     def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
         """Share the time since the last charge out among those it was spent on, token by token."""
@@ -298,13 +300,17 @@ class EngineLoop:
         """As `_draw`; where that fails, one by one, so that the culprit has its problem alone."""
         try:
             return self._draw(result, problems)
-        except Exception:
+        except Exception as error:
+            if is_fault(error):
+                raise
             logger.exception("drawing for %d sequences failed", len(result.due))
         drawn = []
         for alone in result.one_by_one():
             try:
                 drawn += self._draw(alone, problems)
             except Exception as error:
+                if is_fault(error):
+                    raise
                 (sequence,) = alone.due
                 problems[sequence.id] = _lost(f"The engine could not draw a token: {error}")
                 drawn.append((sequence, []))
@@ -348,6 +354,17 @@ class EngineLoop:
                 problems[sequence.id] = _of_caller(error)
         return masks
 
+    def _rate_prompts(self, result: StepResult, problems: dict[str, Failed]) -> None:
+        """Tell how likely prompts were; adds to the problems where one cannot be rated."""
+        for sequence, logits in result.prompts:
+            try:
+                self._rate_prompt(sequence, logits)
+            except Exception as error:
+                if is_fault(error):
+                    raise
+                logger.exception("the prompt of %s cannot be rated", sequence.id)
+                problems[sequence.id] = _lost(f"The engine could not rate the prompt: {error}")
+
     def _rate_prompt(self, sequence: Sequence, logits: Tensor) -> None:
         """logits: (tokens, vocab), in front of the next tokens that are not rated yet."""
         num_top = sequence.request.params.num_prompt_logprobs
@@ -377,6 +394,8 @@ class EngineLoop:
         except GrammarGaveUp as error:
             self._fail(sequence, _of_caller(error))
         except Exception as error:
+            if is_fault(error):
+                raise
             logger.exception("request %s fails by itself", sequence.id)
             self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
 

@@ -50,14 +50,21 @@ class ModelRefused(ModelError):
 
 
 class ModelTooLarge(ModelError):
-    """The weights do not fit in memory, or not in the part of it `for_models`."""
+    """The weights do not fit in memory, not in the part of it `for_models`, or not `on_gpu`."""
 
     code = "model_too_large"
 
     def __init__(
-        self, model: str, *, needed_bytes: int, available_bytes: int, for_models: bool = False
+        self,
+        model: str,
+        *,
+        needed_bytes: int,
+        available_bytes: int,
+        for_models: bool = False,
+        on_gpu: bool = False,
     ) -> None:
         where = "there for all models together" if for_models else "free on this machine"
+        where = "free on its GPU" if on_gpu else where
         super().__init__(
             f"{model} needs about {needed_bytes / 2**30:.1f} GiB of memory;"
             f" {available_bytes / 2**30:.1f} GiB are {where}."

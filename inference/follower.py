@@ -42,14 +42,14 @@ def _follow(channel: BlockingChannel, setup: "RankSetup") -> None:
     from transformers.utils.logging import disable_progress_bar
 
     from inference import ranks
-    from inference.assembly import load_part
+    from inference.assembly import kept_as_of, load_part
     from inference.model_runner import ModelRunner
 
     disable_progress_bar()  # type: ignore[no-untyped-call]
     torch.set_num_threads(ranks.num_threads(setup.config, setup.num_ranks))
     ranks.join(setup)
     loaded = load_part(setup.model, setup.path, setup.config, lambda phase, fraction: None)
-    kv = ranks.MirroredKV(channel.receive())
+    kv = ranks.MirroredKV(channel.receive(), kept_as_of(setup.config))
     runner = ModelRunner(loaded.model, kv)
     while True:
         step = channel.receive()

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from inference.int8_linear import Int8Linear, joined_bias, joined_weight
+from inference.out_of_memory import is_fault
 
 logger = logging.getLogger(__name__)
 LARGEST = 448.0  # of e4m3; what is larger becomes NaN, so it is cut off
@@ -115,5 +116,7 @@ def problem_on(device: torch.device) -> str:
                 relative = error / expected[:num_rows].norm(dim=-1)
                 worst = max(worst, float(relative.max().nan_to_num(torch.inf)))
         except (RuntimeError, NotImplementedError, AttributeError) as error:
+            if is_fault(error):
+                raise
             return f"there are none here ({error})"
     return f"they are wrong by {worst:.3f}" if worst > _MAX_ERROR else ""

@@ -23,7 +23,7 @@ from transformers.utils.quantization_config import Mxfp4Config
 from inference import attention, fp8, int8, memory
 from inference.context_window import max_context_tokens
 from inference.dequantize import dequantized
-from inference.device import CPU, check_kernels, choose_kernels, fits_on
+from inference.device import CPU, check_kernels, choose_kernels, fits_on, free_bytes
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
 from inference.footprint import Footprint, measure_footprint
@@ -122,6 +122,7 @@ def load_model(
     if device.type == "cpu":
         fuse(model)
     else:
+        check_device_memory(name, model, device)
         model.to(device)
         if is_fused and num_ranks == 1:
             fuse_checked(name, model, config)
@@ -188,6 +189,15 @@ def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:
     available = memory.available_bytes()
     if needed > available:
         raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)
+
+
+def check_device_memory(name: str, model: nn.Module, device: torch.device) -> None:
+    """Raise ModelTooLarge unless a model fits into a device. A part of a split one is there already."""
+    if next(model.parameters()).device.type == device.type:
+        return
+    needed, available = weights_bytes(model), free_bytes(device)
+    if needed > available:
+        raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available, on_gpu=True)
 
 
 def bits_of(dtype: str) -> int | None:

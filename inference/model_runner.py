@@ -10,6 +10,7 @@ from inference.adapters import Adapters
 from inference.attention import StepContext
 from inference.host_copy import HostCopy
 from inference.kv import KVCache
+from inference.pinned import sent
 from inference.sequence import Sequence
 from inference.spans import Span
 
@@ -105,17 +106,21 @@ class ModelRunner:
         attention.set_context(StepContext(self.kv, spans, self.layers_seen))
         self.adapters.enter(spans)
         try:
+            numbers = sent(torch.tensor([*ids, *positions, *rows]), self.device)  # in one copy
+            on_ids, on_positions, on_rows = torch.split(
+                numbers, [len(ids), len(positions), len(rows)]
+            )
             output = self.model(
-                input_ids=torch.tensor([ids], device=self.device),
-                position_ids=torch.tensor([positions], device=self.device),
+                input_ids=on_ids[None],
+                position_ids=on_positions[None],
                 use_cache=False,
-                logits_to_keep=torch.tensor(rows, device=self.device),
+                logits_to_keep=on_rows,
             )
         finally:
             attention.set_context(None)
         logits: Tensor = output.logits[0]
         # Ten of the 173 model files know no logits_to_keep and return every row.
-        logits = logits if logits.shape[0] == len(rows) else logits[rows]
+        logits = logits if logits.shape[0] == len(rows) else logits[on_rows]
         return logits.float()  # on a processor, bfloat16's argmax takes four times as long as both
 
 

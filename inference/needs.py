@@ -55,7 +55,8 @@ def estimate_needs(
     Its adapters and its draft model's weights lie beside its own, where the budget has room for them.
     Its cache gets what is configured, else its share of what the weights leave; a draft model's is a
     part of that. Of a model with several workers, each gets its part of that share. On a GPU, whose
-    memory is `budget_bytes`, the cache has all that `gpu_share` says. Raises ModelRefused.
+    memory is `budget_bytes`, the cache has all that `gpu_share` says, and a draft model takes nothing,
+    for it is on the processor. Raises ModelRefused.
     """
     kind = read_kind(path)
     weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
@@ -65,7 +66,7 @@ def estimate_needs(
     problems = {"adapters": "", "draft model": ""}
     beside = {
         "adapters": _adapter_bytes(name, config, on_gpu),
-        "draft model": _draft_bytes(name, config, on_gpu),
+        "draft model": 0 if on_gpu else _draft_bytes(name, config),
     }
     for what, num_bytes in beside.items():
         if Needs(weights_bytes + num_bytes, kv_bytes).size_bytes <= budget_bytes:
@@ -132,7 +133,7 @@ def _adapter_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
     return num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
 
 
-def _draft_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
+def _draft_bytes(name: str, config: EngineConfig) -> int:
     """Of the weights of a model's draft model; 0 if it has none, or none that can be loaded."""
     draft_name = dict(config.draft_models).get(name)
     if draft_name is None or not config.max_num_drafting:
@@ -141,7 +142,7 @@ def _draft_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
     if spec is None or spec.path is None or spec.base:
         return 0
     try:
-        return read_weights(spec.path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
+        return read_weights(spec.path).num_parameters * _itemsize(config.dtype)
     except ModelRefused:
         return 0  # the worker says why, and serves the model without it
 

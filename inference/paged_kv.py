@@ -8,7 +8,9 @@ scale: what is beyond 448 is cut off, which is far beyond what keys and values o
 slower than slabs, which are read in place.
 """
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -46,19 +48,33 @@ class PagedKV(BlockPool):
         """The blocks of a sequence in order: (blocks,), int32."""
         return torch.tensor(self.blocks(sequence_id), dtype=torch.int32)
 
-    def block_tables(self, sequence_ids: Sequence[str]) -> Tensor:
-        """Those of a batch, filled up with NULL_BLOCK: (sequences, most blocks of any), int32."""
-        tables = [self.block_table(sequence_id) for sequence_id in sequence_ids]
-        return torch.nn.utils.rnn.pad_sequence(tables, batch_first=True, padding_value=NULL_BLOCK)
+    def flat_tables(self, sequence_ids: Sequence[str]) -> "tuple[array[int], int]":
+        """Those of a batch, one behind the other, each filled up with NULL_BLOCK to the returned length.
+
+        A step has thousands of such numbers: a tensor for each sequence would take milliseconds.
+        """
+        tables = [self.blocks(sequence_id) for sequence_id in sequence_ids]
+        width = max(map(len, tables), default=0)
+        flat = array("i")
+        for table in tables:
+            flat.extend(table)
+            flat.extend(array("i", [NULL_BLOCK]) * (width - len(table)))
+        return flat, width
 
     def slot_mapping(self, sequence_id: str, start: int, end: int) -> Tensor:
         """The slots of a sequence's tokens from `start` up to `end`: (end - start,).
 
         int64: the first element of a slot lies beyond 2**31 in any pool of some GiB.
         """
-        positions = torch.arange(start, end)
-        blocks = self.block_table(sequence_id).long()[positions // BLOCK_TOKENS]
-        return blocks * BLOCK_TOKENS + positions % BLOCK_TOKENS
+        return torch.tensor([*chain(*self.slots(sequence_id, start, end))], dtype=torch.int64)
+
+    def slots(self, sequence_id: str, start: int, end: int) -> Iterator[range]:
+        """The same, block by block. Raises IndexError where there is no room."""
+        blocks = self.blocks(sequence_id)
+        for number in range(start // BLOCK_TOKENS, -(-end // BLOCK_TOKENS)):
+            first = number * BLOCK_TOKENS
+            shift = blocks[number] * BLOCK_TOKENS - first
+            yield range(max(start, first) + shift, min(end, first + BLOCK_TOKENS) + shift)
 
     # --- keys and values ------------------------------------------------------------------------
 
@@ -76,7 +92,7 @@ class PagedKV(BlockPool):
         table = self.block_table(sequence_id)[: -(-end // BLOCK_TOKENS)].to(keys.device)
         for pages, new in ((pages_of_keys, keys), (pages_of_values, values)):
             kept = new if self.kept_as is None else new.clamp(-LARGEST, LARGEST).to(self.kept_as)
-            pages.flatten(0, 1)[slots] = kept.transpose(0, 1)
+            movable(pages).flatten(0, 1)[slots] = movable(kept).transpose(0, 1)
         found = (gathered(pages, table, end) for pages in (pages_of_keys, pages_of_values))
         all_keys, all_values = (one.to(keys.dtype) for one in found)
         return all_keys, all_values
@@ -95,11 +111,18 @@ class PagedKV(BlockPool):
         """Pages for keys or values like these, (kv_heads, tokens, dim), and the null block's."""
         shape = (self.num_blocks + 1, BLOCK_TOKENS, new.shape[0], new.shape[2])
         pages = new.new_empty(shape, dtype=self.kept_as or new.dtype)
-        pages[NULL_BLOCK] = 0  # or a kernel's probability of 0 times what was there could be NaN
+        # Or a kernel's probability of 0 times what was there could be NaN.
+        movable(pages)[NULL_BLOCK] = 0
         return pages
+
+
+def movable(tensor: Tensor) -> Tensor:
+    """The same memory, of a type that torch knows how to move on any device: of 8 bits only bytes."""
+    return tensor.view(torch.uint8) if tensor.itemsize == 1 else tensor
 
 
 def gathered(pages: Tensor, table: Tensor, num_tokens: int) -> Tensor:
     """The first tokens of the blocks of a table: (kv_heads, num_tokens, dim)."""
-    blocks = pages.index_select(0, table)  # several times as fast on a CPU as pages[table]
+    # Several times as fast on a CPU as pages[table].
+    blocks = movable(pages).index_select(0, table).view(pages.dtype)
     return blocks.flatten(0, 1)[:num_tokens].transpose(0, 1)

@@ -51,8 +51,8 @@ class ForwardStep:
 class MirroredKV(PagedKV):
     """The pages of a rank that keeps no books: it is told where tokens are."""
 
-    def __init__(self, num_blocks: int) -> None:
-        super().__init__(num_blocks, 0)
+    def __init__(self, num_blocks: int, kept_as: torch.dtype | None = None) -> None:
+        super().__init__(num_blocks, 0, kept_as=kept_as)
         self.tables: dict[str, list[int]] = {}
 
     def blocks(self, sequence_id: str) -> Sequence[int]:

@@ -238,7 +238,12 @@ async def bury(process: WorkerProcess) -> None:
 
 
 def worker_environment(config: EngineConfig, gpus: Sequence[str]) -> dict[str, str]:
-    """What a worker needs of ours; it needs no secrets."""
+    """What a worker needs of ours; it needs no secrets.
+
+    One that is to compute on the processor sees no GPUs: transformers puts the parts of a split model on
+    whatever accelerator torch finds, and cannot be told otherwise.
+    """
+    visible = {"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus or config.device == "cpu" else {}
     return {name: value for name, value in os.environ.items() if not _SECRET.search(name)} | {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")])),
         **thread_environment(config.num_threads),
@@ -248,7 +253,7 @@ def worker_environment(config: EngineConfig, gpus: Sequence[str]) -> dict[str, s
         "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
         # Whoever asks for CUDA in the zygote must not begin it there: no fork survives that.
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
-        **({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {}),
+        **visible,
     }
 
 

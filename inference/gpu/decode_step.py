@@ -124,7 +124,6 @@ class DecodeStep:
     @torch.inference_mode()
     def _run(self, staged: Staged, bucket: int, tier: Tier, drawn: Tensor) -> None:
         self.buffers.load(staged)
-        self.runner.adapters.enter(())
         self.graphs.run(("forward", bucket), partial(self._forward, bucket))
         self.graphs.run(("draw", tier, bucket), partial(self._draw, tier, bucket))
         drawn.copy_(self.buffers.drawn[:bucket], non_blocking=True)
@@ -134,6 +133,8 @@ class DecodeStep:
 
     def _compute(self, bucket: int) -> Tensor:
         """(bucket, vocab)"""
+        # Also where nothing was launched since: graphs are captured behind whatever step came before.
+        self.runner.adapters.enter(())
         ids, positions, paged = self.buffers.step(bucket)
         attention.set_context(StepContext(self.kv, [], self.runner.layers_seen, paged=paged))
         try:

@@ -6,13 +6,24 @@ Graphs hold until something that they read moves: the weights (a sleep, an adapt
 the step's own buffers. Then `drop` them. Source: NVIDIA, CUDA C++ Programming Guide, "CUDA Graphs".
 """
 
-from collections.abc import Callable, Hashable
+import warnings
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import torch
 
 Work = Callable[[], None]
-Capture = Callable[[Work], Work]
-"""Runs the work once and returns its replay, which does the same again without its Python code."""
+
+
+class Capture(Protocol):
+    def __call__(self, work: Work) -> Work:
+        """Runs the work and returns its replay, which does the same again without its Python code."""
+        ...
+
+    def forget(self) -> None:
+        """Nobody has any of the replays any more."""
+        ...
 
 
 def buckets_up_to(most: int) -> list[int]:
@@ -47,6 +58,8 @@ class Graphs:
 
     def drop(self) -> None:
         self._replays.clear()
+        if self._capture is not None:
+            self._capture.forget()
 
 
 class CudaCapture:
@@ -54,12 +67,68 @@ class CudaCapture:
     time, so the largest, captured first, has room for the others' intermediate results."""
 
     def __init__(self) -> None:
+        self._stream = torch.cuda.Stream()
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def forget(self) -> None:
+        """torch takes no pool again whose graphs are gone."""
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, work: Work) -> Work:
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        # Other threads may allocate meanwhile: only this one's calls are forbidden to.
-        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            work()
+        # Around torch's own, which leaves its stream current where the end of a capture fails.
+        with torch.cuda.stream(self._stream):
+            self._rehearse(work)
+            try:
+                # Other threads may allocate meanwhile: only this one's calls are forbidden to.
+                with torch.cuda.graph(
+                    graph, self._pool, self._stream, capture_error_mode="thread_local"
+                ):
+                    work()
+            except Exception:
+                self._end_allocating()
+                raise
         return graph.replay
+
+    def _rehearse(self, work: Work) -> None:
+        """Run it on the stream of captures, which has cuBLAS's workspaces then, outside of the pool.
+
+        What waits for the device raises here, where nothing is lost by it, rather than in a capture,
+        whose failure torch does not tidy up.
+        """
+        try:
+            with _no_waiting():
+                work()
+        finally:
+            self._stream.synchronize()  # others use what it writes, on their own stream
+
+    def _end_allocating(self) -> None:
+        """Where the end of a capture fails, torch's allocator thinks that it goes on, and the graph
+        never gives its share of the pool back."""
+        where = torch.cuda.current_device(), self._pool
+        if _has_done("_cuda_endAllocateToPool", *where):
+            _has_done("_cuda_releasePool", *where)
+        self.forget()
+
+
+@contextmanager
+def _no_waiting() -> Iterator[None]:
+    """Within, what waits for the device raises, where torch sees it."""
+    mode = torch.cuda.get_sync_debug_mode()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Synchronization debug mode")  # a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+
+
+def _has_done(name: str, *args: Any) -> bool:
+    """Call a function that torch keeps to itself: it may be missing, or have nothing to do."""
+    try:
+        getattr(torch._C, name)(*args)
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+    return True

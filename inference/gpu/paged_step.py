@@ -1,13 +1,14 @@
 """Where the tokens of a step are in a paged cache. Knows no kernels."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from torch import Tensor
 
 from inference.paged_kv import PagedKV
+from inference.pinned import sent
 from inference.spans import Span
 
 
@@ -28,16 +29,32 @@ class PagedStep:
 
     @classmethod
     def of(cls, kv: PagedKV, spans: Sequence[Span], device: torch.device) -> "PagedStep":
-        ids = [span.sequence_id for span in spans]
-        ends = [span.start + span.num_tokens for span in spans]
-        slots = [
-            kv.slot_mapping(s.sequence_id, s.start, e) for s, e in zip(spans, ends, strict=True)
-        ]
-        starts = [0, *accumulate(span.num_tokens for span in spans)]
+        """Of `spans`, at least one, which have room in the cache. Nothing waits for the device."""
+        slots, starts, lengths = array("q"), array("i", [0]), array("i")
+        for span in spans:
+            end = span.start + span.num_tokens
+            for some in kv.slots(span.sequence_id, span.start, end):
+                slots.extend(some)
+            starts.append(len(slots))
+            lengths.append(end)
+        flat, width = kv.flat_tables([span.sequence_id for span in spans])
+        tables, on_starts, on_lengths = _sent((flat, starts, lengths), device)
         return cls(
-            torch.cat(slots).to(device),
-            kv.block_tables(ids).to(device),
-            torch.tensor(starts, dtype=torch.int32, device=device),
-            torch.tensor(ends, dtype=torch.int32, device=device),
+            sent(torch.frombuffer(slots, dtype=torch.int64), device),
+            tables.view(len(spans), width),
+            on_starts,
+            on_lengths,
             all(span.num_tokens == 1 for span in spans),
         )
+
+
+def _sent(numbers: "Sequence[array[int]]", device: torch.device) -> list[Tensor]:
+    """Each as int32, all in one copy."""
+    joined, places = array("i"), []
+    for own in numbers:
+        places.append((len(joined), len(joined) + len(own)))
+        joined.extend(own)
+        # Triton compiles anew for a tensor that begins elsewhere than at a multiple of 16 bytes.
+        joined.extend([0] * (-len(joined) % 4))
+    there = sent(torch.frombuffer(joined, dtype=torch.int32), device)
+    return [there[begin:end] for begin, end in places]

@@ -10,6 +10,7 @@ from torch import Tensor
 from inference.block_pool import BLOCK_TOKENS
 from inference.fp8 import LARGEST
 from inference.gpu.paged_step import PagedStep
+from inference.paged_kv import movable
 
 
 def attend(
@@ -56,9 +57,9 @@ def attend(
 def _write(new: Tensor, slots: Tensor, pages: Tensor) -> None:
     """Rows that fill up a batch write what is there."""
     flat = pages.flatten(0, 1)
-    if pages.dtype != new.dtype:  # of 8 bits, which torch moves as bytes only
-        new = new.clamp(-LARGEST, LARGEST).to(pages.dtype).view(torch.uint8)
-        flat = flat.view(torch.uint8)
+    if pages.dtype != new.dtype:
+        new = movable(new.clamp(-LARGEST, LARGEST).to(pages.dtype))
+        flat = movable(flat)
     safe = slots.clamp_min(0)
     is_real = (slots >= 0)[:, None, None]
     flat.index_copy_(0, safe, torch.where(is_real, new, flat.index_select(0, safe)))
@@ -66,9 +67,7 @@ def _write(new: Tensor, slots: Tensor, pages: Tensor) -> None:
 
 def _read(pages: Tensor, tables: Tensor) -> Tensor:
     """(sequences, blocks * BLOCK_TOKENS, kv_heads, dim)"""
-    is_in_bytes = pages.itemsize == 1
-    rows = (pages.view(torch.uint8) if is_in_bytes else pages).index_select(0, tables.flatten())
-    rows = rows.view(pages.dtype)
+    rows = movable(pages).index_select(0, tables.flatten()).view(pages.dtype)
     return rows.view(len(tables), tables.shape[1] * BLOCK_TOKENS, *pages.shape[2:])
 
 

@@ -15,6 +15,7 @@ from inference.block_pool import BLOCK_TOKENS, NULL_BLOCK
 from inference.gpu.paged_step import PagedStep
 from inference.gpu.sampling import Knobs
 from inference.paged_kv import PagedKV
+from inference.pinned import pinned
 from inference.sequence import UNKNOWN, Sequence
 
 _NOBODY = 0  # the seat of rows that fill up a bucket; its table leads to the null block only
@@ -96,8 +97,7 @@ class StepBuffers:
         return self._pinned(torch.empty(bucket, dtype=torch.int64))
 
     def _pinned(self, tensor: Tensor) -> Tensor:
-        """torch keeps such memory for later, but for what is still being copied."""
-        return tensor.pin_memory() if self.device.type == "cuda" else tensor
+        return pinned(tensor, self.device)
 
     def _sweep(self) -> None:
         """Seats whose sequences have left the cache are free, also where one of that id came back."""

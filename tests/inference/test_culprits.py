@@ -5,11 +5,55 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from inference import Failed, engine_loop
+from inference import Failed, engine_loop, logprobs
 from tests.inference.loops import PROMPTS, ids, make_loop, request, run
 
 BAD_SEED = 13
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_whose_prompt_cannot_be_rated_fails_alone(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    """With its first chunk, behind which it draws nothing yet, or with its last."""
+    loop = make_loop(tiny_model)
+    good = [request(f"good {n}", prompt, max_tokens=6) for n, prompt in enumerate(PROMPTS[:2])]
+    expected = run(loop, *good)
+    rate, calls = loop._rate_prompt, iter(range(10))
+
+    def rate_badly(sequence: Any, logits: Any) -> None:
+        if next(calls) == failing:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        rate(sequence, logits)
+
+    monkeypatch.setattr(loop, "_rate_prompt", rate_badly)
+    bad = request("bad", PROMPTS[2], num_prompt_logprobs=0)
+    told = run(loop, *(replace(r, cache_salt="again") for r in good), bad)
+    assert told.pop("bad")[-1] == Failed(
+        "generation_failed", "The engine could not rate the prompt: CUDA out of memory."
+    )
+    assert {name: ids(updates) for name, updates in told.items()} == {
+        name: ids(updates) for name, updates in expected.items()
+    }
+    loop.check()
+
+
+@pytest.mark.parametrize("num_top", [0, 3])
+def test_a_long_prompt_is_rated_in_parts(num_top: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    logits = torch.randn(300, 50, generator=torch.Generator().manual_seed(1))
+    expected = tuple(logprobs.logprobs_of(logits[n : n + 2], [n, n], num_top)[0] for n in range(50))
+    sizes: list[int] = []
+    log_total = logprobs.log_total
+    monkeypatch.setattr(
+        logprobs, "log_total", lambda some: (sizes.append(len(some)), log_total(some))[1]
+    )
+    found = logprobs.logprobs_of(logits, [n % 50 for n in range(300)], num_top)
+    assert found[:50] == expected
+    assert len(found) == sum(sizes) == 300
+    assert max(sizes) <= 128
+    assert logprobs.logprobs_of(logits[:0], [], num_top) == ()
 
 
 def test_who_cannot_draw_fails_alone(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

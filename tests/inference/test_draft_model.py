@@ -11,14 +11,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference import Engine, Finished, GenerateRequest, SamplingParams, Tokens, Update
+from inference import (
+    Engine,
+    EngineConfig,
+    Finished,
+    GenerateRequest,
+    SamplingParams,
+    Tokens,
+    Update,
+    assembly,
+)
+from inference.draft_loader import Draft
 from inference.draft_model import DraftModel
 from inference.engine_loop import EngineLoop
 from inference.grammar import regex_grammar
+from inference.loader import load_model
 from inference.needs import estimate_needs
+from inference.paged_kv import PagedKV
 from tests.inference.conftest import engine_config
 from tests.inference.loops import (
     PROMPTS,
@@ -422,6 +435,46 @@ def test_a_draft_model_does_not_take_the_room_that_the_model_needs(
     assert "The KV cache of tiny needs" in info.draft_problem
     assert info == replace(alone, draft_problem=info.draft_problem)
     assert loop.scheduler.speculation.model is None
+
+
+@pytest.mark.parametrize("has_own_gpus", [False, True])
+def test_for_a_model_on_a_gpu_it_is_on_the_processor_and_takes_nothing_there(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, has_own_gpus: bool
+) -> None:
+    """`kv_bytes` are of the GPU's memory where that is the worker's own, and of the host's else."""
+    small = load_model("small", tiny_model, lambda *_: None, torch.float32)
+    info = replace(small.info, name="tiny", device="cuda")
+    loaded = replace(small, info=info)
+    monkeypatch.setattr(assembly, "free_kv_bytes", lambda device: 3000 * TOKEN_BYTES)
+    monkeypatch.setattr("inference.memory.available_bytes", lambda: 16 * 600 * TOKEN_BYTES)
+    config = engine_config(
+        tiny_model, kv_bytes=2000 * TOKEN_BYTES, has_own_gpus=has_own_gpus, max_num_drafting=4
+    )
+    kv, draft_model = assembly._make_caches(loaded, Draft("small", small), config)
+    assert draft_model is not None
+    assert isinstance(kv, PagedKV)
+    alone, _ = assembly._make_caches(loaded, Draft(), config)
+    assert kv.capacity_tokens == alone.capacity_tokens
+    assert 2900 < alone.capacity_tokens + 1000 * has_own_gpus <= 3000
+    assert draft_model.kv.capacity_tokens == (600 if has_own_gpus else 500)
+
+
+def test_it_is_loaded_in_the_type_of_processors(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[torch.dtype] = []
+
+    def load(*args: Any) -> Draft:
+        asked.append(args[-1])
+        return Draft()
+
+    def dtype_of(config: EngineConfig) -> torch.dtype:
+        return torch.bfloat16 if config.device == "cpu" else torch.float32
+
+    monkeypatch.setattr(assembly, "load_draft", load)
+    monkeypatch.setattr(assembly, "dtype_of", dtype_of)
+    make_drafting_loop(tiny_model, tiny_model)
+    assert asked == [torch.bfloat16]
 
 
 def test_switched_off_nothing_is_loaded(tiny_model: Path, tmp_path: Path) -> None:

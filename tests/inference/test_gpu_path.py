@@ -1,5 +1,6 @@
 """A step over pages by the kernels for GPUs, in Triton's interpreter: as transformers computes it."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from triton.runtime.errors import OutOfResources
 
 from inference import attention, device
 from inference.config import EngineConfig
-from inference.device import CPU, check_kernels, choose_kernels, device_of
-from inference.errors import ModelError
+from inference.device import CPU, check_kernels, choose_kernels, device_of, free_kv_bytes
+from inference.errors import ModelError, ModelTooLarge
 from inference.gpu import attention as kernels
 from inference.loader import load_model
 from inference.paged_kv import PagedKV
@@ -77,6 +78,18 @@ def test_kernels_that_fail_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(kernels, "prefill", broken)
     assert choose_kernels("tiny", config_of("llama"), CPU) == "RuntimeError: no device function"
     assert attention._kernels is None
+
+
+def test_kernels_that_end_the_device_end_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is tried behind them would fail, and be said to be the model's fault."""
+
+    def faulty(*args: Any, **options: Any) -> torch.Tensor:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(kernels, "prefill", faulty)
+    with pytest.raises(torch.AcceleratorError):
+        choose_kernels("tiny", config_of("llama"), CPU)
+    attention.use_kernels(None)
 
 
 # --- at a model's own sizes -----------------------------------------------------------------------
@@ -160,12 +173,39 @@ def test_a_model_is_loaded_for_a_device(
     asked = []
     monkeypatch.setattr(nn.Module, "to", lambda self, device: (asked.append(device), self)[1])
     cuda = torch.device("cuda")
+    monkeypatch.setattr("inference.loader.free_bytes", lambda device: 2**30)
     attention.use_kernels(None)
     loaded = load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
     assert loaded.info.device == "cuda"
     # The small copy and the model; transformers itself moves what it loads to the processor.
     assert [where for where in asked if where == cuda] == [cuda, cuda]
     assert attention._kernels is kernels
+
+
+def test_a_model_that_does_not_fit_into_its_device_is_refused(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it fits into the host, which is where it is read to."""
+    monkeypatch.setattr("inference.loader.choose_kernels", lambda *_: "")
+    monkeypatch.setattr("inference.loader.free_bytes", lambda device: 2**16)
+    cuda = torch.device("cuda")
+    with pytest.raises(ModelTooLarge, match=r"tiny needs about .* 0\.0 GiB are free on its GPU\."):
+        load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
+
+
+def test_what_the_allocator_keeps_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Garbage, and what others have given back, is the driver's again before it is asked."""
+    done: list[str] = []
+    monkeypatch.setattr(gc, "collect", lambda: done.append("collected"))
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: done.append("given back"))
+
+    def told(device: torch.device) -> tuple[int, int]:
+        assert done == ["collected", "given back"]
+        return 1000, 4000
+
+    monkeypatch.setattr(torch.cuda, "mem_get_info", told)
+    assert free_kv_bytes(torch.device("cuda")) == 850
 
 
 # --- which device ---------------------------------------------------------------------------------

@@ -7,19 +7,22 @@ import pytest
 import torch
 from torch import Tensor
 
+from inference import attention
 from inference.assembly import assemble
-from inference.config import GPU_STEP, EngineConfig, parse_gpu_step
+from inference.config import GPU_STEP, Adapter, EngineConfig, parse_gpu_step
 from inference.engine_loop import EngineLoop
-from inference.gpu import plain, step_buffers
+from inference.gpu import plain, step_buffers, step_selftest
 from inference.gpu.decode_step import DecodeStep
 from inference.gpu.graphs import Graphs, buckets_up_to
 from inference.gpu.overlap import OverlappedLoop
 from inference.gpu.step_selftest import checked_step, make_decode_step, problem_of
 from inference.model_runner import ModelRunner
 from inference.paged_kv import PagedKV
+from inference.spans import Span
 from tests.inference.conftest import engine_config
 from tests.inference.device_stand_ins import RecordedCalls
 from tests.inference.loops import answers, make_loop, request
+from tests.inference.tiny_adapters import make_adapter
 from tests.inference.tiny_models import make_model
 
 # With windows and softcaps; with sinks.
@@ -162,8 +165,44 @@ def test_what_cannot_be_captured_is_left_out(
     assert "looks at a value while a graph is captured" in caplog.text
 
 
+@pytest.mark.parametrize("method", ["_compute", "capture"])
+def test_a_fault_of_the_device_ends_the_load(
+    small: ModelRunner, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def faulty(*args: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(DecodeStep, method, faulty)
+    with pytest.raises(torch.AcceleratorError):
+        checked_step("tiny", small, 4, RecordedCalls())
+
+
 def test_on_a_processor_there_is_none(small: ModelRunner) -> None:
     assert make_decode_step("tiny", small, 4, EngineConfig(Path("models"))) is None
+
+
+def test_without_kernels_there_is_one_while_it_reads_little(
+    small: ModelRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Plain operations read the whole context of every seat."""
+    read_bytes = step_selftest._plain_bytes(small, 4)
+    config = small.model.config
+    heads, dim = config.num_key_value_heads, config.head_dim
+    assert read_bytes == 4 * small.kv.max_context_tokens * 2 * heads * dim * 4
+    small.kv.check()
+
+    def made() -> Any:
+        return make_decode_step("tiny", small, 4, EngineConfig(Path("models")))
+
+    monkeypatch.setattr(small, "device", torch.device("cuda"))
+    monkeypatch.setattr(step_selftest, "CudaCapture", RecordedCalls)
+    monkeypatch.setattr(step_selftest, "checked_step", lambda *_: "a step")
+    assert made() == "a step"
+    monkeypatch.setattr(step_selftest, "_MOST_PLAIN_BYTES", read_bytes - 1)
+    assert made() is None
+    assert "a layer would read 0.0 GiB for 4" in caplog.text
+    monkeypatch.setattr(attention, "uses_kernels", lambda: True)
+    assert made() == "a step"
 
 
 @pytest.mark.parametrize("gpu_step", [GPU_STEP, ("overlap",), ()])
@@ -213,3 +252,15 @@ def test_a_graph_is_dropped_with_what_it_reads(small: ModelRunner) -> None:
     step.graphs.drop()
     assert len(step.graphs) == 0
     assert problem_of(step, small) == "", "the work itself is called again"
+
+
+def test_graphs_hold_no_adapter_of_the_step_before(tiny_model: Path, tmp_path: Path) -> None:
+    make_adapter(tmp_path / "one", tiny_model, seed=1)
+    adapters = (Adapter("one", "tiny", tmp_path / "one"),)
+    runner = make_loop(tiny_model, kv_layout="paged", adapters=adapters).runner
+    assert "one" in runner.adapters.infos
+    step = DecodeStep(runner, 2, graphs=Graphs(RecordedCalls()))
+    # What a step of a request with an adapter leaves behind; a model goes to sleep after it.
+    runner.adapters.enter([Span("last", 0, 3, adapter="one")])
+    step.come_back()
+    assert len(step.graphs) == 2 * (1 + 3)

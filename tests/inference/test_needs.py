@@ -66,6 +66,8 @@ def test_a_draft_model_needs_memory_as_well(tiny_model: Path, tmp_path: Path) ->
     assert tight.weights_bytes == least.weights_bytes
     assert "no memory for both" in tight.draft_problem
     assert not needs.draft_problem
+    on_gpu = [estimate_needs("tiny", tiny_model, c, GIB, on_gpu=True) for c in (config, drafting)]
+    assert on_gpu[0] == on_gpu[1], "there it takes nothing"
 
 
 def test_an_encoder_needs_no_cache(tmp_path: Path) -> None:

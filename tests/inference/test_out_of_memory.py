@@ -18,6 +18,7 @@ from inference.grammar import json_schema_grammar
 from inference.messages import GenerateRequest
 from inference.out_of_memory import is_fault, is_out_of_memory
 from inference.relief import Relief
+from tests.inference.fake_cuda import FakeCuda
 from tests.inference.loops import PROMPTS, answers, ids, make_loop, request, run
 from tests.inference.test_hybrids import MODELS
 from tests.inference.tiny_models import make_model
@@ -156,6 +157,45 @@ def test_a_fault_of_the_device_ends_the_process_and_no_request(tiny_model: Path)
         for frame in loop.step():
             heard += [update for _, update in frame.updates]
     assert not any(isinstance(update, Failed) for update in heard)
+
+
+@pytest.mark.parametrize("method", ["_draw", "_take_all", "_rate_prompt"])
+def test_a_fault_behind_the_step_ends_the_process_as_well(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    loop = make_loop(tiny_model)
+
+    def fail(*args: Any) -> Any:
+        raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(loop, method, fail)
+    loop.submit(request("one", PROMPTS[1], num_prompt_logprobs=0))
+    heard = []
+    with pytest.raises(torch.AcceleratorError):
+        for frame in loop.step():
+            heard += [update for _, update in frame.updates]
+    assert not any(isinstance(update, Failed) for update in heard)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Triton Error [CUDA]: an illegal memory access was encountered",
+        "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx`",
+    ],
+)
+def test_what_libraries_say_is_a_fault_where_the_device_is_lost(
+    monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    cuda = FakeCuda(is_lost=True)
+    cuda.install(monkeypatch)
+    assert not is_fault(RuntimeError(words)), "nothing was begun that could be lost"
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert is_fault(RuntimeError(words))
+    assert not is_fault(torch.OutOfMemoryError("CUDA out of memory."))
+    cuda.is_lost = False
+    assert not is_fault(RuntimeError(words))
+    assert is_fault(torch.AcceleratorError("CUDA error: unspecified launch failure"))
 
 
 def test_shortages_are_told_from_faults_and_mistakes() -> None:

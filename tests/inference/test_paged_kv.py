@@ -1,12 +1,15 @@
 """The layout that kernels read: pages, tables and slots, beside what `extend` makes of them."""
 
 from itertools import count
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from inference.block_pool import BLOCK_TOKENS, NULL_BLOCK
 from inference.paged_kv import PagedKV
@@ -64,15 +67,48 @@ def test_what_is_kept_in_8_bits_takes_a_quarter_of_float32_and_is_near() -> None
     assert kv.bytes_per_token("a") == 2 * (8 + 4)
 
 
+class NoFloatsMoved(TorchDispatchMode):
+    """As on GPUs for which torch has no such operations on 8 bits of floating point."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        if func.overloadpacket in _MOVES:
+            for one in tree_leaves((args, kwargs)):
+                assert not isinstance(one, Tensor) or one.dtype != torch.float8_e4m3fn, func
+        return func(*args, **(kwargs or {}))
+
+
+_MOVES = {
+    torch.ops.aten.index_select,
+    torch.ops.aten.index_put_,
+    torch.ops.aten.index_copy_,
+    torch.ops.aten.fill_,
+}
+
+
+def test_what_is_kept_in_8_bits_is_moved_as_bytes() -> None:
+    kv = PagedKV(10, 160, kept_as=torch.float8_e4m3fn)
+    assert kv.reserve("a", 20)
+    new = torch.arange(16.0).expand(2, 16).unsqueeze(-1)
+    with NoFloatsMoved():
+        keys, values = kv.extend(0, "a", 0, new, -new)
+    assert torch.equal(keys, -values)
+    assert torch.equal(keys, new), "small whole numbers are kept as they are"
+
+
 def test_a_batch_of_tables_is_filled_up_with_nobodys_block() -> None:
     kv = PagedKV(10, 160)
     for name, num_tokens in (("a", 40), ("b", 1)):
         assert kv.reserve(name, num_tokens)
-    tables = kv.block_tables(["b", "a"])
-    assert tables.dtype == kv.block_table("a").dtype == torch.int32
-    assert tables.shape == (2, 3)
-    assert torch.equal(tables[1], kv.block_table("a"))
-    assert tables[0].tolist() == [*kv.blocks("b"), NULL_BLOCK, NULL_BLOCK]
+    tables, width = kv.flat_tables(["b", "a"])
+    assert tables.itemsize == kv.block_table("a").itemsize == 4
+    assert width == 3
+    assert tables.tolist() == [*kv.blocks("b"), NULL_BLOCK, NULL_BLOCK, *kv.blocks("a")]
     assert NULL_BLOCK not in kv.blocks("a")
 
 

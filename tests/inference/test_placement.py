@@ -68,6 +68,11 @@ def test_a_worker_is_told_its_gpus_and_no_others(tiny_model: Path) -> None:
     )
 
 
+def test_a_worker_that_computes_on_the_processor_sees_no_gpus(tiny_model: Path) -> None:
+    config = engine_config(tiny_model, device="cpu")
+    assert worker_environment(config, [])["CUDA_VISIBLE_DEVICES"] == ""
+
+
 def test_models_spread_over_gpus_and_a_split_one_has_its_own(tiny_model: Path) -> None:
     config = engine_config(tiny_model, tensor_parallel=(("wide", 2),))
     places = Placement(config, lambda: [gpu(letter) for letter in "abcd"])

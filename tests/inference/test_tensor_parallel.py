@@ -7,13 +7,18 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
+import torch
 
-from inference import Engine, Failed, GenerateRequest
+from inference import Engine, Failed, GenerateRequest, follower, ranks
+from inference.channel import BlockingChannel
 from inference.config import EngineConfig, parse_ranks
+from inference.paged_kv import PagedKV
+from inference.ranks import RankSetup
 from tests.inference.conftest import engine_config
 from tests.inference.test_engine import PROMPTS, _end, _ids, _request, _run
 from tests.inference.test_host import _until
@@ -73,6 +78,32 @@ async def test_a_split_model_says_the_same(model_type: str, tmp_path: Path) -> N
         again = await _run(split, _request("again", PROMPTS[3], max_tokens=1))
         assert _end(again).usage.cached_tokens >= len(PROMPTS[3]) // 16 * 16 - 16
     await _until(lambda: not followers())
+
+
+def test_each_rank_keeps_its_keys_and_values_as_rank_0_does(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose books are for all: pages of twice the size have no room beside the weights."""
+    made: list[PagedKV] = []
+
+    class Channel:
+        def receive(self) -> int:
+            if made:
+                raise EOFError
+            return 7
+
+    def runner_of(model: object, kv: PagedKV) -> None:
+        made.append(kv)
+
+    monkeypatch.setattr(ranks, "join", lambda setup: None)
+    monkeypatch.setattr("inference.assembly.load_part", lambda *_: SimpleNamespace(model=None))
+    monkeypatch.setattr("inference.model_runner.ModelRunner", runner_of)
+    config = engine_config(tiny_model, kv_dtype="fp8")
+    setup = RankSetup(1, 2, Path("meeting"), "tiny", tiny_model, config)
+    with pytest.raises(EOFError):
+        follower._follow(cast("BlockingChannel", Channel()), setup)
+    assert made[0].kept_as == torch.float8_e4m3fn
+    assert made[0].num_blocks == 7
 
 
 @pytest.mark.parametrize("rank", [0, 1])
