@@ -24,7 +24,6 @@ from retrieval import document_files, expiry, indexing
 from retrieval.collections import as_uuid, collection_for, may_write_in
 from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
 from retrieval.file_names import seen
-from retrieval.ids import uuid7
 from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
 from retrieval.parsing import Limits
 from retrieval.storable import is_storable, storable
@@ -158,11 +157,8 @@ def bring_all(
         collection = collection_for(user, collection_id, to_write=True)
         _hold_place(collection)
         _check_room(user, collection, sum(one.size_bytes for one in brought), len(brought))
-        # Of one millisecond, so sorted: lists tell them in the order in which they were brought.
-        ids = sorted(uuid7() for _ in brought)
         rows = [
-            _document(user, collection, name, one, id_)
-            for name, one, id_ in zip(names, brought, ids, strict=True)
+            _document(user, collection, name, one) for name, one in zip(names, brought, strict=True)
         ]
         added = Document.objects.bulk_create(rows, batch_size=500)
         versions = [_version(*pair) for pair in zip(added, brought, strict=True)]
@@ -197,16 +193,13 @@ def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1
 
 
 def _add(user: Any, collection: Collection, name: str, brought: Brought) -> Document:
-    row = _document(user, collection, name, brought, uuid7())
+    row = _document(user, collection, name, brought)
     row.save(force_insert=True)
     return row
 
 
-def _document(
-    user: Any, collection: Collection, name: str, brought: Brought, id_: UUID
-) -> Document:
+def _document(user: Any, collection: Collection, name: str, brought: Brought) -> Document:
     return Document(
-        id=id_,
         collection=collection,
         name=name,
         source_url=storable(brought.source_url),

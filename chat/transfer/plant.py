@@ -19,9 +19,7 @@ def plant(owner_id: Any, chat: Chat, conversation_id: uuid.UUID | None = None) -
     conversation = Conversation.objects.create(
         id=conversation_id or uuid7(), owner_id=owner_id, **chat.fields
     )
-    # Sorted, because rows of the same moment are ordered by id.
-    new_ids = sorted(uuid7() for _ in chat.messages)
-    ids = {turn.id: new for turn, new in zip(chat.messages, new_ids, strict=True)}
+    ids = {turn.id: uuid7() for turn in chat.messages}  # rows of the same moment are ordered by id
     Message.objects.bulk_create(
         [
             Message(

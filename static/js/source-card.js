@@ -22,6 +22,8 @@ export class SourceCard {
   /** @type {HTMLElement | null} */
   #link = null;
   #timer = 0;
+  /** Where the link stood in the window when its card was opened. */
+  #place = new DOMRect();
 
   /**
    * @param {HTMLElement} list of the messages
@@ -38,8 +40,7 @@ export class SourceCard {
     this.card.addEventListener("pointerenter", () => clearTimeout(this.#timer));
     document.addEventListener("keydown", (event) => this.#keyPressed(event), { capture: true });
     document.addEventListener("pointerdown", (event) => this.#isElsewhere(event.target) && this.hide());
-    const scrolled = (/** @type {Event} */ event) => this.#isElsewhere(event.target) && this.hide();
-    document.addEventListener("scroll", scrolled, { capture: true, passive: true });
+    document.addEventListener("scroll", () => this.#scrolled(), { capture: true, passive: true });
   }
 
   get isOpen() {
@@ -81,6 +82,7 @@ export class SourceCard {
   /** @param {HTMLElement} link */
   #open(link) {
     link.setAttribute("aria-describedby", ID);
+    this.#place = link.getBoundingClientRect();
     this.card.showPopover();
     placePopover(this.card, link);
   }
@@ -109,6 +111,15 @@ export class SourceCard {
     this.#timer = window.setTimeout(() => {
       if (!this.#link?.matches(":hover, :focus-visible")) this.hide();
     }, LINGER_MS);
+  }
+
+  /** The page scrolls by itself, too, when its foot grows: the card goes only where its link has gone. */
+  #scrolled() {
+    if (!this.#link) return;
+    const { top, left, height } = this.#link.getBoundingClientRect();
+    const moved = Math.hypot(top - this.#place.top, left - this.#place.left);
+    if (!height || moved > height) this.hide();
+    else placePopover(this.card, this.#link);
   }
 
   /** @param {EventTarget | null | undefined} target */

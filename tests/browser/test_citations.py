@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.pages import INPUT, ask, last_answer
-from tests.browser.scripted import ScriptedChat
+from tests.browser.pages import INPUT, ask, last_answer, wait_for
+from tests.browser.scripted import ScriptedChat, meter_of
 
 CARD = ".source-card"
 DROP = """
@@ -20,6 +20,9 @@ DROP = """
       ? new ClipboardEvent("paste", { ...given, clipboardData: transfer })
       : new DragEvent("drop", { ...given, dataTransfer: transfer }));
   }
+"""
+COUNT_SCROLLS = """
+  document.addEventListener("scroll", () => window.__scrolls++, { capture: true })
 """
 
 
@@ -137,6 +140,43 @@ def test_a_card_is_read_once_for_an_answer_and_says_what_is_gone(
     expect(card).to_contain_text("The office opens at 8.")
     assert len(asked) == 1
     page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_a_card_stays_when_the_page_scrolls_by_itself(chat: ScriptedChat, page: Page) -> None:
+    """A moment after an answer the meter comes, and the foot grows: who has pointed at a number by then
+    would have seen the card go, or, had it not been read yet, nothing but that it opens."""
+    waiting: list[Route] = []
+    page.route(re.compile(r"/api/messages/[^/]+/excerpts$"), lambda route: waiting.append(route))
+    page.evaluate(COUNT_SCROLLS)
+    ask(page, "When?")
+    find(chat, "r1", 1)
+    chat.write("r1", "At 8 [1].")
+    chat.finish("r1")
+    last_answer(page).locator("a.citation").hover()
+    card = page.locator(CARD)
+    expect(card).to_have_text("Opening")
+    page.evaluate("window.__scrolls = 0")
+    chat.meter = meter_of(0, 20)
+    chat.say({"type": "models.changed", "models": chat.models})
+    expect(page.locator("token-meter")).to_be_visible()
+    wait_for(page, "window.__scrolls > 0")
+    waiting[0].fulfill(json={"excerpts": [{**excerpt(1), "text": "The office opens at 8."}]})
+    expect(card).to_contain_text("The office opens at 8.")
+    expect(card).to_be_visible()
+
+
+def test_a_card_goes_when_its_number_is_scrolled_away(chat: ScriptedChat, page: Page) -> None:
+    tell(page, "The office opens at 8.")
+    ask(page, "When?")
+    find(chat, "r1", 1)
+    chat.write("r1", "It opens.\n\n" * 60 + "At 8 [1].")
+    chat.finish("r1")
+    last_answer(page).locator("a.citation").focus()
+    card = page.locator(CARD)
+    expect(card).to_contain_text("The office opens at 8.")
+    page.locator("#scroller").hover()
+    page.mouse.wheel(0, -200)
     expect(card).to_be_hidden()
 
 
