@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batches", nargs="+", type=int, default=BATCHES, help="of steps")
     parser.add_argument("--rates", nargs="*", type=float, default=RATES, help="requests a second")
+    parser.add_argument("--no-kill", action="store_true", help="none of the worker")
+    parser.add_argument("--folder", type=Path, help="where models of random weights are kept")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -70,10 +72,11 @@ def main() -> None:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 serving = measure_serving(
                     shape,
-                    Path(folder),
+                    options.folder or Path(folder),
                     options.device,
                     is_quick=options.quick,
                     rates=options.rates,
+                    has_kill=not options.no_kill,
                 )
                 served = result[f"serving {shape}"] = asyncio.run(serving)
             show(f"{shape}: requests through the engine", served)

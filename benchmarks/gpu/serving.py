@@ -22,11 +22,19 @@ RATES = (2.0, 8.0, 16.0)  # requests a second
 
 
 async def measure_serving(
-    shape: str, folder: Path, device: str, *, is_quick: bool, rates: Sequence[float] = RATES
+    shape: str,
+    folder: Path,
+    device: str,
+    *,
+    is_quick: bool,
+    rates: Sequence[float] = RATES,
+    has_kill: bool = True,
 ) -> list[Row]:
     """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once. Of
     `beside prompts` the gaps are of those who write while prompts arrive."""
-    path = make_random_model(shape, folder / shape)
+    path = folder / shape
+    if not path.exists():
+        make_random_model(shape, path)
     config = EngineConfig(
         models_dir=folder / "pulled",
         extra_models=(f"model={path}",),
@@ -46,7 +54,8 @@ async def measure_serving(
         rows.append(await _beside_prompts(engine, *((2, 2, 40) if is_quick else (32, 24, 2000))))
         for per_s in (20.0,) if is_quick else rates:
             rows.append(await _as_they_come(engine, num // 4, per_s, longest))
-        rows.append(await _killed(engine, min(8, num), longest))
+        if has_kill:
+            rows.append(await _killed(engine, min(8, num), longest))
         return rows
     finally:
         await engine.close()
