@@ -207,7 +207,7 @@ def tile_of(
     if num_rows > 1:
         return Tile(_LEAST_SIZE, 256, 2, 4)
     if itemsize == 1:
-        return Tile(4 if is_gated or num_out <= 2048 else 8, 1024, 4, 3)
+        return Tile(8, 512, 2, 4)
     if is_gated:
         return Tile(4, 1024, 4, 1)
     if num_in <= 2048 and num_out > 2048:
