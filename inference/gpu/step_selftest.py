@@ -34,7 +34,7 @@ _ROUNDS = ((0, 1, 2), (2, 0), (1,), (1, 2, 0))  # who decodes in them, two steps
 _ROOM_TOKENS = 64
 _LAUNCHES = ("graphs", "overlap")
 # What a layer may read without the kernels: the tables of all seats, however short the sequences are. It
-# holds about three times that at once, of the 15 % of a GPU that a cache leaves. A step of 28 layers that
+# holds about three times that at once, of the 15 % of a GPU that a cache leaves. Steps of 28 layers that
 # read nearly as much took 40 ms on an H200; with contexts of 40,000 tokens, 64 seats would read 20 GiB.
 _MOST_PLAIN_BYTES = 2**29
 
