@@ -44,6 +44,7 @@ import { whenTyped } from "./typed-sign.js";
 
 const MOVE_MS = 180;
 const UNDO_MS = 10_000;
+const PATIENCE_MS = 5_000; // until what another tab has sent is sent from here
 
 const bootstrap = JSON.parse(find(document, "#bootstrap").textContent);
 const page = find(document, "#chat");
@@ -142,7 +143,18 @@ function showRunning() {
 function sendNext() {
   const next = queue.take();
   if (next) send(next);
-  else sendAgain(session.store.draftName); // what waits stands behind it
+  else sendForOther(); // what waits stands behind it
+}
+
+/** What another tab has sent is its own to follow; but where it was closed meanwhile, nobody else does. */
+function sendForOther() {
+  const { draftName } = session.store;
+  const other = unfollowed(draftName);
+  if (!other) return;
+  setTimeout(() => {
+    const isSame = unfollowed(draftName)?.clientId === other.clientId && session.store.draftName === draftName;
+    if (isSame && !session.store.isBusy) sendAgain(draftName);
+  }, PATIENCE_MS);
 }
 
 /** @param {import("./drafts.js").Sent} sent */
@@ -366,8 +378,13 @@ function focusOn(message) {
  * @param {string | null} conversation
  */
 function sendAgain(conversation) {
-  const sent = drafts.of(conversation).sent.find(({ clientId }) => !session.isSending(clientId));
+  const sent = unfollowed(conversation);
   if (sent) session.send({ ...sent, ...answering() });
+}
+
+/** What was sent, and not from here since this page was loaded. @param {string | null} conversation */
+function unfollowed(conversation) {
+  return drafts.of(conversation).sent.find(({ clientId }) => !session.isSending(clientId));
 }
 
 // --- news of the session -----------------------------------------------------------------------

@@ -1,9 +1,14 @@
 """Messages that wait until the answer before has ended."""
 
+from collections.abc import Iterator
+
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.pages import INPUT, ask, last_answer
 from tests.browser.scripted import ScriptedChat
+
+PATIENCE_MS = 5_000  # static/js/chat.js
 
 
 def queue(page: Page, text: str) -> None:
@@ -58,9 +63,9 @@ def test_what_waits_in_a_new_chat_stays_its_own_when_another_is_begun(
     assert [frame["parent"] for frame in chat.heard_of("message.send")] == [None, "a1"]
 
 
-def test_of_two_tabs_one_sends_what_waits(
-    chat: ScriptedChat, page: Page, reader: BrowserContext
-) -> None:
+@pytest.fixture
+def other(chat: ScriptedChat, page: Page, reader: BrowserContext) -> Iterator[ScriptedChat]:
+    """A second tab on a chat in which two messages wait; the first tab has just sent one of them."""
     ask(page, "First")
     page.wait_for_url("**/c/*")
     queue(page, "Second")
@@ -75,12 +80,37 @@ def test_of_two_tabs_one_sends_what_waits(
     chat.auto_accept = other.auto_accept = False
     chat.finish("r1")
     expect(page.locator(".message--user")).to_have_count(2)
+    expect(other.page.locator(".queue__text")).to_have_text(["Third"])
+    yield other
+    other.page.close()
+
+
+def test_of_two_tabs_one_sends_what_waits(chat: ScriptedChat, other: ScriptedChat) -> None:
+    other.page.clock.install()
     other.finish("r1")
     expect(last_answer(other.page)).to_have_attribute("data-status", "complete")
     other.page.wait_for_timeout(100)
     assert [frame["text"] for frame in chat.heard_of("message.send")] == ["First", "Second"]
+    chat.accept(chat.heard_of("message.send")[-1])
+    expect(last_answer(chat.page)).to_have_attribute("data-status", "running")
+    other.page.clock.fast_forward(PATIENCE_MS)
+    other.page.wait_for_timeout(100)
     assert other.heard_of("message.send") == []
-    other.page.close()
+
+
+def test_what_a_tab_had_sent_that_was_closed_is_sent_by_another(
+    chat: ScriptedChat, page: Page, other: ScriptedChat
+) -> None:
+    other.page.clock.install()
+    page.close()
+    other.finish("r1")
+    expect(last_answer(other.page)).to_have_attribute("data-status", "complete")
+    other.page.clock.fast_forward(PATIENCE_MS)
+    expect(other.page.locator(".message--user .message__text")).to_have_text(["First", "Second"])
+    expect(other.page.locator(".queue__text")).to_have_text(["Third"])
+    sent = [*chat.heard_of("message.send"), *other.heard_of("message.send")]
+    assert [frame["text"] for frame in sent] == ["First", "Second", "Second"]
+    assert sent[1]["client_id"] == sent[2]["client_id"]
 
 
 def test_a_waiting_message_is_changed_and_removed_by_keys(chat: ScriptedChat, page: Page) -> None:
