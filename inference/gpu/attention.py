@@ -30,8 +30,9 @@ def attend(
     """query: (tokens, heads, head_dim), key and value: (tokens, kv_heads, dim), of a step's packed
     tokens in order -> (tokens, heads, value_dim). Keys carry RoPE already; `pages` are the layer's."""
     write_only(_dense(key), _dense(value), step.slots, *pages)
-    options = {"scale": scale, "window": window, "softcap": softcap, "sinks": sinks}
-    return attend_written(step, pages, query, **options)
+    return attend_written(
+        step, pages, query, scale=scale, window=window, softcap=softcap, sinks=sinks
+    )
 
 
 def attend_written(

@@ -121,7 +121,7 @@ def place_heads(
     assert key_pages.is_contiguous()
     assert value_pages.is_contiguous()
     assert value_pages.shape == key_pages.shape
-    query = packed[:, : num_heads * head_dim].unflatten(1, (num_heads, head_dim))
+    query: Tensor = packed[:, : num_heads * head_dim].unflatten(1, (num_heads, head_dim))
     if len(packed) == 0:
         return query
     query_norm, key_norm = norms or (Norm(packed, 0.0), Norm(packed, 0.0))

@@ -32,7 +32,8 @@ _PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
 _HEAD_NORMS = {"q_norm", "k_norm"}
 _FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
 _SIZES = (1e-3, 1.0)  # of what is tried
-_TRIED = ([5, 1, 2], [1, 1, 1], [20, 1, 9])  # new tokens of three sequences, step by step
+# New tokens of three sequences, step by step: few and many of them, and one alone.
+_TRIED = ([5, 1, 2], [1, 1, 1], [20, 1, 9], [0, 1, 0])
 _MAX_ERROR = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 _MAX_FP8_ERROR = 8e-2  # few rows are not rounded to 8 bits: they come nearer to what is meant
 
@@ -256,10 +257,10 @@ def _tried(
 
     found = []
     for news in _TRIED:
-        spans = [Span(str(i), s, n) for i, (s, n) in enumerate(zip(starts, news, strict=True))]
-        starts = [span.start + span.num_tokens for span in spans]
-        for span, end in zip(spans, starts, strict=True):
-            assert kv.reserve(span.sequence_id, end)
+        spans = [Span(str(i), s, n) for i, (s, n) in enumerate(zip(starts, news, strict=True)) if n]
+        starts = [start + new for start, new in zip(starts, news, strict=True)]
+        for span in spans:
+            assert kv.reserve(span.sequence_id, span.start + span.num_tokens)
         angles = random(1, sum(news), layer.head_dim), random(1, sum(news), layer.head_dim)
         x = random(1, sum(news), len(weight)) * size
         with _context(StepContext(kv, spans)):
