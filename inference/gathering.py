@@ -12,16 +12,18 @@ from typing import TypeGuard
 from inference.messages import EngineStats, Reply, StepFrame, Tokens
 
 MOST_S = 0.1
+MOST_ON_GPU_S = 0.05  # there the web process has processors of its own
 
 
 class Gathering:
     """Holds frames until they are due. Times are those of one monotonic clock, in seconds.
 
     `gather_s` passes at least between two frames of mere tokens, and a millisecond more for each
-    stream, up to MOST_S; where a step takes longer than that, nothing is held. 0: never.
+    stream, up to `most_s`; where a step takes longer than that, nothing is held. 0: never.
     """
 
     def __init__(self, gather_s: float) -> None:
+        self.most_s = MOST_S
         self._gather_s = gather_s
         self._updates: list[tuple[str, Reply]] = []
         self._stats: EngineStats | None = None
@@ -47,7 +49,7 @@ class Gathering:
             return None
         if self._is_urgent or not self._gather_s:
             return 0.0
-        return self._taken_s + min(MOST_S, self._gather_s + 0.001 * len(self._streams))
+        return self._taken_s + min(self.most_s, self._gather_s + 0.001 * len(self._streams))
 
     def take(self, now_s: float) -> StepFrame:
         """All that is held, as one frame with the newest state."""

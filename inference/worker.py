@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from inference.channel import BlockingChannel
 from inference.errors import ModelError
-from inference.gathering import Gathering
+from inference.gathering import MOST_ON_GPU_S, Gathering
 from inference.messages import (
     Abort,
     Asleep,
@@ -66,7 +66,7 @@ def main(descriptor: int) -> None:
     writer = threading.Thread(target=_write, args=(channel, outbox, gathering), daemon=True)
     writer.start()
     try:
-        _serve(setup, inbox, outbox)
+        _serve(setup, inbox, outbox, gathering)
     finally:
         outbox.put(None)
         writer.join(timeout=5)
@@ -117,6 +117,7 @@ def _serve(
     setup: WorkerSetup,
     inbox: "queue.SimpleQueue[Any]",
     outbox: "queue.SimpleQueue[FromWorker | None]",
+    gathering: Gathering,
 ) -> None:
     started_s = monotonic()
     outbox.put(Loading("starting", 0.0))
@@ -129,6 +130,8 @@ def _serve(
             setup.model, setup.path, setup.config, lambda p, f: outbox.put(Loading(p, f))
         )
         loop.canary()
+        if info.device == "cuda":
+            gathering.most_s = MOST_ON_GPU_S
     except ModelError as error:
         outbox.put(LoadFailed(error.code, str(error)))
         return

@@ -84,7 +84,7 @@ def _write_weights(file: Path, config: dict[str, Any], rng: np.random.Generator)
             rest, at = int(np.prod(shape)), int(rng.integers(_NUM_DRAWN))
             while rest:
                 piece = (ones if "norm" in name else drawn)[at : at + rest]
-                stream.write(memoryview(piece))
+                piece.tofile(stream)
                 rest, at = rest - len(piece), 0
 
 

@@ -14,6 +14,7 @@ from transformers import PretrainedConfig
 
 from inference.fusing import fuse
 from inference.int8 import join_siblings
+from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV
 from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.small_config import shrink
@@ -37,6 +38,8 @@ def fuse_checked(name: str, model: nn.Module, config: PretrainedConfig) -> int:
         )
         problem = "" if error <= MAX_RELATIVE_ERROR else f"relative error {error:.1e}"
     except Exception as failure:
+        if is_fault(failure):
+            raise
         problem = f"{type(failure).__name__}: {failure}"
     if problem:
         logger.warning("%s is not fused, for a small copy of it fails: %s", name, problem)
@@ -53,6 +56,8 @@ def fuse_on_device(name: str, model: nn.Module) -> int:
             num_joined = sum(join_siblings(module, _joined) for module in list(model.modules()))
         num_fused = fuse(model, rows) + layer.fuse_layers(model)
     except Exception as error:
+        if is_fault(error):
+            raise
         # Some layers are fused by now, each of which was found right.
         logger.warning("%s is not fused any further: %s: %s", name, type(error).__name__, error)
         return 0

@@ -23,6 +23,7 @@ from inference.gpu.gated import gate
 from inference.gpu.heads import place_heads
 from inference.gpu.paged_step import PagedStep
 from inference.int8 import Follower, Lead
+from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV
 from inference.spans import Span
 
@@ -200,6 +201,8 @@ def fuse_layers(model: nn.Module) -> int:
     except (_Unfit, AttributeError, TypeError):
         return 0
     except Exception as error:  # of layers that want something else than their parts say
+        if is_fault(error):
+            raise
         logger.warning("the layers are computed part by part: %s: %s", type(error).__name__, error)
         return 0
     if wrong := [number for number, error in enumerate(errors) if not error <= 1]:

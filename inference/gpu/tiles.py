@@ -42,7 +42,8 @@ def shared_bytes() -> int:
     """What a program may have on this machine's device, or on any where there is none."""
     if not torch.cuda.is_available():
         return _LEAST_SHARED_BYTES
-    return int(torch.cuda.get_device_properties(0).shared_memory_per_block_optin)
+    found = getattr(torch.cuda.get_device_properties(0), "shared_memory_per_block_optin", None)
+    return int(found or _LEAST_SHARED_BYTES)
 
 
 def decode_tile(

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from inference import worker
-from inference.gathering import MOST_S, Gathering
+from inference.gathering import MOST_ON_GPU_S, MOST_S, Gathering
 from inference.messages import (
     EngineStats,
     Finished,
@@ -103,6 +103,8 @@ def test_it_waits_longer_for_more_streams_but_not_for_ever() -> None:
     gathering = begun(*map(str, range(500)))
     gathering.add(frame(("0", tokens(1))))
     assert gathering.due_s == pytest.approx(MOST_S)
+    gathering.most_s = MOST_ON_GPU_S
+    assert gathering.due_s == pytest.approx(MOST_ON_GPU_S)
 
 
 @pytest.mark.parametrize(

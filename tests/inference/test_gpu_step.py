@@ -218,12 +218,13 @@ def test_an_engine_is_put_together_with_it(
 
     monkeypatch.setattr("inference.assembly.make_decode_step", made)
     config = engine_config(
-        tiny_model, kv_layout="paged", max_num_sequences=6, max_num_drafting=0, gpu_step=gpu_step
+        tiny_model, kv_layout="paged", max_num_sequences=6, max_num_drafting=2, gpu_step=gpu_step
     )
     loop, _ = assemble("tiny", tiny_model, config, lambda *_: None)
     assert isinstance(loop, OverlappedLoop if gpu_step else EngineLoop)
     if isinstance(loop, OverlappedLoop):
         assert bool(len(loop.decode.graphs)) == ("graphs" in gpu_step)
+        assert bool(loop.scheduler.max_num_drafting) != ("graphs" in gpu_step)
     loop.canary()
     asked = [request(f"r{n}", tuple(range(3, 9 + n)), seed=n, temperature=0.8) for n in range(5)]
     assert answers(loop, *asked) == answers(make_loop(tiny_model), *asked)
