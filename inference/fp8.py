@@ -46,6 +46,7 @@ class Fp8Linear(Int8Linear):
         assert isinstance(weight, Tensor)
         assert isinstance(of_weight, Tensor)
         flat = x.reshape(-1, self.in_features)
+        flat = flat if flat.stride(-1) == 1 else flat.contiguous()
         kernels = _kernels_for(flat)
         if kernels is not None and len(flat) == 1:
             # All that counts is how fast the weights are read; the row stays as exact as it is.

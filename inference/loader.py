@@ -125,7 +125,7 @@ def load_model(
         check_device_memory(name, model, device)
         model.to(device)
         if is_fused and num_ranks == 1:
-            fuse_checked(name, model, config)
+            fuse_checked(name, model, config, kept_as)
         check_kernels(name, model, config, kept_as)
     info = ModelInfo(
         name=name,

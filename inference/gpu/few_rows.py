@@ -50,10 +50,10 @@ def _weights(
 
 
 @triton.jit
-def _with(sums, weights, rows, NUM_ROWS: tl.constexpr):
+def _with(sums, weights, rows, IS_ONE: tl.constexpr):
     """rows: (inputs, rows). With one row, sums are (outputs, inputs) until the end; else products of
     tensor cores, (outputs, rows)."""
-    if NUM_ROWS == 1:
+    if IS_ONE:
         sums += weights.to(tl.float32) * tl.trans(rows)
     elif _IN_FLOAT32:
         sums = tl.dot(weights.to(tl.float32), rows, sums, input_precision="ieee")
@@ -62,7 +62,8 @@ def _with(sums, weights, rows, NUM_ROWS: tl.constexpr):
     return sums
 
 
-@triton.jit
+# How many rows there are changes from step to step: nothing may be compiled for each while answers wait.
+@triton.jit(do_not_specialize=["num_rows", "x_row", "residual_row"])
 def _linear(
     x,
     weight,
@@ -72,9 +73,10 @@ def _linear(
     residual,
     out,
     epsilon,
+    num_rows,
     x_row,
     residual_row,
-    NUM_ROWS: tl.constexpr,
+    IS_ONE: tl.constexpr,
     IN: tl.constexpr,
     OUT: tl.constexpr,
     HAS_SCALES: tl.constexpr,
@@ -91,7 +93,7 @@ def _linear(
     """Grid: (blocks of outputs,). With IS_GATED, the gates' weights and then as many others."""
     outputs = tl.program_id(0) * BLOCK_OUT + tl.arange(0, BLOCK_OUT)
     rows = tl.arange(0, PADDED)
-    WIDTH: tl.constexpr = BLOCK_IN if NUM_ROWS == 1 else PADDED
+    WIDTH: tl.constexpr = BLOCK_IN if IS_ONE else PADDED
     sums = tl.zeros([BLOCK_OUT, WIDTH], tl.float32)
     others = tl.zeros([BLOCK_OUT, WIDTH], tl.float32)
     squares = tl.zeros([BLOCK_IN, PADDED], tl.float32)
@@ -99,23 +101,23 @@ def _linear(
         inputs = at + tl.arange(0, BLOCK_IN)
         is_in = inputs < IN
         places = x + rows[None, :] * x_row + inputs[:, None]
-        values = tl.load(places, mask=is_in[:, None] & (rows < NUM_ROWS)[None, :], other=0.0)
+        values = tl.load(places, mask=is_in[:, None] & (rows < num_rows)[None, :], other=0.0)
         values = values.to(tl.float32)
         if HAS_NORM:
             squares += values * values
             values *= tl.load(norm + inputs, mask=is_in, other=0.0).to(tl.float32)[:, None]
-        if NUM_ROWS > 1 and not _IN_FLOAT32:
+        if not IS_ONE and not _IN_FLOAT32:
             values = values.to(x.dtype.element_ty)
         w = _weights(weight, outputs, inputs, IN, OUT, IS_EVEN)
-        if HAS_SCALES and NUM_ROWS > 1:  # of 8 bits
+        if HAS_SCALES and not IS_ONE:  # of 8 bits
             w = w.to(x.dtype.element_ty)
-        sums = _with(sums, w, values, NUM_ROWS)
+        sums = _with(sums, w, values, IS_ONE)
         if IS_GATED:
             w = _weights(weight + OUT * IN, outputs, inputs, IN, OUT, IS_EVEN)
-            if HAS_SCALES and NUM_ROWS > 1:
+            if HAS_SCALES and not IS_ONE:
                 w = w.to(x.dtype.element_ty)
-            others = _with(others, w, values, NUM_ROWS)
-    if NUM_ROWS == 1:
+            others = _with(others, w, values, IS_ONE)
+    if IS_ONE:
         sums = tl.sum(sums, 1)[:, None]
         others = tl.sum(others, 1)[:, None]
     is_out = outputs < OUT
@@ -133,7 +135,7 @@ def _linear(
             others += tl.load(bias + OUT + outputs, mask=is_out, other=0.0).to(tl.float32)[:, None]
     if IS_GATED:
         sums = _silu(sums) * others
-    is_there = is_out[:, None] & (rows < NUM_ROWS)[None, :]
+    is_there = is_out[:, None] & (rows < num_rows)[None, :]
     if HAS_RESIDUAL:
         places = residual + rows[None, :] * residual_row + outputs[:, None]
         sums += tl.load(places, mask=is_there, other=0.0).to(tl.float32)
@@ -179,9 +181,10 @@ def linear(
         x if residual is None else residual,
         out,
         0.0 if norm is None else norm.epsilon,
+        num_rows,
         x.stride(0),
         0 if residual is None else residual.stride(0),
-        NUM_ROWS=num_rows,
+        IS_ONE=num_rows == 1,
         IN=num_in,
         OUT=num_out,
         HAS_SCALES=scales is not None,

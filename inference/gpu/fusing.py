@@ -25,16 +25,25 @@ _MAX_ERROR = 1e-5  # relative, in float32
 _MAX_ROUNDING = 1e-2  # in 16 bits
 
 
-def fuse_checked(name: str, model: nn.Module, config: PretrainedConfig) -> int:
+def fuse_checked(
+    name: str, model: nn.Module, config: PretrainedConfig, kept_as: torch.dtype | None = None
+) -> int:
     """`fuse_on_device`, if a small copy of the architecture computes the same when it is fused: model
-    files may look into a layer that is another then."""
+    files may look into a layer that is another then. Layers are called as one where the copy's are, for
+    in float32 and with wide weights it shows more than they do."""
     device = next(model.parameters()).device
+    copies: list[nn.Module] = []
+
+    def change(small: nn.Module) -> None:
+        copies.append(small)
+        fuse_on_device("a small copy", small)
+
     try:
         error = packed_error(
             shrink(config),
             PagedKV(_NUM_BLOCKS, _CONTEXT_TOKENS),
             device,
-            change=lambda small: fuse_on_device("a small copy", small),
+            change=change,
         )
         problem = "" if error <= MAX_RELATIVE_ERROR else f"relative error {error:.1e}"
     except Exception as failure:
@@ -44,17 +53,23 @@ def fuse_checked(name: str, model: nn.Module, config: PretrainedConfig) -> int:
     if problem:
         logger.warning("%s is not fused, for a small copy of it fails: %s", name, problem)
         return 0
-    return fuse_on_device(name, model)
+    from inference.gpu.layer import has_fused_all
+
+    return fuse_on_device(name, model, has_layers=all(map(has_fused_all, copies)), kept_as=kept_as)
 
 
-def fuse_on_device(name: str, model: nn.Module) -> int:
-    """Fuse what computes the same then; returns how many places were changed."""
+def fuse_on_device(
+    name: str, model: nn.Module, *, has_layers: bool = True, kept_as: torch.dtype | None = None
+) -> int:
+    """Fuse what computes the same then, whole layers only with `has_layers`; returns how many places
+    were changed."""
     from inference.gpu import layer, rows  # fails where there is no triton
 
     try:
         with torch.inference_mode():
             num_joined = sum(join_siblings(module, _joined) for module in list(model.modules()))
-        num_fused = fuse(model, rows) + layer.fuse_layers(model)
+        num_fused = fuse(model, rows)
+        num_fused += layer.fuse_layers(model, kept_as) if has_layers else 0
     except Exception as error:
         if is_fault(error):
             raise

@@ -17,6 +17,7 @@ from torch.nn import functional
 from inference import attention
 from inference.attention import StepContext
 from inference.fp8 import Fp8Linear
+from inference.fusing import _is_same, _random
 from inference.gpu import few_rows, norms
 from inference.gpu.few_rows import MOST_ROWS, Norm
 from inference.gpu.gated import gate
@@ -24,7 +25,7 @@ from inference.gpu.heads import place_heads
 from inference.gpu.paged_step import PagedStep
 from inference.int8 import Follower, Lead
 from inference.out_of_memory import is_fault
-from inference.paged_kv import PagedKV
+from inference.paged_kv import PagedKV, gathered
 from inference.spans import Span
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,11 @@ class FusedLayer:
             raise _Unfit
         attn, mlp = layer.self_attn, layer.mlp
         head_norms = _children(attn) - _PROJECTIONS
-        if head_norms not in (set(), _HEAD_NORMS) or _FEED_FORWARD - _children(mlp):
+        if head_norms not in (set(), _HEAD_NORMS) or _children(mlp) - {"act_fn"} != _FEED_FORWARD:
+            raise _Unfit
+        if any(_has_own(module) for module in (layer, attn, mlp)):
+            raise _Unfit
+        if not _is_same(mlp.act_fn, functional.silu, _random(5, 64)):
             raise _Unfit
         query, gates = (
             _lead(attn.q_proj, attn.k_proj, attn.v_proj),
@@ -189,15 +194,16 @@ class FusedLayer:
 
 
 @torch.inference_mode()
-def fuse_layers(model: nn.Module) -> int:
-    """Call those layers as one that can be, if all can and are right; returns how many."""
+def fuse_layers(model: nn.Module, kept_as: torch.dtype | None = None) -> int:
+    """Call those layers as one that are right so, if all are of that kind; returns how many. `kept_as`
+    is the type of keys and values in pages, if it is not theirs."""
     lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
     layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
     if not attention.uses_kernels():
         return 0
     try:
         fused = [FusedLayer(layer) for layer in layers]
-        errors = [_error_of(one) for one in fused]
+        errors = [_error_of(one, kept_as) for one in fused]
     except (_Unfit, AttributeError, TypeError):
         return 0
     except Exception as error:  # of layers that want something else than their parts say
@@ -205,12 +211,21 @@ def fuse_layers(model: nn.Module) -> int:
             raise
         logger.warning("the layers are computed part by part: %s: %s", type(error).__name__, error)
         return 0
-    if wrong := [number for number, error in enumerate(errors) if not error <= 1]:
-        logger.warning("the layers are computed part by part: fused, %s are wrong", wrong)
-        return 0
-    for layer, one in zip(layers, fused, strict=True):
-        layer.forward = one.forward
-    return len(fused)
+    right = [number for number, error in enumerate(errors) if error <= 1]
+    if len(right) < len(layers):
+        wrong = sorted({*range(len(layers))} - {*right})
+        logger.warning("some layers are computed part by part: fused, %s are wrong", wrong)
+    for number in right:
+        layers[number].forward = fused[number].forward
+    return len(right)
+
+
+def has_fused_all(model: nn.Module) -> bool:
+    """Whether all layers of a model are called as one."""
+    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
+    layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
+    owners = [getattr(layer.forward, "__self__", None) for layer in layers]
+    return bool(owners) and all(isinstance(owner, FusedLayer) for owner in owners)
 
 
 def _step_of(context: StepContext, x: Tensor) -> PagedStep | None:
@@ -231,14 +246,16 @@ def _step_of(context: StepContext, x: Tensor) -> PagedStep | None:
 # --- is it right? -------------------------------------------------------------------------------
 
 
-def _error_of(layer: FusedLayer) -> float:
+def _error_of(layer: FusedLayer, kept_as: torch.dtype | None = None) -> float:
     """Of what comes out and what is in the pages then, in units of what is allowed; NaN if one is."""
     weight = _norm(layer.norm_modules[0]).weight
-    limit = _MAX_FP8_ERROR if layer.packed.is_fp8 else _MAX_ERROR[weight.dtype]
+    is_in_8_bits = layer.packed.is_fp8 or kept_as is not None
+    limit = _MAX_FP8_ERROR if is_in_8_bits else _MAX_ERROR[weight.dtype]
     errors = []
     for size in _SIZES:
         found, expected = (
-            _tried(layer, forward, size, weight) for forward in (layer.forward, layer.original)
+            _tried(layer, forward, size, weight, kept_as)
+            for forward in (layer.forward, layer.original)
         )
         errors += [
             (a.float() - b.float()).norm() / b.float().norm()
@@ -248,10 +265,14 @@ def _error_of(layer: FusedLayer) -> float:
 
 
 def _tried(
-    layer: FusedLayer, forward: Callable[..., Tensor], size: float, weight: Tensor
+    layer: FusedLayer,
+    forward: Callable[..., Tensor],
+    size: float,
+    weight: Tensor,
+    kept_as: torch.dtype | None,
 ) -> list[Tensor]:
     """For some sequences, step by step. Of small inputs what a layer adds to them is all that shows."""
-    kv = PagedKV(16, 128)
+    kv = PagedKV(16, 128, kept_as=kept_as)
     generator = torch.Generator().manual_seed(1)
     starts = [0] * len(_TRIED[0])
 
@@ -264,15 +285,15 @@ def _tried(
         starts = [start + new for start, new in zip(starts, news, strict=True)]
         for span in spans:
             assert kv.reserve(span.sequence_id, span.start + span.num_tokens)
-        angles = random(1, sum(news), layer.head_dim), random(1, sum(news), layer.head_dim)
+        turns = torch.randn(1, sum(news), layer.head_dim, generator=generator) * 3
+        angles = turns.cos().to(weight), turns.sin().to(weight)
         x = random(1, sum(news), len(weight)) * size
         with _context(StepContext(kv, spans)):
             out = forward(x, position_embeddings=angles, attention_mask=None)
         found.append(out)
     for pages in kv.layers[layer.number]:
         for i, end in enumerate(starts):
-            slots = kv.slot_mapping(str(i), 0, end).to(pages.device)
-            found.append(pages.flatten(0, 1)[slots])
+            found.append(gathered(pages, kv.block_table(str(i)).to(pages.device), end))
     return found
 
 
@@ -302,6 +323,12 @@ def _normed_sum(x: Tensor, added: Tensor, norm: Norm, step: PagedStep) -> tuple[
         return norms.normed_sum(x, added, norm)
     total = x + added
     return _normed(total, norm, step), total
+
+
+def _has_own(module: nn.Module) -> bool:
+    """Whether it has something to compute with beside its parts: sinks, scales."""
+    own = (*module.parameters(recurse=False), *module.buffers(recurse=False))
+    return bool(own) or getattr(module, "residual_multiplier", 1.0) != 1.0
 
 
 def _children(module: nn.Module) -> set[str]:

@@ -18,6 +18,9 @@ def _quantize(
     is_in = places < SIZE
     values = tl.load(x + row * x_row + places, mask=is_in, other=0.0).to(tl.float32)
     scale = tl.maximum(tl.max(tl.abs(values), 0) / LARGEST, 1e-12)
+    # A device's max drops NaN, and a row of made-up numbers would pass for an answer.
+    num_broken = tl.sum((values != values).to(tl.int32), 0)
+    scale = tl.where(num_broken > 0, float("nan"), scale)
     tl.store(scales + row, scale)
     tl.store(out + row * SIZE + places, _kept(values / scale, out), mask=is_in)
 

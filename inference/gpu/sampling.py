@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from inference.messages import SamplingParams
+from inference.out_of_memory import is_fault
 from inference.sampler import NUM_CANDIDATES, gumbel_noise, log_total
 
 logger = logging.getLogger(__name__)
@@ -144,6 +145,8 @@ def _checked_kernels(device: torch.device, dtype: torch.dtype, vocab_size: int) 
         is_same = _is_same(drawing.draw, device, dtype, vocab_size)
         problem = "" if is_same else "they draw other tokens"
     except Exception as error:  # no triton, no compiler, no room on the device: all the same
+        if is_fault(error):
+            raise
         problem = f"{type(error).__name__}: {error}"
     if problem:
         logger.warning("tokens are drawn without the kernels for GPUs: %s", problem)

@@ -47,7 +47,13 @@ def make_decode_step(
     if runner.device.type == "cpu" or not is_alone or not {*_LAUNCHES} & {*config.gpu_step}:
         return None
     if not attention.uses_kernels():
-        read_bytes = _plain_bytes(runner, num_sequences)
+        try:
+            read_bytes = _plain_bytes(runner, num_sequences)
+        except Exception as error:  # no room for them
+            if is_fault(error):
+                raise
+            logger.warning("%s decodes step by step: %s", name, error)
+            return None
         if read_bytes > _MOST_PLAIN_BYTES:
             logger.warning(
                 "%s decodes step by step: without the kernels, a layer would read %.1f GiB for %d",

@@ -18,6 +18,7 @@ _MOST_KEYS = 64
 _SHARED_BYTES = 64 * 1024  # for keys and values; queries and weights need the rest
 # Above these, the registers of four warps are too few:
 _WIDE_BYTES = 1024  # of a key and its value
+_SMALL_BYTES = 512  # likewise: with many rows, so many keys fit beside their queries
 _ROW_BYTES = 64 * 128 * 2  # of the rows' results
 _MANY_ROWS = 64  # of 16 bits: in float32 no registers are left
 _MANY_PROGRAMS = 128  # of single tokens: enough, so that each may hold more
@@ -72,7 +73,9 @@ def prefill_tile(
         wanted = max(wanted, _MANY_ROWS)
     tokens_at_once = max(1, wanted // group)
     rows = max(LEAST_SIZE, tokens_at_once * group)
-    return _tile(rows, _MOST_KEYS, head_dim, value_dim, itemsize), tokens_at_once
+    is_small = (head_dim + value_dim) * itemsize <= _SMALL_BYTES
+    most_keys = _MOST_KEYS if is_small else _MOST_KEYS // 2
+    return _tile(rows, most_keys, head_dim, value_dim, itemsize), tokens_at_once
 
 
 def _tile(rows: int, most_keys: int, head_dim: int, value_dim: int, itemsize: int) -> Tile:

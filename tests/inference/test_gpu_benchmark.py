@@ -26,13 +26,19 @@ def test_every_part_runs_and_is_written_down(tmp_path: Path) -> None:
     ways = ("plain ms", "eager ms", "+ graphs ms", "+ fusing ms", "+ overlap ms")
     assert all(row[way] > 0 for row in steps for way in ways)
     assert steps[0]["transformers ms"] > 0
+    assert all(row["fp8 ms"] > 0 for row in found["fp8 tiny"])
     few = {row["system"].removeprefix("vitrine "): row for row in found["dtypes tiny"]}
     assert set(few) == {"bfloat16", "bfloat16+fp8", "int8", "int4", "fp8"}
     for name in ("fp8", "bfloat16+fp8"):
         assert few["bfloat16"]["KL nats"] < few[name]["KL nats"] < 0.1
     assert all(row["a token ms"] > 0 for row in few.values())
     names = [row["scenario"] for row in found["serving tiny"]]
-    assert names == ["4 requests at once", "20 a second", "kill -9 of the worker"]
+    assert names == [
+        "4 requests at once",
+        "2 beside prompts of 40",
+        "20 a second",
+        "kill -9 of the worker",
+    ]
     assert all(row["tokens/s"] > 0 for row in found["serving tiny"])
 
 

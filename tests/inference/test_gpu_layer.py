@@ -12,9 +12,9 @@ from torch.nn.functional import rms_norm, silu
 from inference import attention, fp8, int8
 from inference.attention import StepContext
 from inference.gpu import attention as gpu_attention
-from inference.gpu import few_rows, layer, norms, quantizing
+from inference.gpu import few_rows, fusing, layer, norms, quantizing
 from inference.gpu.few_rows import MOST_ROWS, Norm, Tile
-from inference.gpu.fusing import fuse_on_device
+from inference.gpu.fusing import fuse_checked, fuse_on_device
 from inference.gpu.heads import place_heads
 from inference.gpu.layer import FusedLayer, fuse_layers
 from inference.gpu.paged_step import PagedStep
@@ -126,6 +126,14 @@ def test_rows_are_rounded_to_8_bits_as_by_torch() -> None:
     torch.testing.assert_close(scales, wanted)
     assert error(found.float() * scales, expected.float() * wanted) < 1e-3
     assert scales.untyped_storage().nbytes() >= 4 * 256
+
+
+def test_a_row_that_is_no_numbers_stays_none() -> None:
+    rows = torch.ones(3, 20)
+    rows[1, 7] = torch.nan
+    rows[2] = torch.nan
+    found, scales = quantizing.quantize_rows(rows, 256, fp8.LARGEST)
+    assert (found.float() * scales).isnan().any(1).tolist() == [False, True, True]
 
 
 # --- heads ------------------------------------------------------------------------------------------
@@ -241,7 +249,8 @@ def test_a_model_of_fused_layers_says_the_same() -> None:
         ("mistral", {"sliding_window": 16}),
         ("phi3", {}),  # its projections are one layer
         ("stablelm", {}),  # turns a part of each head, and its norms have means
-        ("granite", {"residual_multiplier": 0.5}),  # adds less than it computes
+        ("granite", {"residual_multiplier": 0.999}),  # adds less than it computes
+        ("llama", {"hidden_act": "gelu_pytorch_tanh"}),
     ],
 )
 def test_other_layers_are_left_alone(kind: str, settings: dict[str, Any]) -> None:
@@ -258,6 +267,32 @@ def test_layers_that_are_wrong_are_left_alone(
     monkeypatch.setattr(few_rows, "linear", lambda *a, **k: right(*a, **k) * 1.001)
     assert fuse_layers(model) == 0
     assert "computed part by part: fused, [0, 1] are wrong" in caplog.text
+
+
+@pytest.mark.usefixtures("kernels")
+def test_one_layer_that_is_wrong_is_left_to_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = joined("llama")
+    monkeypatch.setattr(layer, "_error_of", lambda one, kept_as: float("nan" if one.number else 0))
+    assert fuse_layers(model) == 1
+    assert not layer.has_fused_all(model)
+    assert isinstance(model.model.layers[0].forward.__self__, FusedLayer)
+
+
+@pytest.mark.usefixtures("kernels")
+def test_layers_are_fused_where_a_small_copy_of_them_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which shows errors that a real model, of 16 bits and narrow weights, would hide."""
+    monkeypatch.setattr(fusing, "packed_error", lambda *_, change, **__: change(copy) or 0.0)
+    for has_fused in (True, False):
+        copy, model = joined("llama"), joined("llama")
+        monkeypatch.setattr(layer, "has_fused_all", lambda _, found=has_fused: found)
+        fuse_checked("llama", model, model.config)
+        one = getattr(model.model.layers[0].forward, "__self__", None)
+        assert isinstance(one, FusedLayer) == has_fused
+
+
+@pytest.mark.usefixtures("kernels")
+def test_keys_and_values_are_looked_at_as_they_are_kept() -> None:
+    assert fuse_layers(joined("qwen3", BF16), FP8) == 2
 
 
 def test_without_the_kernels_for_attention_there_are_no_fused_layers() -> None:
