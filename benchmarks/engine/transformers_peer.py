@@ -17,9 +17,10 @@ _PAGE_TOKENS = 256  # its default
 _BATCH_TOKENS = 512  # of one forward pass; its own guess is made for GPUs
 
 
-def _model(folder: Path, threads: int) -> Any:
+def _model(folder: Path, threads: int, device: str = "cpu") -> Any:
     torch.set_num_threads(threads)
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16)
+    return model.to(device).eval()
 
 
 class _Clock(LogitsProcessor):
@@ -66,14 +67,16 @@ class Generate:
 class ContinuousBatching:
     """transformers' continuous batching with paged attention (SDPA, as there are no flash kernels)."""
 
-    def __init__(self, folder: Path, threads: int, slots: int, longest_tokens: int) -> None:
-        model = _model(folder, threads)
+    def __init__(
+        self, folder: Path, threads: int, slots: int, longest_tokens: int, device: str = "cpu"
+    ) -> None:
+        model = _model(folder, threads, device)
         pages = -(-longest_tokens // _PAGE_TOKENS) + 1
         self._manager = model.init_continuous_batching(
             generation_config=GenerationConfig(do_sample=False, eos_token_id=-1, pad_token_id=0),
             continuous_batching_config=ContinuousBatchingConfig(
                 num_blocks=2 * slots * pages,
-                max_batch_tokens=_BATCH_TOKENS,
+                max_batch_tokens=_BATCH_TOKENS if device == "cpu" else None,
                 max_requests_per_batch=slots,
                 allow_block_sharing=False,
             ),

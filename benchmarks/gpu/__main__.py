@@ -1,7 +1,9 @@
-"""`python -m benchmarks.gpu`: the device's limits, kernels, decode steps, weights of few bits, serving.
+"""`python -m benchmarks.gpu`: a device's limits, kernels, decode steps, weights of few bits, serving,
+peers.
 
 Weights are random, of real shapes, and prompts are random tokens. `transformers` is its generate with a
-dynamic cache, on the same weights. Percents of the roofline are of the limits that were measured first.
+dynamic cache, `static` with a static one, which it compiles on a GPU, on the same weights. Percents of
+the roofline are of the limits that were measured first.
 With `--quick` all of it is run in small on any device, to see that it works.
 """
 
@@ -14,6 +16,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.engine.accuracy import measure_accuracy
+from benchmarks.gpu.peers import measure_peers
 from benchmarks.gpu.serving import RATES, measure_serving
 from benchmarks.gpu.steps import BATCHES, measure_fp8_steps, measure_steps
 from benchmarks.gpu.timing import Bench, ceilings
@@ -21,7 +24,7 @@ from benchmarks.table import machine, save, show, write
 from inference.cli.random_model import make_random_model
 from inference.cli.shapes import SHAPES
 
-PARTS = ("kernels", "steps", "fp8", "dtypes", "serving")
+PARTS = ("kernels", "steps", "fp8", "dtypes", "serving", "peers")
 
 
 def main() -> None:
@@ -80,6 +83,12 @@ def main() -> None:
                 )
                 served = result[f"serving {shape}"] = asyncio.run(serving)
             show(f"{shape}: requests through the engine", served)
+        if "peers" in parts:
+            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
+                peers = result[f"peers {shape}"] = measure_peers(
+                    shape, options.folder or Path(folder), options.device, is_quick=options.quick
+                )
+            show(f"{shape}: requests, beside a peer", peers)
     if options.json:
         write(options.json, result)
     else:

@@ -35,16 +35,7 @@ async def measure_serving(
     path = folder / shape
     if not path.exists():
         make_random_model(shape, path)
-    config = EngineConfig(
-        models_dir=folder / "pulled",
-        extra_models=(f"model={path}",),
-        default_model="model",
-        device=device,
-        kv_layout="paged",
-        max_num_sequences=_MOST_AT_ONCE,
-        step_budget_tokens=_STEP_TOKENS,
-    )
-    engine = Engine(config)
+    engine = Engine(_config(path, device))
     try:
         begin_s = time.perf_counter()
         await _told(engine, _request(0, 8, 4), begin_s)  # loaded, compiled
@@ -57,6 +48,33 @@ async def measure_serving(
         if has_kill:
             rows.append(await _killed(engine, min(8, num), longest))
         return rows
+    finally:
+        await engine.close()
+
+
+def _config(path: Path, device: str) -> EngineConfig:
+    return EngineConfig(
+        models_dir=path.parent / "pulled",
+        extra_models=(f"model={path}",),
+        default_model="model",
+        device=device,
+        kv_layout="paged",
+        max_num_sequences=_MOST_AT_ONCE,
+        step_budget_tokens=_STEP_TOKENS,
+    )
+
+
+async def closed_loop(
+    path: Path, device: str, seed: int, count: int, longest: int, name: str
+) -> Row:
+    """So many requests at once through an engine of their own."""
+    engine = Engine(_config(path, device))
+    try:
+        await _told(engine, _request(0, 8, 4), time.perf_counter())
+        begin_s = time.perf_counter()
+        asked = (_told(engine, one, begin_s) for one in requests(seed, count, longest))
+        times = await asyncio.gather(*asked)
+        return row_of(name, times, time.perf_counter() - begin_s)
     finally:
         await engine.close()
 
@@ -78,7 +96,8 @@ async def _told(engine: Engine, request: GenerateRequest, asked_s: float) -> lis
     return times
 
 
-def _requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
+def requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
+    """With 100 to `longest` random tokens in and out."""
     rng = random.Random(first)
     least = min(100, longest)
     sizes = [(rng.randint(least, longest), rng.randint(least, longest)) for _ in range(count)]
@@ -87,9 +106,9 @@ def _requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
 
 async def _all_at_once(engine: Engine, count: int, longest: int) -> Row:
     begin_s = time.perf_counter()
-    asked = (_told(engine, one, begin_s) for one in _requests(1, count, longest))
+    asked = (_told(engine, one, begin_s) for one in requests(1, count, longest))
     times = await asyncio.gather(*asked)
-    return _row(f"{count} requests at once", times, time.perf_counter() - begin_s)
+    return row_of(f"{count} requests at once", times, time.perf_counter() - begin_s)
 
 
 async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) -> Row:
@@ -97,11 +116,11 @@ async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) 
     rng = random.Random(per_s)
     begin_s = time.perf_counter()
     running = []
-    for request in _requests(int(1000 * per_s), count, longest):
+    for request in requests(int(1000 * per_s), count, longest):
         running.append(asyncio.create_task(_told(engine, request, time.perf_counter())))
         await asyncio.sleep(rng.expovariate(per_s))
     times = await asyncio.gather(*running)
-    return _row(f"{per_s:g} a second", times, time.perf_counter() - begin_s)
+    return row_of(f"{per_s:g} a second", times, time.perf_counter() - begin_s)
 
 
 async def _beside_prompts(engine: Engine, num_writers: int, num_prompts: int, length: int) -> Row:
@@ -120,7 +139,7 @@ async def _beside_prompts(engine: Engine, num_writers: int, num_prompts: int, le
     times = await asyncio.gather(*writers)
     took_s = time.perf_counter() - begin_s
     await asyncio.gather(*prompts)
-    return _row(f"{num_writers} beside prompts of {length:,}", times, took_s)
+    return row_of(f"{num_writers} beside prompts of {length:,}", times, took_s)
 
 
 async def _killed(engine: Engine, count: int, longest: int) -> Row:
@@ -132,10 +151,10 @@ async def _killed(engine: Engine, count: int, longest: int) -> Row:
     if pid := engine.worker_pid("model"):
         os.kill(pid, signal.SIGKILL)
     times = await asyncio.gather(*running)
-    return _row("kill -9 of the worker", times, time.perf_counter() - begin_s)
+    return row_of("kill -9 of the worker", times, time.perf_counter() - begin_s)
 
 
-def _row(name: str, times: list[list[float]], took_s: float) -> Row:
+def row_of(name: str, times: list[list[float]], took_s: float) -> Row:
     row = _figures(name, times, took_s)
     print(f"… {json.dumps(row)}", file=sys.stderr, flush=True)
     return row

@@ -3,6 +3,7 @@
 The floor is the roofline: weights and the cache are read once, and all is multiplied.
 """
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,11 +40,16 @@ def measure_steps(
     model = _model(bench, config)
     has_kernels = choose_kernels("the model", config, bench.device) == ""
     alone_s = _generate_step_s(bench, model)
+    static_s = None
+    try:  # which transformers compiles by itself on a GPU
+        static_s = _generate_step_s(bench, model, cache_implementation="static")
+    except Exception as error:  # no compiler here, say
+        print(f"transformers' static cache is left out: {error}", file=sys.stderr)
     model.set_attn_implementation(attention.NAME)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
     tokenizer = tokenizer_of(shape["vocab_size"])
-    rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
+    rows: list[Row] = [{"sequences": number, "plain ms": None} for number in batches]
     try:
         with plain_attention():
             few = [row for row in rows if row["sequences"] <= _MOST_PLAIN]
@@ -57,13 +63,12 @@ def measure_steps(
         attention.use_kernels(None)
     for row in rows:
         best_ms = min((ms for name, ms in row.items() if name.endswith(" ms") and ms), default=None)
-        if best_ms is None:
-            continue
-        floor_s = _floor_s(found, shape, model, row["sequences"], context)
-        row["tokens/s"] = row["sequences"] / best_ms * 1e3
-        row["% of roofline"] = 100 * floor_s * 1e3 / best_ms
-        row["transformers ms"] = None
+        floor_ms = 1e3 * _floor_s(found, shape, model, row["sequences"], context)
+        row["tokens/s"] = best_ms and row["sequences"] / best_ms * 1e3
+        row["% of roofline"] = best_ms and 100 * floor_ms / best_ms
+        row["transformers ms"] = row["static ms"] = None
     rows[0]["transformers ms"] = alone_s * 1e3
+    rows[0]["static ms"] = static_s and static_s * 1e3
     return rows
 
 
@@ -160,14 +165,14 @@ def _floor_s(
 
 
 @torch.inference_mode()
-def _generate_step_s(bench: Bench, model: Any) -> float:
-    """transformers' generate of one sequence with its dynamic cache, a token."""
+def _generate_step_s(bench: Bench, model: Any, **settings: Any) -> float:
+    """transformers' generate of one sequence with its dynamic cache, or another one, a token."""
     context, num_tokens = (_QUICK_CONTEXT, 24) if bench.is_quick else (_CONTEXT, 64)
     ids = torch.randint(3, 1000, (1, context), device=bench.device)
 
     def run(count: int) -> float:
         setting = GenerationConfig(
-            max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=0
+            max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=0, **settings
         )
         return bench.seconds(
             lambda: model.generate(

@@ -40,6 +40,10 @@ def test_every_part_runs_and_is_written_down(tmp_path: Path) -> None:
         "kill -9 of the worker",
     ]
     assert all(row["tokens/s"] > 0 for row in found["serving tiny"])
+    ours, theirs = found["peers tiny"]
+    assert ours["tokens/s"] > 0 < theirs["tokens/s"]
+    assert 0 < theirs["TTFT p50 ms"] < 60_000
+    assert steps[0]["static ms"] > 0
 
 
 def test_without_a_gpu_it_says_what_to_do() -> None:
