@@ -22,6 +22,7 @@ from inference.encoder_loop import EncoderLoop
 from inference.engine_loop import EngineLoop
 from inference.errors import ModelError, ModelTooLarge
 from inference.gpu.overlap import OverlappedLoop
+from inference.gpu.step_memory import step_bytes
 from inference.gpu.step_selftest import make_decode_step
 from inference.grammar import Grammars
 from inference.hybrid_kv import HybridKV
@@ -112,7 +113,7 @@ def _assemble_chat(
     draft = load_draft(loaded, tokenizer, config, progress, draft_dtype)
     progress("warming up", 0.9)
     kv, draft_model = _make_caches(loaded, draft, config)
-    scheduler = _make_scheduler(kv, config, draft_model)
+    scheduler = _make_scheduler(kv, config, draft_model, loaded.info.device)
     vocab_size = loaded.config.get_text_config().vocab_size
     runner = _make_runner(loaded, kv, followers, adapters)
     grammars = Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size)
@@ -208,7 +209,16 @@ def _lie_together(loaded: LoadedModel, small: LoadedModel) -> bool:
 
 def _kv_bytes(config: EngineConfig, loaded: LoadedModel) -> int:
     if loaded.info.device != "cpu":  # what is configured or reckoned is of the host's memory
-        free_bytes = free_kv_bytes(torch.device(loaded.info.device))
+        needed = step_bytes(
+            loaded.model,
+            num_tokens=min(
+                config.budget_tokens_on(loaded.info.device), loaded.info.max_context_tokens
+            ),
+            num_sequences=config.num_sequences_on(loaded.info.device),
+            vocab_size=loaded.config.get_text_config().vocab_size,
+            kept_as=kept_as_of(config),
+        )
+        free_bytes = free_kv_bytes(torch.device(loaded.info.device), needed)
         own_bytes = config.kv_bytes if config.has_own_gpus else None
         return min(own_bytes or free_bytes, free_bytes)
     return _host_kv_bytes(replace(config, kv_bytes=None) if config.has_own_gpus else config)
@@ -264,7 +274,7 @@ def _tokens_within(kv_bytes: int, loaded: LoadedModel, granule: int = 1) -> tupl
 def _num_slots(kv_bytes: int, loaded: LoadedModel, config: EngineConfig) -> int:
     """As many as sequences may run, if their states leave half of the memory to keys and values."""
     needed = _STATE_COPIES * (loaded.footprint.state_bytes or 1)
-    num_slots = min(config.max_num_sequences, kv_bytes // 2 // needed)
+    num_slots = min(config.num_sequences_on(loaded.info.device), kv_bytes // 2 // needed)
     if num_slots < 1:
         raise ModelTooLarge(
             f"The cache of {loaded.info.name}, with a state for each sequence,",
@@ -274,14 +284,16 @@ def _num_slots(kv_bytes: int, loaded: LoadedModel, config: EngineConfig) -> int:
     return num_slots
 
 
-def _make_scheduler(kv: KVCache, config: EngineConfig, draft_model: DraftModel | None) -> Scheduler:
+def _make_scheduler(
+    kv: KVCache, config: EngineConfig, draft_model: DraftModel | None, device: str
+) -> Scheduler:
     """States have a slot for each sequence, and cannot go back behind a draft that was wrong."""
     if isinstance(kv, HybridKV):
         config = replace(config, max_num_sequences=kv.states.num_slots, max_num_drafting=0)
     return Scheduler(
         kv,
-        max_num_sequences=config.max_num_sequences,
-        step_budget_tokens=config.step_budget_tokens,
+        max_num_sequences=config.num_sequences_on(device),
+        step_budget_tokens=config.budget_tokens_on(device),
         max_waiting_tokens=config.max_waiting_tokens,
         max_num_drafting=config.max_num_drafting,
         draft_model=draft_model,

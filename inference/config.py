@@ -24,6 +24,9 @@ def default_num_threads() -> int:
 
 
 MAX_NUM_DRAFTING = 4
+# More at once are others' time on a processor; on a GPU they are nearly free until some hundred.
+_NUM_SEQUENCES_ON_CPU, _NUM_SEQUENCES_ON_GPU = 16, 256
+_BUDGET_TOKENS_ON_CPU, _BUDGET_TOKENS_ON_GPU = 256, 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class EngineConfig:
     All loaded models together keep within `memory_bytes`; None: what is free when the first is loaded,
     less a reserve. One that nobody has used for `sleep_after_s` sleeps; None: only where another needs
     its memory. `kv_bytes` None: of what the weights leave, a quarter for each chat model, at most 4 GiB.
+
+    `max_num_sequences` are decoded at once, and `step_budget_tokens` computed in a step; None: as many
+    as suit the device.
 
     While at most `max_num_drafting` sequences decode, each guesses some tokens ahead (see
     `speculation`); 0 switches that off.
@@ -102,8 +108,8 @@ class EngineConfig:
     upstreams: tuple[UpstreamSpec, ...] = ()
     default_model: str = ""
     num_threads: int = field(default_factory=default_num_threads)
-    max_num_sequences: int = 16
-    step_budget_tokens: int = 256
+    max_num_sequences: int | None = None
+    step_budget_tokens: int | None = None
     max_waiting_tokens: int = 400_000
     max_num_drafting: int = MAX_NUM_DRAFTING
     memory_bytes: int | None = None
@@ -124,6 +130,18 @@ class EngineConfig:
     watchdog_s: float = 120.0
     loading_watchdog_s: float = 600.0
     max_restarts_per_minute: int = 5
+
+    def num_sequences_on(self, device: str) -> int:
+        """How many a worker decodes at once, on a device of that type."""
+        if self.max_num_sequences is not None:
+            return self.max_num_sequences
+        return _NUM_SEQUENCES_ON_CPU if device == "cpu" else _NUM_SEQUENCES_ON_GPU
+
+    def budget_tokens_on(self, device: str) -> int:
+        """How many a step computes at most, on a device of that type."""
+        if self.step_budget_tokens is not None:
+            return self.step_budget_tokens
+        return _BUDGET_TOKENS_ON_CPU if device == "cpu" else _BUDGET_TOKENS_ON_GPU
 
     def num_workers(self, model: str) -> int:
         counts = dict(self.workers)

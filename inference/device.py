@@ -33,6 +33,8 @@ _NUM_BLOCKS, _CONTEXT_TOKENS = 64, 512  # of the cache of what is tried
 _STEPS = ((300, 5), (1, 1), (4, 1))
 _MAX_ROUNDING = 1e-2  # of layers that compute in 16 bits: about four times what rounding comes to
 _KV_SHARE = 0.85  # of a device's memory that weights have left: activations need some
+_MOST_KV_SHARE = 0.95  # where it is known how much that is: memory is also lost to fragments
+_GRAPHS_BYTES = 768 * 2**20  # of the graphs of all batches, and of what draws
 
 
 def device_of(config: EngineConfig) -> torch.device:
@@ -59,9 +61,13 @@ def free_bytes(device: torch.device) -> int:
     return torch.cuda.mem_get_info(device)[0]
 
 
-def free_kv_bytes(device: torch.device) -> int:
-    """What keys and values may take of a device that holds the weights."""
-    return int(free_bytes(device) * _KV_SHARE)
+def free_kv_bytes(device: torch.device, step_bytes: int | None = None) -> int:
+    """What keys and values may take of a device that holds the weights. `step_bytes` is what the largest
+    step takes beside them; None: nobody knows, and a share is left."""
+    free = free_bytes(device)
+    if step_bytes is None:
+        return int(free * _KV_SHARE)
+    return max(0, min(free - step_bytes - _GRAPHS_BYTES, int(free * _MOST_KV_SHARE)))
 
 
 def choose_kernels(name: str, config: PretrainedConfig, device: torch.device) -> str:

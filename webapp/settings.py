@@ -70,6 +70,8 @@ ENGINE = EngineConfig(
     kv_dtype=env_choice("VITRINE_KV_DTYPE", KV_DTYPES, "auto"),
     memory_bytes=None if _MEMORY_GIB is None else int(_MEMORY_GIB * 2**30),
     sleep_after_s=env_int("VITRINE_SLEEP_AFTER_S", 0) or None,
+    max_num_sequences=env_int("VITRINE_SEQUENCES", 0, maximum=1024) or None,
+    step_budget_tokens=env_int("VITRINE_STEP_TOKENS", 0, maximum=65_536) or None,
     max_num_drafting=env_int("VITRINE_DRAFTING", MAX_NUM_DRAFTING),
     draft_models=draft_models(env_list("VITRINE_DRAFT_MODELS")),
     adapters=(*adapters(env_list("VITRINE_ADAPTERS")), HEADS_ADAPTER),

@@ -445,7 +445,8 @@ def test_for_a_model_on_a_gpu_it_is_on_the_processor_and_takes_nothing_there(
     small = load_model("small", tiny_model, lambda *_: None, torch.float32)
     info = replace(small.info, name="tiny", device="cuda")
     loaded = replace(small, info=info)
-    monkeypatch.setattr(assembly, "free_kv_bytes", lambda device: 3000 * TOKEN_BYTES)
+    monkeypatch.setattr(assembly, "step_bytes", lambda *_, **__: 0)
+    monkeypatch.setattr(assembly, "free_kv_bytes", lambda device, step: 3000 * TOKEN_BYTES)
     monkeypatch.setattr("inference.memory.available_bytes", lambda: 16 * 600 * TOKEN_BYTES)
     config = engine_config(
         tiny_model, kv_bytes=2000 * TOKEN_BYTES, has_own_gpus=has_own_gpus, max_num_drafting=4
