@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from inference.gpu.few_rows import Norm
-from inference.gpu.writing import _kept
+from inference.gpu.writing import _kept, _turned
 
 
 @triton.jit
@@ -35,11 +35,7 @@ def _rotated_head(
         factor = tl.rsqrt((tl.sum(x * x, 0) + tl.sum(y * y, 0)) / HEAD_DIM + epsilon)
         x *= factor * tl.load(norm + first, mask=is_pair, other=0.0).to(tl.float32)
         y *= factor * tl.load(norm + second, mask=is_pair, other=0.0).to(tl.float32)
-    cos_x = tl.load(angles_cos + first, mask=is_pair, other=0.0).to(tl.float32)
-    cos_y = tl.load(angles_cos + second, mask=is_pair, other=0.0).to(tl.float32)
-    sin_x = tl.load(angles_sin + first, mask=is_pair, other=0.0).to(tl.float32)
-    sin_y = tl.load(angles_sin + second, mask=is_pair, other=0.0).to(tl.float32)
-    return x * cos_x - y * sin_x, y * cos_y + x * sin_y
+    return _turned(x, y, angles_cos, angles_sin, first, second, is_pair)
 
 
 @triton.jit

@@ -24,6 +24,12 @@ def _rotated(
     """Both values of each pair, turned; `first` and `second` are their places in the row."""
     x = tl.load(row + first, mask=is_in, other=0.0).to(tl.float32)
     y = tl.load(row + second, mask=is_in, other=0.0).to(tl.float32)
+    return _turned(x, y, angles_cos, angles_sin, first, second, is_in)
+
+
+@triton.jit
+def _turned(x, y, angles_cos, angles_sin, first, second, is_in):
+    """The values of pairs in float32, turned by the angles of their places."""
     cos_x = tl.load(angles_cos + first, mask=is_in, other=0.0).to(tl.float32)
     cos_y = tl.load(angles_cos + second, mask=is_in, other=0.0).to(tl.float32)
     sin_x = tl.load(angles_sin + first, mask=is_in, other=0.0).to(tl.float32)
