@@ -41,7 +41,7 @@ async def measure_serving(
         await _told(engine, _request(0, 8, 4), begin_s)  # loaded, compiled
         print(f"… loaded in {time.perf_counter() - begin_s:.1f} s", file=sys.stderr, flush=True)
         num, longest = (4, 16) if is_quick else (256, 1024)
-        rows = [await _all_at_once(engine, num, longest)]
+        rows = [await _all_at_once(engine, requests(1, num, longest), f"{num} requests at once")]
         rows.append(await _beside_prompts(engine, *((2, 2, 40) if is_quick else (32, 24, 2000))))
         for per_s in (20.0,) if is_quick else rates:
             rows.append(await _as_they_come(engine, num // 4, per_s, longest))
@@ -71,10 +71,7 @@ async def closed_loop(
     engine = Engine(_config(path, device))
     try:
         await _told(engine, _request(0, 8, 4), time.perf_counter())
-        begin_s = time.perf_counter()
-        asked = (_told(engine, one, begin_s) for one in requests(seed, count, longest))
-        times = await asyncio.gather(*asked)
-        return row_of(name, times, time.perf_counter() - begin_s)
+        return await _all_at_once(engine, requests(seed, count, longest), name)
     finally:
         await engine.close()
 
@@ -104,11 +101,10 @@ def requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
     return [_request(first + number, *size) for number, size in enumerate(sizes)]
 
 
-async def _all_at_once(engine: Engine, count: int, longest: int) -> Row:
+async def _all_at_once(engine: Engine, asked: list[GenerateRequest], name: str) -> Row:
     begin_s = time.perf_counter()
-    asked = (_told(engine, one, begin_s) for one in requests(1, count, longest))
-    times = await asyncio.gather(*asked)
-    return row_of(f"{count} requests at once", times, time.perf_counter() - begin_s)
+    times = await asyncio.gather(*(_told(engine, one, begin_s) for one in asked))
+    return row_of(name, times, time.perf_counter() - begin_s)
 
 
 async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) -> Row:
