@@ -6,6 +6,8 @@ as one row of tokens; which token belongs to whom is in the step's context objec
 models drop unknown keyword arguments on the way (stablelm, nemotron).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -47,9 +49,15 @@ class StepContext:
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process
 
 
-def set_context(context: StepContext | None) -> None:
+@contextmanager
+def in_step(context: StepContext) -> Iterator[None]:
+    """Within, attention layers are in this step."""
     global _current
     _current = context
+    try:
+        yield
+    finally:
+        _current = None
 
 
 def get_context() -> StepContext | None:

@@ -18,18 +18,14 @@ from torch import Tensor, nn
 
 from inference import attention
 from inference.attention import StepContext
-from inference.int8 import Follower, Lead
 from inference.kv_cache import SlabKV
+from inference.layer_parts import LayerParts, Unfit, decoder_layers, epsilon, norm_weight
 from inference.native import attention as native
 from inference.native.kernels import TYPES, Layer, kernels
 from inference.native.linear import NativeLinear
 from inference.spans import Span
 
 logger = logging.getLogger(__name__)
-_PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
-_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
-_HEAD_NORMS = {"q_norm", "k_norm"}
-_FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
 _MOST_TOKENS = (
     256  # of a step: with more, calling takes no time that counts, and scratch memory grows
 )
@@ -37,26 +33,18 @@ _SIZES = (1e-3, 1.0, 1e3)  # of what is tried
 _TRIED = ([5, 1, 9], [1, 1, 1], [2, 1, 1])  # new tokens of three sequences, step by step
 
 
-class _Unfit(Exception):
-    """A layer has other parts."""
-
-
 class FusedLayer:
-    """One of the layers of a model that are called so. Raises _Unfit where it is none."""
+    """One of the layers of a model that are called so. Raises Unfit where it is none."""
 
     def __init__(self, layer: Any, number: int, layers: Sequence[int]) -> None:
         library = kernels()
-        if library is None or _children(layer) != _PARTS:
-            raise _Unfit
-        attn, mlp = layer.self_attn, layer.mlp
-        head_norms = _children(attn) - _PROJECTIONS
-        if head_norms not in (set(), _HEAD_NORMS) or _FEED_FORWARD - _children(mlp):
-            raise _Unfit
-        query, output = _lead(attn.q_proj, attn.k_proj, attn.v_proj), _native(attn.o_proj)
-        gates, down = _lead(mlp.gate_proj, mlp.up_proj), _native(mlp.down_proj)
-        norms = [layer.input_layernorm, layer.post_attention_layernorm]
-        norms += [attn.q_norm, attn.k_norm] if head_norms else []
-        weights = [_weight(norm) for norm in norms]
+        if library is None:
+            raise Unfit
+        parts = LayerParts.of(layer)
+        attn, mlp, query, gates = parts.attn, parts.mlp, parts.query, parts.gates
+        output, down = _native(attn.o_proj), _native(mlp.down_proj)
+        norms = [*parts.norms, *parts.head_norms]
+        weights = [norm_weight(norm) for norm in norms]
         self.dtype = weights[0].dtype
         dim, sizes, width = attn.head_dim, query.sizes, len(weights[0])
         inner = mlp.down_proj.in_features
@@ -68,17 +56,16 @@ class FusedLayer:
             and gates.sizes == [inner, inner]
             and (output.in_features, output.out_features) == (sizes[0], width)
             and (query.in_features, gates.in_features, down.out_features) == (width,) * 3
-            and _window(attn) is None
         )
         if not is_fit or self.dtype not in TYPES:
-            raise _Unfit
+            raise Unfit
         self.number: int = attn.layer_idx
         self.width, self.dim, self.num_kv_heads = width, dim, sizes[1] // dim
         self.norms, self._layers = weights[:2], layers
         sample = torch.empty(1, 1, dim, dtype=self.dtype)
         self.most_tokens = native.most_tokens(sample, sample, sample)
         addresses = [weight.data_ptr() for weight in weights] + [None] * (4 - len(weights))
-        epsilons = [_epsilon(norm) for norm in norms] + [0.0] * (4 - len(norms))
+        epsilons = [epsilon(norm) for norm in norms] + [0.0] * (4 - len(norms))
         self._layer = Layer(
             *(
                 part.address
@@ -158,14 +145,13 @@ class FusedLayer:
 @torch.inference_mode()
 def fuse_layers(model: nn.Module) -> int:
     """Call those layers as one that can be, if all can; returns how many."""
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
-    layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
+    layers = decoder_layers(model)
     try:
         numbers = [layer.self_attn.layer_idx for layer in layers]
         fused = [FusedLayer(layer, at, numbers) for at, layer in enumerate(layers)]
         if not all(_is_same(layer) for layer in fused):
             return 0
-    except (_Unfit, AttributeError, TypeError):
+    except (Unfit, AttributeError, TypeError):
         return 0
     except Exception as error:  # of layers that want something else than their parts say
         logger.info("the layers are computed part by part: %s", error)
@@ -218,12 +204,9 @@ def _tried(layer: FusedLayer, forward: Callable[..., Tensor], size: float) -> li
         for span, end in zip(spans, starts, strict=True):
             assert kv.reserve(span.sequence_id, end)
         angles = random(1, sum(news), layer.dim), random(1, sum(news), layer.dim)
-        attention.set_context(StepContext(kv, spans))
-        try:
-            x = random(1, sum(news), layer.width) * size
+        x = random(1, sum(news), layer.width) * size
+        with attention.in_step(StepContext(kv, spans)):
             found.append(forward(x, position_embeddings=angles, attention_mask=None))
-        finally:
-            attention.set_context(None)
     for i, end in enumerate(starts):
         new = torch.empty(layer.num_kv_heads, 0, layer.dim, dtype=layer.dtype)
         pair = kv.with_room(layer.number, str(i), end, new, new)
@@ -231,40 +214,7 @@ def _tried(layer: FusedLayer, forward: Callable[..., Tensor], size: float) -> li
     return found
 
 
-def _children(module: nn.Module) -> set[str]:
-    return {name for name, _ in module.named_children()}
-
-
-def _lead(first: nn.Module, *others: nn.Module) -> Lead:
-    if not isinstance(first, Lead) or len(first.sizes) != 1 + len(others):
-        raise _Unfit
-    if not all(isinstance(other, Follower) and other.lead is first for other in others):
-        raise _Unfit
-    return first
-
-
 def _native(module: nn.Module) -> NativeLinear:
     if not isinstance(module, NativeLinear):
-        raise _Unfit
+        raise Unfit
     return module
-
-
-def _window(attn: Any) -> int | None:
-    """How far its tokens look back: farther than is tried, so that a wrong one would not show."""
-    place = attn if hasattr(attn, "sliding_window") else attn.config
-    window: int | None = getattr(place, "sliding_window", None)
-    return window
-
-
-def _weight(norm: nn.Module) -> Tensor:
-    weight = getattr(norm, "weight", None)
-    if not isinstance(weight, nn.Parameter) or weight.dim() != 1 or not weight.is_contiguous():
-        raise _Unfit
-    return weight
-
-
-def _epsilon(norm: nn.Module) -> float:
-    epsilon = getattr(norm, "variance_epsilon", getattr(norm, "eps", None))
-    if not isinstance(epsilon, float):
-        raise _Unfit
-    return epsilon

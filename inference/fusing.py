@@ -81,8 +81,8 @@ def _fuse_norm(module: nn.Module, rows: Operations) -> bool:
     def exactly(x: Tensor) -> Tensor:
         return rows.rms_norm(x, weight.float(), epsilon)
 
-    x = _random(5, len(weight)).to(weight.device)
-    if not rows.is_fit(weight) or not _is_same(original, exactly, x):
+    x = random_values(5, len(weight)).to(weight.device)
+    if not rows.is_fit(weight) or not is_same(original, exactly, x):
         return False
     module.forward = norm
     return True
@@ -121,7 +121,11 @@ def _fuse_gated(module: nn.Module, rows: Operations, device: torch.device) -> bo
     ):
         return False
     activation = getattr(module, "act_fn", None)
-    if len(lead.sizes) != 2 or not activation or not _is_same(activation, silu, _random(5, 64)):
+    if (
+        len(lead.sizes) != 2
+        or not activation
+        or not is_same(activation, silu, random_values(5, 64))
+    ):
         return False
     original: _Rows = module.forward
 
@@ -131,11 +135,11 @@ def _fuse_gated(module: nn.Module, rows: Operations, device: torch.device) -> bo
         result: Tensor = down(rows.silu_mul(lead.joined(x)))
         return result
 
-    x, limit = _random(5, lead.in_features).to(device), _MAX_INT8_ERROR
+    x, limit = random_values(5, lead.in_features).to(device), _MAX_INT8_ERROR
     if isinstance(down, nn.Linear):
         x = x.to(down.weight)
         limit = _MAX_ERROR if x.dtype.itemsize > 2 else limit
-    if not _is_same(original, gated, x, limit):
+    if not is_same(original, gated, x, limit):
         return False
     module.forward = gated
     return True
@@ -148,7 +152,7 @@ def _fuse_rope(modeling: ModuleType, rows: Operations, device: torch.device) -> 
         return False
     fused = _fused_rope(original, rows)
     sizes = ((1, 4, 3, 32), (1, 2, 3, 32), (1, 3, 32), (1, 3, 32))
-    query, key, *angles = (_random(*s, seed=seed).to(device) for seed, s in enumerate(sizes))
+    query, key, *angles = (random_values(*s, seed=seed).to(device) for seed, s in enumerate(sizes))
     try:
         pairs = zip(original(query, key, *angles), fused(query, key, *angles), strict=True)
         if not all(_error(found, expected) <= _MAX_ERROR for expected, found in pairs):
@@ -186,7 +190,7 @@ def _can_rotate(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> bool:
     )
 
 
-def _is_same(
+def is_same(
     original: _Rows,
     fused: _Rows,
     x: Tensor,
@@ -205,5 +209,5 @@ def _error(found: Tensor, expected: Tensor) -> float:
     return float(error.nan_to_num(torch.inf))
 
 
-def _random(*shape: int, seed: int = 0) -> Tensor:
+def random_values(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))

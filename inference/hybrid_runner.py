@@ -59,10 +59,10 @@ class HybridRunner(ModelRunner):
         num_tokens = group[0][1].num_tokens
         chunks = [range(begin, begin + num_tokens) for begin, _ in group]
         kept = [number for number, row in enumerate(chunks[0]) if row in rows or len(group) > 1]
-        attention.set_context(StepContext(self.kv, [span for _, span in group], self.layers_seen))
-        self.adapters.enter([span for _, span in group])
-        self.states.enter([s.sequence_id for _, s in group], is_fresh=group[0][1].start == 0)
-        try:
+        spans = [span for _, span in group]
+        with attention.in_step(StepContext(self.kv, spans, self.layers_seen)):
+            self.adapters.enter(spans)
+            self.states.enter([s.sequence_id for s in spans], is_fresh=spans[0].start == 0)
             output = self.model(
                 input_ids=torch.tensor([[ids[row] for row in chunk] for chunk in chunks]),
                 position_ids=torch.tensor([[positions[row] for row in chunk] for chunk in chunks]),
@@ -70,8 +70,6 @@ class HybridRunner(ModelRunner):
                 logits_to_keep=torch.tensor(kept or [num_tokens - 1]),
                 **{self._cache_name: self.states},
             )
-        finally:
-            attention.set_context(None)
         self.states.leave()
         logits: Tensor = output.logits  # (batch, kept, vocab)
         # Some model files know no logits_to_keep and return every token's.

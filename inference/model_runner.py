@@ -103,9 +103,8 @@ class ModelRunner:
     def forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
-        attention.set_context(StepContext(self.kv, spans, self.layers_seen))
-        self.adapters.enter(spans)
-        try:
+        with attention.in_step(StepContext(self.kv, spans, self.layers_seen)):
+            self.adapters.enter(spans)
             numbers = sent(torch.tensor([*ids, *positions, *rows]), self.device)  # in one copy
             on_ids, on_positions, on_rows = torch.split(
                 numbers, [len(ids), len(positions), len(rows)]
@@ -116,8 +115,6 @@ class ModelRunner:
                 use_cache=False,
                 logits_to_keep=on_rows,
             )
-        finally:
-            attention.set_context(None)
         logits: Tensor = output.logits[0]
         # Ten of the 173 model files know no logits_to_keep and return every row.
         logits = logits if logits.shape[0] == len(rows) else logits[on_rows]

@@ -136,13 +136,10 @@ class DecodeStep:
         # Also where nothing was launched since: graphs are captured behind whatever step came before.
         self.runner.adapters.enter(())
         ids, positions, paged = self.buffers.step(bucket)
-        attention.set_context(StepContext(self.kv, [], self.runner.layers_seen, paged=paged))
-        try:
+        with attention.in_step(StepContext(self.kv, [], self.runner.layers_seen, paged=paged)):
             output = self.runner.model(
                 input_ids=ids[None], position_ids=positions[None], use_cache=False
             )
-        finally:
-            attention.set_context(None)
         logits: Tensor = output.logits[0]
         return logits
 

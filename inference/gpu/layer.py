@@ -6,8 +6,7 @@ part; so it is still computed where an adapter takes part, or where keys are not
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,22 +16,26 @@ from torch.nn import functional
 from inference import attention
 from inference.attention import StepContext
 from inference.fp8 import Fp8Linear
-from inference.fusing import _is_same, _random
+from inference.fusing import is_same, random_values
 from inference.gpu import few_rows, norms
 from inference.gpu.few_rows import MOST_ROWS, Norm
 from inference.gpu.gated import gate
 from inference.gpu.heads import place_heads
 from inference.gpu.paged_step import PagedStep
-from inference.int8 import Follower, Lead
+from inference.layer_parts import (
+    FEED_FORWARD,
+    LayerParts,
+    Unfit,
+    children,
+    decoder_layers,
+    epsilon,
+    norm_weight,
+)
 from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV, gathered
 from inference.spans import Span
 
 logger = logging.getLogger(__name__)
-_PARTS = {"self_attn", "mlp", "input_layernorm", "post_attention_layernorm"}
-_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
-_HEAD_NORMS = {"q_norm", "k_norm"}
-_FEED_FORWARD = {"gate_proj", "up_proj", "down_proj"}
 _SIZES = (1e-3, 1.0)  # of what is tried
 # New tokens of three sequences, step by step: few and many of them, and one alone.
 _TRIED = ([5, 1, 2], [1, 1, 1], [20, 1, 9], [0, 1, 0])
@@ -40,18 +43,13 @@ _MAX_ERROR = {torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 _MAX_FP8_ERROR = 8e-2  # few rows are not rounded to 8 bits: they come nearer to what is meant
 
 
-class _Unfit(Exception):
-    """A layer has other parts."""
-
-
 class Product:
     """One of a layer's products. Its weights are where its module has them: a sleep moves them."""
 
     def __init__(self, module: nn.Module) -> None:
         if type(module) is not nn.Linear and not isinstance(module, Fp8Linear):
-            raise _Unfit
+            raise Unfit
         self.module: Any = module
-        self.num_out: int = module.out_features
         self.is_fp8 = isinstance(module, Fp8Linear)
 
     def of_few(
@@ -84,27 +82,22 @@ class Product:
 
 
 class FusedLayer:
-    """One of the layers of a model that are called so. Raises _Unfit where it is none."""
+    """One of the layers of a model that are called so. Raises Unfit where it is none."""
 
     def __init__(self, layer: Any) -> None:
-        if _children(layer) != _PARTS:
-            raise _Unfit
-        attn, mlp = layer.self_attn, layer.mlp
-        head_norms = _children(attn) - _PROJECTIONS
-        if head_norms not in (set(), _HEAD_NORMS) or _children(mlp) - {"act_fn"} != _FEED_FORWARD:
-            raise _Unfit
+        parts = LayerParts.of(layer)
+        attn, mlp, query, gates = parts.attn, parts.mlp, parts.query, parts.gates
+        if children(mlp) - {"act_fn"} != FEED_FORWARD:
+            raise Unfit
         if any(_has_own(module) for module in (layer, attn, mlp)):
-            raise _Unfit
-        if not _is_same(mlp.act_fn, functional.silu, _random(5, 64)):
-            raise _Unfit
-        query, gates = (
-            _lead(attn.q_proj, attn.k_proj, attn.v_proj),
-            _lead(mlp.gate_proj, mlp.up_proj),
-        )
+            raise Unfit
+        if not is_same(mlp.act_fn, functional.silu, random_values(5, 64)):
+            raise Unfit
         self.packed, self.output = Product(query.joined), Product(attn.o_proj)
         self.gates, self.down = Product(gates.joined), Product(mlp.down_proj)
-        self.norm_modules = [layer.input_layernorm, layer.post_attention_layernorm]
-        self.head_norm_modules = [attn.q_norm, attn.k_norm] if head_norms else []
+        # Parameters stay the same ones, wherever a sleep moves what is in them.
+        self.before, self.behind = map(_norm, parts.norms)
+        self.of_heads = [*map(_norm, parts.head_norms)]
         self.head_dim: int = attn.head_dim
         self.num_heads, self.num_kv_heads = (size // attn.head_dim for size in query.sizes[:2])
         self.scaling: float = attn.scaling
@@ -114,11 +107,10 @@ class FusedLayer:
             and query.sizes[1] == query.sizes[2]
             and gates.sizes[0] == gates.sizes[1] == mlp.down_proj.in_features
             and attn.o_proj.in_features == query.sizes[0]
-            and all(len(_norm(m).weight) == self.head_dim for m in self.head_norm_modules)
-            and _window(attn) is None
+            and all(len(norm.weight) == self.head_dim for norm in self.of_heads)
         )
         if not is_fit:
-            raise _Unfit
+            raise Unfit
         self.original: Callable[..., Any] = layer.forward
 
     def forward(
@@ -152,7 +144,7 @@ class FusedLayer:
         self, x: Tensor, angles: tuple[Tensor, Tensor], context: StepContext, step: PagedStep
     ) -> Tensor:
         """(tokens, width) -> likewise"""
-        before, behind = map(_norm, self.norm_modules)
+        before, behind = self.before, self.behind
         if len(x) == 1:
             packed = self.packed.of_few(x, norm=before)
             x = self.output.of_few(self._attended(packed, angles, context, step), residual=x)
@@ -178,14 +170,13 @@ class FusedLayer:
         assert isinstance(context.kv, PagedKV)
         like = packed.view(len(packed), -1, self.head_dim)[:, : self.num_kv_heads].transpose(0, 1)
         pages = context.kv.pages(self.number, like, like)
-        of_heads = [*map(_norm, self.head_norm_modules)]
         query = place_heads(
             packed,
             self.num_heads,
             angles,
             step.slots,
             *pages,
-            norms=(of_heads[0], of_heads[1]) if of_heads else None,
+            norms=(self.of_heads[0], self.of_heads[1]) if self.of_heads else None,
         )
         kernels = attention.kernels_in_use()
         assert kernels is not None
@@ -197,14 +188,13 @@ class FusedLayer:
 def fuse_layers(model: nn.Module, kept_as: torch.dtype | None = None) -> int:
     """Call those layers as one that are right so, if all are of that kind; returns how many. `kept_as`
     is the type of keys and values in pages, if it is not theirs."""
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
-    layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
     if not attention.uses_kernels():
         return 0
+    layers = decoder_layers(model)
     try:
         fused = [FusedLayer(layer) for layer in layers]
         errors = [_error_of(one, kept_as) for one in fused]
-    except (_Unfit, AttributeError, TypeError):
+    except (Unfit, AttributeError, TypeError):
         return 0
     except Exception as error:  # of layers that want something else than their parts say
         if is_fault(error):
@@ -222,9 +212,7 @@ def fuse_layers(model: nn.Module, kept_as: torch.dtype | None = None) -> int:
 
 def has_fused_all(model: nn.Module) -> bool:
     """Whether all layers of a model are called as one."""
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m)]
-    layers: list[Any] = next((list(m) for m in lists if _children(m[0]) == _PARTS), [])
-    owners = [getattr(layer.forward, "__self__", None) for layer in layers]
+    owners = [getattr(layer.forward, "__self__", None) for layer in decoder_layers(model)]
     return bool(owners) and all(isinstance(owner, FusedLayer) for owner in owners)
 
 
@@ -248,7 +236,7 @@ def _step_of(context: StepContext, x: Tensor) -> PagedStep | None:
 
 def _error_of(layer: FusedLayer, kept_as: torch.dtype | None = None) -> float:
     """Of what comes out and what is in the pages then, in units of what is allowed; NaN if one is."""
-    weight = _norm(layer.norm_modules[0]).weight
+    weight = layer.before.weight
     is_in_8_bits = layer.packed.is_fp8 or kept_as is not None
     limit = _MAX_FP8_ERROR if is_in_8_bits else _MAX_ERROR[weight.dtype]
     errors = []
@@ -288,22 +276,13 @@ def _tried(
         turns = torch.randn(1, sum(news), layer.head_dim, generator=generator) * 3
         angles = turns.cos().to(weight), turns.sin().to(weight)
         x = random(1, sum(news), len(weight)) * size
-        with _context(StepContext(kv, spans)):
+        with attention.in_step(StepContext(kv, spans)):
             out = forward(x, position_embeddings=angles, attention_mask=None)
         found.append(out)
     for pages in kv.layers[layer.number]:
         for i, end in enumerate(starts):
             found.append(gathered(pages, kv.block_table(str(i)).to(pages.device), end))
     return found
-
-
-@contextmanager
-def _context(context: StepContext) -> Iterator[None]:
-    attention.set_context(context)
-    try:
-        yield
-    finally:
-        attention.set_context(None)
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -331,31 +310,5 @@ def _has_own(module: nn.Module) -> bool:
     return bool(own) or getattr(module, "residual_multiplier", 1.0) != 1.0
 
 
-def _children(module: nn.Module) -> set[str]:
-    return {name for name, _ in module.named_children()}
-
-
-def _lead(first: nn.Module, *others: nn.Module) -> Lead:
-    if not isinstance(first, Lead) or len(first.sizes) != 1 + len(others):
-        raise _Unfit
-    if not all(isinstance(other, Follower) and other.lead is first for other in others):
-        raise _Unfit
-    return first
-
-
 def _norm(module: nn.Module) -> Norm:
-    weight = getattr(module, "weight", None)
-    epsilon = getattr(module, "variance_epsilon", getattr(module, "eps", None))
-    is_fit = isinstance(weight, nn.Parameter) and weight.dim() == 1 and isinstance(epsilon, float)
-    if not is_fit:
-        raise _Unfit
-    assert isinstance(weight, nn.Parameter)
-    assert isinstance(epsilon, float)
-    return Norm(weight, epsilon)
-
-
-def _window(attn: Any) -> int | None:
-    """How far its tokens look back: farther than is tried, so that a wrong one would not show."""
-    place = attn if hasattr(attn, "sliding_window") else attn.config
-    window: int | None = getattr(place, "sliding_window", None)
-    return window
+    return Norm(norm_weight(module), epsilon(module))

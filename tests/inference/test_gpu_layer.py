@@ -312,7 +312,7 @@ def test_an_adapter_is_the_parts_affair(adapter: str, monkeypatch: pytest.Monkey
     assert kv.reserve("0", 3)
     spans = [Span("0", 0, 3, adapter=adapter)]
     context = StepContext(kv, spans, paged=PagedStep.of(kv, spans, DEVICE))
-    with layer._context(context):
+    with attention.in_step(context):
         fused.forward(torch.randn(1, 3, 64), position_embeddings=(torch.ones(1, 3, 16),) * 2)
     assert bool(asked) == bool(adapter)
     fused.forward(torch.randn(1, 3, 64), position_embeddings=(torch.ones(1, 3, 16),) * 2)
