@@ -17,7 +17,8 @@ from inference.native import drawing
 from inference.native.rows import largest as most_likely
 
 _MASK = 0xFFFFFFFF
-NUM_CANDIDATES = 256  # enough for every usual top_k and top_p; a row that needs more gets all
+NUM_CANDIDATES = 256  # enough for every usual top_k and top_p
+MORE_CANDIDATES = 16  # times as many for a row that needs more, and then again
 
 
 def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> list[int]:
@@ -48,31 +49,41 @@ def _draw(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) ->
 
 
 def _draw_among_all(scaled: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
-    """Where no token is filtered out, nothing needs an order. scaled: (rows, vocab) -> (rows,)."""
+    """Where no token is filtered out, nothing needs an order; of equal sums the likelier token is drawn.
+
+    scaled: (rows, vocab) -> (rows,).
+    """
     seeds, places = torch.tensor([p.seed for p in params]), torch.tensor(positions)
     if drawing.can_draw(scaled):
         return drawing.draw_among_all(scaled, seeds, places)
-    ids = torch.arange(scaled.shape[1])[None]
-    rows = zip(scaled, seeds[:, None], places[:, None], strict=True)  # the noise takes much room
-    return torch.stack([(row + gumbel_noise(s, p, ids)[0]).argmax() for row, s, p in rows])
+    ids, drawn = torch.arange(scaled.shape[1])[None], []
+    for row, *own in zip(
+        scaled, seeds[:, None], places[:, None], strict=True
+    ):  # it takes much room
+        sums = row + gumbel_noise(*own, ids)[0]
+        drawn.append(row.masked_fill(sums < sums.max(), float("-inf")).argmax())
+    return torch.stack(drawn)
 
 
-def _draw_filtered(scaled: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
+def _draw_filtered(
+    scaled: Tensor,
+    params: Rows[SamplingParams],
+    positions: Rows[int],
+    num_candidates: int = NUM_CANDIDATES,
+) -> Tensor:
     """scaled: (rows, vocab) -> (rows,).
 
-    Tokens stand in one order, by value and then by id, whether a row needs the candidates or all of
-    them: what a row draws depends on nothing else in the batch.
+    Tokens stand in one order, by value and then by id, however many candidates a row needs: what it
+    draws depends on nothing else in the batch.
     """
-    totals = log_total(scaled)
-    values, ids = largest(scaled, min(NUM_CANDIDATES, scaled.shape[1]))
-    keep = _kept(values, totals, params)
+    num = min(num_candidates, scaled.shape[1])
+    values, ids = largest(scaled, num)
+    keep = _kept(values, log_total(scaled), params)
     drawn = _pick(values, ids, keep, params, positions)
-    wide = _reach_behind(values, keep) if values.shape[1] < scaled.shape[1] else []
-    if wide:
-        wide_params = [params[i] for i in wide]
-        values, ids = scaled[wide].sort(dim=-1, descending=True, stable=True)
-        keep = _kept(values, totals[wide], wide_params)
-        drawn[wide] = _pick(values, ids, keep, wide_params, [positions[i] for i in wide])
+    if num < scaled.shape[1] and (wide := _reach_behind(values, keep)):
+        wide_params, wide_positions = [params[i] for i in wide], [positions[i] for i in wide]
+        more = num_candidates * MORE_CANDIDATES
+        drawn[wide] = _draw_filtered(scaled[wide], wide_params, wide_positions, more)
     return drawn
 
 

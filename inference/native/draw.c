@@ -3,7 +3,7 @@
 #include "simd.h"
 #include <math.h>
 
-enum { WAITING = 2048 }; /* candidates that wait to be weighed against each other, beside the best */
+enum { WAITING = 12288 }; /* the most candidates that wait to be weighed against each other, beside the best */
 
 static inline float most_of(const float *row, int64_t width) {
     __m512 most = _mm512_set1_ps(-INFINITY);
@@ -54,7 +54,7 @@ static float least_of(const float *values, int64_t count) {
     return least;
 }
 
-/* The `num` largest of each row, at most 1024 and no more than there are, in no order, and their places.
+/* The `num` largest of each row, at most 4096 and no more than there are, in no order, and their places.
    Which of those that equal the last one are in is left open. What is no number is in for no row. */
 void candidates(const float *rows, int64_t num_rows, int64_t width, int64_t num, float *values, int64_t *places,
                 int num_threads) {
@@ -65,7 +65,7 @@ void candidates(const float *rows, int64_t num_rows, int64_t width, int64_t num,
         int32_t where[WAITING + 16];
         __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
         __m512 least = _mm512_set1_ps(-INFINITY);
-        int64_t count = 0;
+        int64_t count = 0, waiting = num < 512 ? 2048 : WAITING;
         for (int64_t at = 0; at < width; at += 16) {
             __mmask16 mask = first(width - at);
             __m512 part = _mm512_maskz_loadu_ps(mask, from + at);
@@ -77,7 +77,7 @@ void candidates(const float *rows, int64_t num_rows, int64_t width, int64_t num,
             _mm512_storeu_ps(best + count, _mm512_maskz_compress_ps(mask, part));
             _mm512_storeu_si512(where + count, _mm512_maskz_compress_epi32(mask, place));
             count += __builtin_popcount(mask);
-            if (count < WAITING && at + 16 < width) continue;
+            if (count < waiting && at + 16 < width) continue;
             select_largest(best, where, count, num);
             count = count < num ? count : num;
             least = _mm512_set1_ps(least_of(best, count));
@@ -114,7 +114,8 @@ static inline __m512 most_noise(__m512i bits) {
 }
 
 /* The id of the largest sum of value and noise of each row: a draw from its softmax. Few ids are worth their
-   two logarithms; what cannot be more than the best so far is told by `most_noise`. 0 where none is finite. */
+   two logarithms; what cannot be more than the best so far is told by `most_noise`. Of equal sums the likelier
+   token is drawn. 0 where none is finite. */
 void draw_among_all(const float *rows, int64_t num_rows, int64_t width, const int64_t *seeds,
                     const int64_t *positions, int64_t *ids, int num_threads) {
 #pragma omp parallel for schedule(static) num_threads(num_threads) if (num_threads > 1 && num_rows > 1)
@@ -142,7 +143,8 @@ void draw_among_all(const float *rows, int64_t num_rows, int64_t width, const in
             for (; mask; mask &= mask - 1) {
                 int lane = __builtin_ctz(mask);
                 float sum = from[at + lane] + noise_of(each[lane]);
-                if (sum > best) best = sum, ids[row] = at + lane;
+                int is_likelier = sum == best && from[at + lane] > from[ids[row]];
+                if (sum > best || is_likelier) best = sum, ids[row] = at + lane;
             }
         }
     }

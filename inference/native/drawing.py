@@ -7,7 +7,7 @@ from torch import Tensor
 
 from inference.native.kernels import kernels
 
-MOST_CANDIDATES = 1024
+MOST_CANDIDATES = 4096
 
 
 def can_draw(rows: Tensor) -> bool:
