@@ -210,5 +210,5 @@ class DraftModel:
         return pad(logits, (0, missing), value=float("-inf")) if missing else logits
 
     def _is_end(self, token_id: int, params: SamplingParams) -> bool:
-        is_eos = token_id in self.eos_ids and not params.ignore_eos
+        is_eos = token_id in self.eos_ids and params.ends_at_eos
         return is_eos or token_id in params.stop_token_ids

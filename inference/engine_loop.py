@@ -421,9 +421,8 @@ class EngineLoop:
     def _take(self, sequence: Sequence, token_id: int, logprobs: tuple[TokenLogprob, ...]) -> None:
         """A sequence has drawn a token: text goes out, and it may be the last one."""
         params = sequence.request.params
-        if token_id in params.stop_token_ids or (
-            token_id in self.eos_ids and not params.ignore_eos
-        ):
+        is_eos = token_id in self.eos_ids and params.ends_at_eos
+        if is_eos or token_id in params.stop_token_ids:
             if sequence.first_token_s is None:
                 sequence.first_token_s = monotonic()
             self._end(sequence, "stop")

@@ -30,8 +30,9 @@ class SamplingParams:
     `presence_penalty` and `frequency_penalty` count the output, `repetition_penalty` (1: none) the
     prompt as well. `logit_bias` adds to the logits of single ids.
     `grammar` (of `inference.grammar`) says which tokens may come next; what it allows wins over
-    `min_tokens`. `num_logprobs` asks for the log probability of every drawn token and of so many
-    likely ones, `num_prompt_logprobs` for those of the prompt's tokens; None asks for neither.
+    `min_tokens` and `ignore_eos`. `num_logprobs` asks for the log probability of every drawn token
+    and of so many likely ones, `num_prompt_logprobs` for those of the prompt's tokens; None asks for
+    neither.
     """
 
     max_tokens: int
@@ -65,6 +66,12 @@ class SamplingParams:
             or self.presence_penalty != 0
             or self.frequency_penalty != 0
         )
+
+    @property
+    def ends_at_eos(self) -> bool:
+        """Whether the model's end of turn ends the answer. It always does where a grammar allows it:
+        there it is the grammar's own end, and no part of what follows it."""
+        return not self.ignore_eos or bool(self.grammar)
 
 
 @pickled_by_fields

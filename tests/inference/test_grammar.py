@@ -4,6 +4,7 @@ import json
 import re
 import time
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ from inference.grammar import (
     json_schema_grammar,
     regex_grammar,
 )
+from inference.messages import Finished, Tokens
 from tests.inference.drawing import GRAMMARS, TOKENIZER, drawn
+from tests.inference.loops import make_loop, request, run
 
 names = st.text(st.sampled_from("abcxyz_é🙂"), min_size=1, max_size=5)
 exact = st.integers(-(2**53), 2**53)  # numbers are doubles
@@ -289,6 +292,22 @@ def test_masks_along_a_draft_are_those_of_the_text_with_it(
         assert mask == GRAMMARS.start(grammar, [*written, *draft[:i]]).mask()
     if len(masks) <= len(draft) and masks[-1][draft[len(masks) - 1]]:  # taken, and it is the end
         assert GRAMMARS.start(grammar, [*written, *draft[: len(masks)]]).is_complete
+
+
+@pytest.mark.parametrize(
+    "grammar", [regex_grammar("[0-9]+"), json_schema_grammar({"type": "integer"})]
+)
+def test_an_end_of_turn_is_no_part_of_what_follows_a_grammar(
+    tiny_model: Path, grammar: str
+) -> None:
+    """Neither where ends of turn are ignored: the grammar allows one where its text may end."""
+    loop = make_loop(tiny_model)
+    (eos_id,) = loop.eos_ids
+    biases = ((loop.tokenizer.token_to_id("-"), -100.0), (eos_id, 100.0))
+    told = run(loop, request("r", (5, 6, 7), grammar=grammar, logit_bias=biases))["r"]
+    assert "".join(u.text for u in told if isinstance(u, Tokens)).isdecimal()
+    assert isinstance(told[-1], Finished)
+    assert told[-1].reason == "stop"
 
 
 ROUND = {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}
