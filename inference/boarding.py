@@ -6,6 +6,7 @@ from math import inf
 from inference.fair_share import OUTPUT_COST
 from inference.flights import Flight, Generation, Ids
 from inference.prefix_index import block_hashes
+from inference.priority import RANK
 from inference.routing import Candidate, choose
 from inference.supervisor import Supervisor
 
@@ -15,9 +16,10 @@ _FIRST_GUESS_TOKENS = 256.0  # of an answer's length, until some have ended
 class Boarding:
     """All requests that have not been read to their end, in the order in which they came."""
 
-    def __init__(self, workers: list[Supervisor]) -> None:
+    def __init__(self, workers: list[Supervisor], *, max_waiting_tokens: int) -> None:
         self.flights: dict[str, Flight] = {}
         self._workers = workers
+        self._max_waiting_tokens = max_waiting_tokens
         self._usual_output = _FIRST_GUESS_TOKENS
         self._keys: dict[str, list[int]] = {}  # of the blocks of prompts, by request
 
@@ -36,6 +38,16 @@ class Boarding:
 
     def waiting(self) -> Iterator[Flight]:
         return (f for f in self.flights.values() if not (f.ended or f.is_on_board))
+
+    def has_room(self, flight: Flight) -> bool:
+        """Whether one that no worker takes may wait here. By the rules of a worker's own queue (see
+        `WaitingQueue`), and no more than one of them holds: a model that loads has a worker first."""
+        if flight.is_replay:
+            return True
+        rank = RANK[flight.priority]
+        ahead = [f for f in self.waiting() if f is not flight and RANK[f.priority] <= rank]
+        needed = sum(sum(f.num_left(self._usual_output)) for f in (*ahead, flight))
+        return not ahead or needed <= self._max_waiting_tokens
 
     def board(self) -> None:
         """Send each request that waits to the best of the workers that may have it.

@@ -23,6 +23,7 @@ from inference.messages import (
     Tokens,
     Usage,
 )
+from inference.priority import Priority
 
 Ids = tuple[int, ...]
 _END = Finished | Encoded | Failed
@@ -58,6 +59,16 @@ class Flight(ABC):
     def prompt(self) -> tuple[str, str, Ids]:
         """For whom something of it may be cached and who asks, and its tokens; none where nothing is."""
         return "", "", ()
+
+    @property
+    @abstractmethod
+    def priority(self) -> Priority:
+        """The class of its request."""
+
+    @property
+    @abstractmethod
+    def is_replay(self) -> bool:
+        """Whether a worker had accepted it."""
 
     @abstractmethod
     def num_left(self, usual_output: float) -> tuple[int, float]:
@@ -135,8 +146,16 @@ class Generation(Flight):
             request_id=self.wire_id,
             output_ids=self.request.output_ids + tuple(self._output_ids),
             num_prompt_rated=self._num_prompt_rated,
-            is_replay=self.request.is_replay or self.num_deaths > 0,
+            is_replay=self.is_replay,
         )
+
+    @property
+    def priority(self) -> Priority:
+        return self.request.priority
+
+    @property
+    def is_replay(self) -> bool:
+        return self.request.is_replay or self.num_deaths > 0
 
     @property
     def is_suspect(self) -> bool:
@@ -223,11 +242,19 @@ class Encoding(Flight):
     def is_suspect(self) -> bool:
         return self.num_deaths > 0
 
+    @property
+    def priority(self) -> Priority:
+        return self.request.caller.priority
+
+    @property
+    def is_replay(self) -> bool:
+        return self.request.is_replay or self.num_deaths > 0
+
     def num_left(self, usual_output: float) -> tuple[int, float]:
         return self.request.num_tokens, 0.0
 
     def as_sent(self) -> EncodeRequest:
-        return replace(self.request, request_id=self.wire_id, is_replay=self.num_deaths > 0)
+        return replace(self.request, request_id=self.wire_id, is_replay=self.is_replay)
 
     def hear_aborted(self) -> None:
         self.hear(Failed("aborted", "The request was aborted."))

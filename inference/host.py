@@ -21,7 +21,7 @@ from inference.catalog import ModelSpec, ModelState, State
 from inference.checks import check_types
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
-from inference.errors import RequestError, error_of
+from inference.errors import Overloaded, RequestError, error_of
 from inference.flights import Encoding, Flight, Generation
 from inference.messages import (
     Cached,
@@ -61,7 +61,7 @@ class ModelHost:
             for number in range(num_workers)
         ]
         self._placement = placement
-        self._boarding = Boarding(self.workers)
+        self._boarding = Boarding(self.workers, max_waiting_tokens=config.max_waiting_tokens)
         self._changed = changed
         self._loads_anew = loads_anew
         self._failure = ""
@@ -236,7 +236,7 @@ class ModelHost:
         self._boarding.add(flight)
         self._boarding.board()
         if not flight.is_on_board:
-            self._explain_wait(flight)
+            self._let_wait(flight)
         try:
             async with aclosing(flight.updates()) as updates:
                 async for update in updates:
@@ -248,6 +248,13 @@ class ModelHost:
             if not self.flights:
                 for worker in self.workers:
                     worker.stop_waiting()
+
+    def _let_wait(self, flight: Flight) -> None:
+        """For a worker, unless too many do. Nobody knows yet how long they will take."""
+        if self._boarding.has_room(flight):
+            self._explain_wait(flight)
+        else:
+            flight.hear(Failed.of(Overloaded.expecting(None)))
 
     def _explain_wait(self, flight: Flight) -> None:
         """Why a request is on board of no worker."""

@@ -111,6 +111,23 @@ async def test_a_worker_that_hangs_while_it_loads_is_replaced(tiny_model: Path) 
         await engine.close()
 
 
+async def test_a_model_that_loads_lets_no_more_wait_than_its_queue_holds(tiny_model: Path) -> None:
+    """Chores take none of the room of others, and who had been accepted before is."""
+    engine = Engine(engine_config(tiny_model, max_waiting_tokens=3 * (100 + 20)))
+    wanted = _request("", (7,) * 100, max_tokens=20, ignore_eos=True)
+    chore = replace(wanted, priority="background")
+    crowd = [*[chore] * 5, *[wanted] * 200, replace(wanted, is_replay=True), chore]
+    try:
+        told = await asyncio.gather(*(_run(engine, request) for request in crowd))
+    finally:
+        await engine.close()
+    ends = [updates[-1] for updates in told]
+    refused = [end for end in ends if isinstance(end, Failed)]
+    is_accepted = [isinstance(end, Finished) for end in ends]
+    assert is_accepted == [*[True] * 3, *[False] * 2, *[True] * 3, *[False] * 197, True, False]
+    assert {(end.code, end.retry_after_s) for end in refused} == {("overloaded", 5.0)}
+
+
 async def test_an_answer_that_is_read_slowly_is_not_blamed(watched: Engine) -> None:
     """Ended, but not yet read to its end, when two workers die."""
     updates = watched.generate(_request("slow", PROMPTS[1], max_tokens=5, ignore_eos=True))
