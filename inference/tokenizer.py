@@ -4,7 +4,6 @@ Uses transformers' fast tokenizer: it renders the chat template in a sandbox and
 tokens inside of user text as plain text, so that nobody can forge a turn.
 """
 
-import base64
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inference.call_grammars import CallForm, form_of
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
+from inference.rank_file import read_encoding
 from inference.token_bytes import TokenBytes
 from inference.weights import read_config
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 ChatMessage = dict[str, Any]
 """{"role", "content"}, for assistants also "tool_calls", for tools "tool_call_id" (OpenAI's shape)."""
 
-TIKTOKEN_FILE = "vocab.tiktoken"
 _TAIL_TOKENS = 16
 # transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
 _importing = Lock()
@@ -174,17 +173,7 @@ class ChatTokenizer:
     @cached_property
     def _tiktoken(self) -> "Encoding | None":
         """Six times faster than the general tokenizer, for models that bring their ranks."""
-        file = self._path / TIKTOKEN_FILE
-        if not file.exists():
-            return None
-        from tiktoken import Encoding
-
-        return Encoding(
-            name=self._path.name,
-            pat_str=_split_pattern(self._tokenizer),
-            mergeable_ranks=_read_ranks(file),
-            special_tokens={},
-        )
+        return read_encoding(self._path, self._tokenizer.backend_tokenizer)
 
 
 def _keep_added_tokens(tokenizer: "PreTrainedTokenizerFast") -> None:
@@ -213,20 +202,3 @@ def _system_in_first_user(messages: list[ChatMessage]) -> list[ChatMessage] | No
         case [{"role": "system", "content": system}, {"role": "user", "content": text} as user, *_]:
             return [{**user, "content": f"{system}\n\n{text}"}, *messages[2:]]
     return None
-
-
-def _read_ranks(file: Path) -> dict[bytes, int]:
-    """A tiktoken rank file: base64 token and rank per line.
-
-    tiktoken's own reader keeps a copy per path in the system's temp directory, which would outlive
-    a change of the file.
-    """
-    lines = (line.split() for line in file.read_bytes().splitlines() if line)
-    return {base64.b64decode(token): int(rank) for token, rank in lines}
-
-
-def _split_pattern(tokenizer: "PreTrainedTokenizerFast") -> str:
-    """The regular expression that cuts text into words before merging, from tokenizer.json."""
-    state = json.loads(tokenizer.backend_tokenizer.to_str())["pre_tokenizer"]
-    steps = state.get("pretokenizers", [state])
-    return next(str(s["pattern"]["Regex"]) for s in steps if s["type"] == "Split")

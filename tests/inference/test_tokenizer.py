@@ -1,10 +1,13 @@
 """Chats become ids as the template says, and nobody forges a turn from inside of a message."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +17,7 @@ from tokenizers.processors import TemplateProcessing
 
 from inference import ChatTokenizer, InvalidParameter, ModelRefused
 from inference.builtin import MODEL_DIR
+from inference.rank_file import RANK_FILE
 from tests.inference.tiny_models import SPECIAL_TOKENS
 
 
@@ -108,6 +112,68 @@ def test_a_hostile_template_reaches_nothing(tiny_model: Path, tmp_path: Path, at
     (tmp_path / "chat_template.jinja").write_text(attack)
     with pytest.raises(ModelRefused):
         ChatTokenizer.load(tmp_path).encode_chat([{"role": "user", "content": "x"}])
+
+
+def _swap_ranks(lines: list[str]) -> list[str]:
+    (one, rank), (other, next_rank) = (line.split() for line in lines[300:302])
+    return [*lines[:300], f"{other} {rank}", f"{one} {next_rank}", *lines[302:]]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda lines: lines, ""),
+        (_swap_ranks, "its tokens are not those of tokenizer.json"),
+        (lambda lines: lines[:-1], "its tokens are not those of tokenizer.json"),
+        (lambda lines: [*lines, f"{lines[-1].split()[0]} 0"], "its tokens are not those"),
+        (lambda lines: lines[50:], "it lacks some of the 256 bytes"),
+        (lambda lines: ["garbage"], "not enough values to unpack"),
+        (lambda lines: ["=x= 5"], "base64|padded|padding"),
+    ],
+    ids=["sound", "swapped", "one missing", "one twice", "bytes missing", "garbage", "no base64"],
+)
+def test_ranks_are_used_where_they_give_the_tokenizers_ids(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    change: Callable[[list[str]], list[str]],
+    problem: str,
+) -> None:
+    tokenizer = _with_ranks(tmp_path / "model", change)
+    text = "Grüße, the fox and the inner thing on top 🙂 of 1234."
+    expected = Tokenizer.from_file(str(MODEL_DIR / "tokenizer.json")).encode(text).ids
+    assert tokenizer.encode(text) == expected
+    assert (tokenizer._tiktoken is None) == bool(problem)
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == bool(problem)
+    assert not problem or re.search(problem, warned[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("normalizer", {"type": "Lowercase"}, "gives other ids to 'The quick brown fox'"),
+        ("pre_tokenizer", None, "no pattern that cuts text into words"),
+        ("pre_tokenizer", {"type": "Whitespace"}, "no pattern that cuts text into words"),
+    ],
+)
+def test_ranks_do_not_say_how_a_text_is_cut_before(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, value: Any, problem: str
+) -> None:
+    tokenizer = _with_ranks(tmp_path / "model", lambda lines: lines, **{name: value})
+    assert tokenizer._tiktoken is None
+    assert problem in caplog.text
+
+
+def _with_ranks(
+    path: Path, change: Callable[[list[str]], list[str]], **settings: Any
+) -> ChatTokenizer:
+    """The built-in one, with other ranks and with other settings in its tokenizer.json."""
+    shutil.copytree(MODEL_DIR, path, ignore=shutil.ignore_patterns("*.safetensors"))
+    ranks = path / RANK_FILE
+    ranks.write_text("\n".join(change(ranks.read_text().splitlines())))
+    tokenizer = json.loads((path / "tokenizer.json").read_text())
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer | settings))
+    return ChatTokenizer.load(path)
 
 
 def test_tokenizing_needs_no_torch(tiny_model: Path) -> None:
