@@ -82,6 +82,24 @@ _OF_PARAMS: dict[str, _Kind] = {
     "grammar": _TEXT,
 }
 
+_RANGES: dict[str, tuple[float, float | None]] = {
+    "max_tokens": (1, None),
+    "temperature": (0, 100),
+    "top_k": (0, None),
+    "top_p": (0, 1),
+    "min_p": (0, 1),
+    "presence_penalty": (-2, 2),
+    "frequency_penalty": (-2, 2),
+    "repetition_penalty": (0.01, 100),
+    "seed": (-(2**63), 2**63 - 1),
+}
+
+
+def may_be(name: str, value: Any) -> bool:
+    """Whether a number among the sampling parameters may have this value."""
+    is_sound, _ = _OF_PARAMS[name]
+    return is_sound(value) and _is_within(value, *_RANGES[name])
+
 
 def check_types(request: GenerateRequest) -> None:
     """What is of another type than it is said to be would fail wherever it is first compared or counted,
@@ -109,16 +127,9 @@ def check_request(request: GenerateRequest, *, max_context_tokens: int, vocab_si
 
 
 def _check_params(params: SamplingParams, vocab_size: int) -> None:
-    _in_range("max_tokens", params.max_tokens, 1)
+    for name, (least, most) in _RANGES.items():
+        _in_range(name, getattr(params, name), least, most)
     _in_range("min_tokens", params.min_tokens, 0, params.max_tokens)
-    _in_range("temperature", params.temperature, 0, 100)
-    _in_range("top_k", params.top_k, 0)
-    _in_range("top_p", params.top_p, 0, 1)
-    _in_range("min_p", params.min_p, 0, 1)
-    _in_range("presence_penalty", params.presence_penalty, -2, 2)
-    _in_range("frequency_penalty", params.frequency_penalty, -2, 2)
-    _in_range("repetition_penalty", params.repetition_penalty, 0.01, 100)
-    _in_range("seed", params.seed, -(2**63), 2**63 - 1)
     for name in ("num_logprobs", "num_prompt_logprobs"):
         if (number := getattr(params, name)) is not None:
             _in_range(name, number, 0, MAX_LOGPROBS)
@@ -138,12 +149,16 @@ def _check_params(params: SamplingParams, vocab_size: int) -> None:
 
 
 def _in_range(name: str, value: float, least: float, most: float | None = None) -> None:
-    # Written so that NaN, which no comparison is true for, is out of every range, and so that integers
-    # that no float can hold are compared as they are.
-    if least <= value and (value < inf if most is None else value <= most):
+    if _is_within(value, least, most):
         return
     bound = f"at least {least}" if most is None else f"from {least} to {most}"
     raise InvalidParameter(name, f"{reprlib.repr(value)} is not {bound}")
+
+
+def _is_within(value: float, least: float, most: float | None) -> bool:
+    # Written so that NaN, which no comparison is true for, is out of every range, and so that integers
+    # that no float can hold are compared as they are.
+    return least <= value and (value < inf if most is None else value <= most)
 
 
 def _known(name: str, token_id: int, vocab_size: int) -> None:

@@ -1,15 +1,21 @@
 """What a model's own files say about its use; read without torch or transformers."""
 
 import json
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from inference.checks import may_be
 from inference.context_window import DEFAULT_TOKENS, servable_tokens
 from inference.weights import read_config
 
 DEFAULT_MAX_TOKENS = 4096
 """Of an answer whose length nobody has asked for."""
+
+
+logger = logging.getLogger(__name__)
+_FILE = "generation_config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +29,32 @@ class SamplingDefaults:
     repetition_penalty: float = 1.0
 
 
+_NAMES = tuple(field.name for field in fields(SamplingDefaults))
+
+
 def read_sampling_defaults(path: Path) -> SamplingDefaults:
-    """From generation_config.json; a model made for greedy decoding gets temperature 0."""
-    try:
-        values: dict[str, Any] = json.loads((path / "generation_config.json").read_text())
-    except (OSError, ValueError):
-        return SamplingDefaults()
-    repetition_penalty = float(values.get("repetition_penalty") or 1.0)
+    """From generation_config.json; a model made for greedy decoding gets temperature 0.
+
+    What no request may ask for is left out, with a line in the log.
+    """
+    values = read_generation_config(path)
+    given = {name: values[name] for name in _NAMES if values.get(name) is not None}
+    sound = {name: value for name, value in given.items() if may_be(name, value)}
+    if strange := [f"{name} {given[name]!r:.50}" for name in given.keys() - sound.keys()]:
+        logger.warning("%s/%s: not used: %s", path, _FILE, ", ".join(sorted(strange)))
     if values.get("do_sample") is False:
-        return SamplingDefaults(temperature=0.0, repetition_penalty=repetition_penalty)
-    return SamplingDefaults(
-        temperature=float(values.get("temperature") or 1.0),
-        top_p=float(values.get("top_p") or 1.0),
-        top_k=int(values.get("top_k") or 0),
-        min_p=float(values.get("min_p") or 0.0),
-        repetition_penalty=repetition_penalty,
-    )
+        kept = {name: sound[name] for name in sound.keys() & {"repetition_penalty"}}
+        return SamplingDefaults(temperature=0.0, **kept)
+    return SamplingDefaults(**sound)
+
+
+def read_generation_config(path: Path) -> dict[str, Any]:
+    """generation_config.json of a model directory; empty where there is none, or no JSON object."""
+    try:
+        values = json.loads((path / _FILE).read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def read_context_tokens(path: Path) -> int:

@@ -5,16 +5,17 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
-    GenerationConfig,
     PretrainedConfig,
 )
 from transformers.utils.logging import set_tqdm_hook
@@ -22,6 +23,7 @@ from transformers.utils.quantization_config import Mxfp4Config
 
 from inference import attention, fp8, int8, memory
 from inference.context_window import max_context_tokens
+from inference.defaults import read_generation_config
 from inference.dequantize import dequantized
 from inference.device import CPU, check_kernels, choose_kernels, fits_on, free_bytes
 from inference.errors import ModelRefused, ModelTooLarge
@@ -138,7 +140,7 @@ def load_model(
         device=device.type,
     )
     return LoadedModel(
-        model, config, info, _eos_ids(path, config), measure_footprint(model, config, kept_as)
+        model, config, info, _eos_ids(name, path, config), measure_footprint(model, config, kept_as)
     )
 
 
@@ -254,6 +256,9 @@ def read_model_config(path: Path) -> PretrainedConfig:
         config: PretrainedConfig = AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
         )
+    except StrictDataclassError as error:
+        problem = " ".join(str(error).split())  # of several lines, indented
+        raise ModelRefused(f"config.json says what cannot be: {problem}") from error
     except (ValueError, KeyError, OSError, TypeError) as error:
         raise ModelRefused(f"transformers does not know this architecture: {error}") from error
     return config
@@ -330,13 +335,29 @@ def read_rust_tokenizer(path: Path) -> Tokenizer:
         raise ModelRefused(f"The tokenizer does not load: {error}") from error
 
 
-def _eos_ids(path: Path, config: PretrainedConfig) -> frozenset[int]:
-    """Every id that ends an answer: generation_config.json knows lists that config.json does not."""
-    ids: set[int] = set()
-    sources: list[Any] = [config, config.get_text_config()]
-    if (path / "generation_config.json").exists():
-        sources.append(GenerationConfig.from_pretrained(path, local_files_only=True))
-    for source in sources:
-        eos = getattr(source, "eos_token_id", None)
-        ids.update([eos] if isinstance(eos, int) else eos or [])
-    return frozenset(ids)
+def _eos_ids(name: str, path: Path, config: PretrainedConfig) -> frozenset[int]:
+    """Every id that ends an answer: generation_config.json knows lists that config.json does not.
+
+    What is no token of the model is left out, with a line in the log.
+    """
+    text_config = config.get_text_config()
+    named = [getattr(one, "eos_token_id", None) for one in (config, text_config)]
+    named.append(read_generation_config(path).get("eos_token_id"))
+    known, strange = set[int](), set[str]()
+    for eos in chain.from_iterable(map(_listed, named)):
+        if type(eos) is int and 0 <= eos < text_config.vocab_size:
+            known.add(eos)
+        else:
+            strange.add(f"{eos!r:.50}")
+    if strange:
+        logger.warning(
+            "%s has no tokens %s, which should end answers", name, ", ".join(sorted(strange))
+        )
+    return frozenset(known)
+
+
+def _listed(value: Any) -> list[Any]:
+    """One value or several."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

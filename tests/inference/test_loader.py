@@ -1,9 +1,11 @@
 """A checkpoint is served whole or not at all; what real ones carry besides does no harm."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -116,6 +118,24 @@ def _plain_logits(loaded: LoadedModel, ids: Tensor) -> Tensor:
     loaded.model.set_attn_implementation("sdpa")  # type: ignore[operator]
     logits: Tensor = loaded.model(input_ids=ids, use_cache=False).logits
     return logits
+
+
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize("strange", [99_999, -1, "x", 2.0, True, None, {"a": 1}])
+def test_only_tokens_of_the_model_end_answers(
+    tiny_model: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, file: str, strange: Any
+) -> None:
+    path = tmp_path / "model"
+    shutil.copytree(tiny_model, path)
+    named = json.loads((path / file).read_text())
+    (path / file).write_text(json.dumps({**named, "eos_token_id": [2, strange]}))
+    if file == "config.json" and type(strange) is not int:
+        with pytest.raises(ModelRefused, match="eos_token_id"):
+            _load(path)
+        return
+    assert _load(path).eos_ids == {2}
+    (warned,) = [m for m in caplog.messages if "which should end answers" in m]
+    assert warned.startswith(f"tiny has no tokens {strange!r}, ")
 
 
 def test_a_tied_head_is_not_missing(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Which models are served, which are refused, and that the refusal says why."""
 
 import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import torch
 
 from inference import EngineConfig, ModelRefused, ModelTooLarge
 from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, discover
-from inference.defaults import read_context_tokens, read_sampling_defaults
+from inference.defaults import SamplingDefaults, read_context_tokens, read_sampling_defaults
 from inference.kinds import kind_of
 from inference.loader import load_model
 from inference.selftest import MAX_RELATIVE_ERROR, worst_error
@@ -150,6 +151,42 @@ def test_the_makers_sampling_is_the_default(tmp_path: Path) -> None:
     assert (found.temperature, found.top_k, found.top_p) == (0.6, 20, 0.95)
     file.write_text(json.dumps({"do_sample": False, "temperature": 0.6}))
     assert read_sampling_defaults(tmp_path).temperature == 0.0
+
+    file.write_text(json.dumps({"temperature": 0.0, "top_p": 0.9, "min_p": None}))
+    assert read_sampling_defaults(tmp_path) == SamplingDefaults(temperature=0.0, top_p=0.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[
+            ("temperature", value)
+            for value in ("hot", -1, 101, math.nan, math.inf, True, [0.5], {})
+        ],
+        *[("top_p", value) for value in (1.5, -0.1, "0.9", 10**400)],
+        *[("top_k", value) for value in (-1, 20.5, "50")],
+        *[("min_p", value) for value in (-0.1, 1.1)],
+        *[("repetition_penalty", value) for value in (0, -1.0, 1000)],
+    ],
+)
+@pytest.mark.parametrize("is_greedy", [False, True])
+def test_what_no_request_may_ask_for_is_no_default(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, value: Any, is_greedy: bool
+) -> None:
+    settings = {"top_k": 20, "repetition_penalty": 1.1, "do_sample": not is_greedy, name: value}
+    (tmp_path / "generation_config.json").write_text(json.dumps(settings))
+    found = read_sampling_defaults(tmp_path)
+    assert getattr(found, name) == getattr(SamplingDefaults(0.0 if is_greedy else 1.0), name)
+    assert found.repetition_penalty == (1.0 if name == "repetition_penalty" else 1.1)
+    (warned,) = caplog.messages
+    assert f"generation_config.json: not used: {name} " in warned
+    assert len(warned) < len(str(tmp_path)) + 120
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "null", "[" * 100_000, "\x00"])
+def test_a_broken_generation_config_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "generation_config.json").write_text(text)
+    assert read_sampling_defaults(tmp_path) == SamplingDefaults()
 
 
 @pytest.mark.parametrize(
