@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
+_MOST_UNFINISHED = 3  # tokens of one character: of four bytes one is missing
+_MOST_HELD = 8
+
 
 class Detokenizer:
     """The text of one answer. A stop string has no effect within the first `min_tokens`.
@@ -20,10 +23,10 @@ class Detokenizer:
         self._tokenizer = tokenizer
         self._num_unstoppable = min_tokens
         self._stream = DecodeStream(skip_special_tokens=False)
-        self._shown_ids: list[
-            int
-        ] = []  # of the last piece of text: what comes is decoded behind it
-        self._held_ids: list[int] = []  # since then
+        # Of the last piece of text: what comes is decoded behind it. And those that have come since.
+        self._shown_ids: list[int] = []
+        self._held_ids: list[int] = []
+        self._shown: str | None = None  # of the text of `_shown_ids`, where that is not all of it
         self._stop = StopStrings(stop)
 
     @property
@@ -54,19 +57,39 @@ class Detokenizer:
             # Seen with byte fallback vocabularies; vLLM recovers the same way (#17448).
             self._stream = DecodeStream(skip_special_tokens=False)
             text = self._stream.step(self._tokenizer, token_id) or ""
-            self._held_ids = [token_id]
+            self._held_ids, self._shown = [token_id], None
         if text:
-            self._shown_ids, self._held_ids = self._held_ids, []
+            text = text.removeprefix(self._shown or "")
+            self._shown_ids, self._held_ids, self._shown = self._held_ids, [], None
+        elif len(self._held_ids) > _MOST_HELD:
+            text = self._let_go()
         return text
+
+    def _let_go(self) -> str:
+        """What is held and cannot become a character any more: all but an unfinished one at the end.
+
+        Tokens that are never a character would else be decoded together with all before them, each time.
+        """
+        text = self._behind_shown()
+        self._shown_ids, self._held_ids = self._held_ids[-_MOST_UNFINISHED:], []
+        self._stream = DecodeStream(self._shown_ids, skip_special_tokens=False)
+        again = self._decode(self._shown_ids)
+        is_unfinished = again.endswith("\ufffd")
+        # The stream says all of what is unfinished again, once it is finished.
+        self._shown = again[:-1] if is_unfinished else None
+        return text[:-1] if is_unfinished else text
 
     def _held_text(self) -> str:
         """What comes before an unfinished character: a token may end one and begin the next."""
-        shown, both = (
-            self._tokenizer.decode(ids, skip_special_tokens=False)
-            for ids in (self._shown_ids, self._shown_ids + self._held_ids)
-        )
-        held = str(both).removeprefix(shown) if both.startswith(shown) else ""
-        return held.rstrip("\ufffd")
+        return self._behind_shown().rstrip("\ufffd")
+
+    def _behind_shown(self) -> str:
+        both = self._decode(self._shown_ids + self._held_ids)
+        shown = self._decode(self._shown_ids) if self._shown is None else self._shown
+        return both.removeprefix(shown) if both.startswith(shown) else self._decode(self._held_ids)
+
+    def _decode(self, ids: list[int]) -> str:
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
 
 class StopStrings:

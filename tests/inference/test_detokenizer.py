@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -88,6 +89,41 @@ def test_any_tokens_stream_as_they_are_decoded(
     streamed = "".join(detokenizer.feed(piece) for piece in _pieces(ids, cuts))
     whole = byte_level.decode(ids, skip_special_tokens=False)
     assert (streamed + detokenizer.finish()).rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+@given(data=st.data(), cuts=st.lists(st.integers(1, 7), min_size=1))
+@settings(max_examples=300, deadline=None)
+def test_half_characters_without_an_end_stream_as_they_are_decoded(
+    byte_level: Tokenizer, data: st.DataObject, cuts: list[int]
+) -> None:
+    """Also where a character ends and the next one begins in each token, or one comes in the middle."""
+    halves = st.sampled_from([i for i in range(361) if "\ufffd" in byte_level.decode([i])])
+    runs = st.lists(
+        st.one_of(halves, halves, data.draw(st.lists(halves, min_size=1).map(st.sampled_from)))
+    )
+    wholes = st.sampled_from(("€", "🙂", "x", "Kä", "\ufffd")).map(
+        lambda t: byte_level.encode(t).ids
+    )
+    parts = data.draw(st.lists(st.one_of(runs, runs, wholes), max_size=8))
+    ids = [token_id for part in parts for token_id in part]
+    detokenizer = Detokenizer(byte_level)
+    streamed = "".join(detokenizer.feed(piece) for piece in _pieces(ids, cuts))
+    whole = byte_level.decode(ids, skip_special_tokens=False)
+    assert len(whole) - len(streamed) <= 4 * 9, "little is held back"
+    assert (streamed + detokenizer.finish()).rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+def test_half_characters_take_no_longer_the_more_there_are(tokenizer: Tokenizer) -> None:
+    (half,) = [i for i in range(361) if tokenizer.id_to_token(i) in ("<0x80>", "Ģ")]
+    detokenizer = Detokenizer(tokenizer, ("END",))
+    began_s = process_time()
+    streamed = detokenizer.feed([half] * 20_000)
+    assert process_time() - began_s < 5, "half a minute, were each decoded with all before it"
+    assert set(streamed) == {"\ufffd"}
+    assert len(streamed) > 20_000 - 9
+    word = tokenizer.encode("the").ids
+    streamed += detokenizer.feed(word) + detokenizer.finish()
+    assert streamed == tokenizer.decode([half] * 20_000 + word, skip_special_tokens=False)
 
 
 @pytest.fixture(scope="module")
