@@ -13,6 +13,8 @@ MAX_LOGPROBS = 20
 MAX_BIASES = 1024  # OpenAI's own bound; each one is added to a row of logits at every step
 MAX_GRAMMAR_CHARS = 256 * 1024
 MAX_STOPS = 64
+MAX_STOP_TOKENS = 64
+MAX_TOP_K = 1_000_000  # no vocabulary is larger, and the sampler counts in 64 bits
 MAX_STOP_CHARS = 2_000
 
 
@@ -85,7 +87,7 @@ _OF_PARAMS: dict[str, _Kind] = {
 _RANGES: dict[str, tuple[float, float | None]] = {
     "max_tokens": (1, None),
     "temperature": (0, 100),
-    "top_k": (0, None),
+    "top_k": (0, MAX_TOP_K),
     "top_p": (0, 1),
     "min_p": (0, 1),
     "presence_penalty": (-2, 2),
@@ -138,6 +140,8 @@ def _check_params(params: SamplingParams, vocab_size: int) -> None:
     for token_id, bias in params.logit_bias:
         _known("logit_bias", token_id, vocab_size)
         _in_range("logit_bias", bias, -100, 100)
+    if len(params.stop_token_ids) > MAX_STOP_TOKENS:
+        raise InvalidParameter("stop_token_ids", f"more than {MAX_STOP_TOKENS} tokens")
     for token_id in params.stop_token_ids:
         _known("stop_token_ids", token_id, vocab_size)
     if len(params.grammar) > MAX_GRAMMAR_CHARS:

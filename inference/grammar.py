@@ -51,9 +51,10 @@ def choice_grammar(choices: Sequence[str]) -> str:
     """One of some texts. Raises InvalidParameter."""
     if not choices:
         raise InvalidParameter("choice", "there is nothing to choose from")
-    # Lark's strings are JSON's, escapes and all.
-    rule = " | ".join(json.dumps(choice) for choice in choices)
-    return checked(LLMatcher.grammar_from_lark(f"start: {rule}"), "choice")
+    # Lark's strings are JSON's, escapes and all. As one lexeme: as rules, each of which the
+    # parser tries at the first token, some thousand used up its fuel.
+    lexeme = " | ".join(json.dumps(choice) for choice in choices)
+    return checked(LLMatcher.grammar_from_lark(f"start: CHOICE\nCHOICE: {lexeme}"), "choice")
 
 
 def json_part(name: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from inference.quantized import Quantization
 from inference.ranks import split_over
 from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
-from inference.weights import Weights, read_weights
+from inference.weights import Weights, read_config, read_weights
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
@@ -46,6 +46,17 @@ _OVERHEAD = 1.15  # activations, the tokenizer, the interpreter
 _IN_LAYER = re.compile(r"(.+?\.\d+)\.")  # "model.layers.3" of "model.layers.3.mlp.up_proj.weight"
 # Buffers that older files hold and newer architectures compute: frequencies and causal masks.
 _COMPUTED = re.compile(r"(inv_freq|masked_bias|(attn|attention)\.bias|position_ids)$")
+# Far above what the largest models have, under all names of it.
+_LAYERS = (
+    *("num_hidden_layers", "num_layers", "n_layer", "n_layers", "layers", "depth"),
+    *("encoder_layers", "decoder_layers"),
+)
+_WIDTHS = ("hidden_size", "d_model", "n_embd", "hidden_dim", "embed_dim", "emb_dim", "dim")
+_MOST = {
+    **dict.fromkeys(_LAYERS, 2_048),
+    **dict.fromkeys(_WIDTHS, 2**17),
+    **{"intermediate_size": 2**20, "vocab_size": 2**22, "num_attention_heads": 2**12},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +263,7 @@ def tensors_counted(progress: Progress) -> Iterator[None]:
 
 def read_model_config(path: Path) -> PretrainedConfig:
     """config.json as transformers reads it. Raises ModelRefused."""
+    _check_sizes(read_config(path))
     try:
         config: PretrainedConfig = AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
@@ -262,6 +274,18 @@ def read_model_config(path: Path) -> PretrainedConfig:
     except (ValueError, KeyError, OSError, TypeError) as error:
         raise ModelRefused(f"transformers does not know this architecture: {error}") from error
     return config
+
+
+def _check_sizes(config: dict[str, Any]) -> None:
+    """Raise ModelRefused where a model has more layers, or larger ones, than any there is: transformers
+    would list ten million layers for minutes, and make room for tensors that no file holds."""
+    for values in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for size, most in _MOST.items():
+            value = values.get(size)
+            if isinstance(value, int | float) and value > most:
+                raise ModelRefused(
+                    f"config.json says {size} {value!r:.20}; at most {most} are served."
+                )
 
 
 def from_pretrained(

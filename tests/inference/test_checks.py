@@ -32,6 +32,7 @@ def _check(prompt: tuple[int, ...] = (1, 2), output: tuple[int, ...] = (), **par
         ("temperature", float("inf")),
         ("temperature", 10**400),
         ("top_k", -1),
+        ("top_k", 2**63),
         ("top_p", 1.01),
         ("min_p", float("nan")),
         ("presence_penalty", 2.1),
@@ -47,6 +48,7 @@ def _check(prompt: tuple[int, ...] = (1, 2), output: tuple[int, ...] = (), **par
         ("logit_bias", ((1, float("nan")),)),
         ("logit_bias", tuple((1, 1.0) for _ in range(100_000))),
         ("stop_token_ids", (100,)),
+        ("stop_token_ids", tuple(range(65))),
         ("stop", ("x" * 10**6,)),
     ],
 )

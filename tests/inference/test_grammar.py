@@ -23,7 +23,7 @@ from inference.grammar import (
     regex_grammar,
 )
 from inference.messages import Finished, Tokens
-from tests.inference.drawing import GRAMMARS, TOKENIZER, drawn
+from tests.inference.drawing import EOS, GRAMMARS, TOKENIZER, drawn
 from tests.inference.loops import make_loop, request, run
 
 names = st.text(st.sampled_from("abcxyz_é🙂"), min_size=1, max_size=5)
@@ -117,6 +117,31 @@ def test_regular_expressions_and_choices(data: st.DataObject) -> None:
         'no "never"',
         "perhaps\n",
     )
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [f"option number {n}" for n in range(9000)],
+        ["yes please", "yes", ""],
+        ["/x/|y", "@a", 'b"\\', "c\nd", "🙂\u2028"],
+    ],
+    ids=["many", "beginnings of each other", "marks of Lark"],
+)
+def test_each_choice_may_be_written_as_it_is(choices: list[str]) -> None:
+    grammar = choice_grammar(choices)
+    for text in choices[-5:]:
+        state = GRAMMARS.start(grammar)
+        for token_id in TOKENIZER.encode(text).ids:
+            assert state.mask()[token_id], text
+            state.take(token_id)
+        assert state.is_complete or any(state.mask()[eos_id] for eos_id in EOS)
+
+
+def test_too_many_choices_are_refused_at_once() -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        choice_grammar([f"{n:x}" for n in range(25_000)])
+    assert caught.value.param == "choice"
 
 
 def test_an_object_is_an_object() -> None:

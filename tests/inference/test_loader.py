@@ -138,6 +138,29 @@ def test_only_tokens_of_the_model_end_answers(
     assert warned.startswith(f"tiny has no tokens {strange!r}, ")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_hidden_layers", 10**7),
+        ("num_hidden_layers", 1e9),
+        ("hidden_size", 10**9),
+        ("intermediate_size", 10**12),
+        ("vocab_size", 10**10),
+        ("text_config", {"num_hidden_layers": 10**7}),
+        ("text_config", {"d_model": 10**400}),
+    ],
+)
+def test_a_model_of_any_number_of_layers_is_refused_before_they_are_made(
+    tiny_model: Path, tmp_path: Path, name: str, value: Any
+) -> None:
+    path = tmp_path / "model"
+    shutil.copytree(tiny_model, path)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**config, name: value}))
+    with pytest.raises(ModelRefused, match=r"config\.json says .+; at most \d+ are served"):
+        _load(path)
+
+
 def test_a_tied_head_is_not_missing(tmp_path: Path) -> None:
     path = make_model(tmp_path / "tied", tie_word_embeddings=True)
     assert "lm_head.weight" not in load_file(path / "model.safetensors")

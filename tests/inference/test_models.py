@@ -164,7 +164,7 @@ def test_the_makers_sampling_is_the_default(tmp_path: Path) -> None:
             for value in ("hot", -1, 101, math.nan, math.inf, True, [0.5], {})
         ],
         *[("top_p", value) for value in (1.5, -0.1, "0.9", 10**400)],
-        *[("top_k", value) for value in (-1, 20.5, "50")],
+        *[("top_k", value) for value in (-1, 2**63, 20.5, "50")],
         *[("min_p", value) for value in (-0.1, 1.1)],
         *[("repetition_penalty", value) for value in (0, -1.0, 1000)],
     ],
