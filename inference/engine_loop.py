@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import isclose
 from time import monotonic
 
 from tokenizers import Tokenizer
@@ -47,6 +48,7 @@ from inference.scheduler import Scheduler
 from inference.sequence import Sequence
 
 logger = logging.getLogger(__name__)
+_SAME_LOGPROB = 0.01  # the same kernels compute it, over an empty cache each time
 
 
 @dataclass(slots=True)
@@ -84,6 +86,7 @@ class EngineLoop:
         self.vocab_size = vocab_size
         self._answers: dict[str, _Answer] = {}
         self._updates: list[tuple[str, Reply]] = []
+        self._canary: TokenLogprob | None = None
         self._forward_ms = 0.0  # of the last step; 0 where it failed
         self._charged_s = 0.0  # up to when the time of steps has been shared out
 
@@ -146,14 +149,31 @@ class EngineLoop:
     # --- checks -------------------------------------------------------------------------------
 
     def canary(self) -> None:
-        """Ready means that a token was generated, not that a process runs. Raises ModelError."""
-        params = SamplingParams(max_tokens=1, ignore_eos=True)
+        """Ready means that a token was generated, not that a process runs. Only while idle.
+
+        The first one is remembered, for in one process, on one device, each later one is as likely:
+        what has become of the weights meanwhile shows in it. Raises ModelError.
+        """
+        params = SamplingParams(max_tokens=1, ignore_eos=True, num_logprobs=0)
         self.submit(GenerateRequest("canary", "", (1, 2, 3), params))
+        drawn: list[TokenLogprob] = []
         while not self.is_idle:
             for frame in self.step():
                 for _, update in frame.updates:
                     if isinstance(update, Failed):
                         raise ModelError(f"The canary token failed: {update.message}")
+                    if isinstance(update, Tokens):
+                        drawn += update.logprobs
+        self._compare_canary(drawn[0])
+
+    def _compare_canary(self, drawn: TokenLogprob) -> None:
+        first = self._canary = self._canary or drawn
+        is_near = isclose(first.logprob, drawn.logprob, abs_tol=_SAME_LOGPROB)
+        if first.token_id != drawn.token_id or not is_near:
+            raise ModelError(
+                f"The canary token is another one than at first: {drawn.token_id}, of log probability"
+                f" {drawn.logprob:.3f}, in place of {first.token_id}, of {first.logprob:.3f}."
+            )
 
     def check(self) -> None:
         """Prove that an idle engine's books are right. Raises AssertionError."""

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from inference import Failed, engine_loop, logprobs
+from inference import Failed, ModelError, engine_loop, logprobs
 from tests.inference.loops import PROMPTS, ids, make_loop, request, run
 
 BAD_SEED = 13
+NO_NUMBERS = Failed("generation_failed", "The model produced no numbers (NaN) for this prompt.")
 
 
 @pytest.mark.parametrize("failing", [0, 1])
@@ -79,4 +80,30 @@ def test_who_cannot_draw_fails_alone(tiny_model: Path, monkeypatch: pytest.Monke
     assert {name: ids(updates) for name, updates in told.items()} == {
         name: ids(updates) for name, updates in expected.items()
     }
+    loop.check()
+
+
+def test_whose_logits_are_no_numbers_fails_alone(tiny_model: Path) -> None:
+    """A broken row of the embedding, which one prompt reads: its keys are nobody else's."""
+    loop = make_loop(tiny_model)
+    good = [request(f"good {n}", prompt, max_tokens=6) for n, prompt in enumerate(PROMPTS[:2])]
+    expected = {name: ids(updates) for name, updates in run(loop, *good).items()}
+    broken_id = 350
+    assert not any(broken_id in prompt for prompt in PROMPTS)
+    with torch.no_grad():
+        loop.runner.model.get_input_embeddings().weight[broken_id] = torch.nan
+    again = [replace(one, cache_salt="again") for one in good]
+    told = run(loop, *again, request("bad", (5, broken_id, 7)))
+    assert told.pop("bad")[-1] == NO_NUMBERS
+    assert {name: ids(updates) for name, updates in told.items()} == expected
+    loop.check()
+
+
+def test_a_model_of_no_numbers_never_becomes_ready(tiny_model: Path) -> None:
+    loop = make_loop(tiny_model)
+    with torch.no_grad():
+        loop.runner.model.get_output_embeddings().weight[:] = torch.nan
+    assert run(loop, request("bad", PROMPTS[0]))["bad"][-1] == NO_NUMBERS
+    with pytest.raises(ModelError, match=r"canary token failed: .* produced no numbers"):
+        loop.canary()
     loop.check()

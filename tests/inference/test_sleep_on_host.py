@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from inference import Engine, EngineConfig, Finished, GenerateRequest, Loading, placement
+from inference.errors import ModelError
 from inference.host_copy import HostCopy
 from inference.needs import WORKER_BYTES, estimate_needs
 from inference.supervisor import Supervisor
@@ -59,6 +60,19 @@ def test_a_loop_answers_the_same_when_it_has_slept(tiny_model: Path, layout: str
     again = [replace(one, request_id=f"again {one.request_id}") for one in requests]
     assert answers(loop, *again) == expected
     loop.check()
+
+
+def test_a_loop_that_wakes_as_another_says_so(tiny_model: Path) -> None:
+    loop = make_loop(tiny_model)
+    loop.canary()
+    loop.sleep()
+    loop.wake()
+    loop.sleep()
+    assert loop.runner._copy is not None
+    for copy in loop.runner._copy._copies:
+        copy.host.zero_()
+    with pytest.raises(ModelError, match="The canary token is another one than at first"):
+        loop.wake()
 
 
 def _weights_of(path: Path) -> list[torch.Tensor]:
