@@ -20,7 +20,7 @@ from inference.priority import RANK
 from inference.relief import Relief
 from inference.sequence import Sequence
 from inference.speculation import GrammarOf, Guesser, Place, Speculation
-from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, WaitingQueue
+from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, Told, WaitingQueue
 
 Plan = list[tuple[Sequence, int]]
 _CALM_EVERY = 32
@@ -58,6 +58,7 @@ class Scheduler:
         self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever
         self._expected_share = _EXPECTED_AT_FIRST
         self._num_steps = 0
+        self._told: dict[str, Told] = {}  # those who wait
         self._read_alone = ""  # whose beginning was, in the last step with such a one
 
     @property
@@ -421,13 +422,19 @@ class Scheduler:
     # --- honest estimates ---------------------------------------------------------------------
 
     def changed_positions(self) -> Iterable[tuple[str, Queued]]:
-        """A `Queued` for every waiting sequence whose position is not the one last reported."""
+        """A `Queued` for every waiting sequence whose position is not the one last reported, or whose
+        wait is notably another."""
+        told, self._told = self._told, {}
         if not self.waiting:
             return
+        now_s = monotonic()
         for sequence, position, wait_s in self.waiting.waits(list(self.running.values())):
-            if sequence.reported_position != position:
-                sequence.reported_position = position
+            before = told.get(sequence.id)
+            if before is None or before.is_stale(position, wait_s, now_s):
+                self._told[sequence.id] = Told(position, wait_s, now_s)
                 yield sequence.id, Queued(position, wait_s)
+            else:
+                self._told[sequence.id] = before
 
 
 def _by_rest(sequence: Sequence) -> tuple[int, int]:

@@ -14,6 +14,8 @@ _SPARE = 0.5  # of a calm step, for reading beside those who write: what varies 
 _SHARED_STEP_S = 0.05  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
+_TOLD_EVERY_S = 1.0
+_LEAST_CHANGE, _LEAST_CHANGE_S = 1 / 3, 1.0  # of an estimated wait
 _CROWD_STEP_S = 0.1  # of reading at least, where more wait to be read than write
 
 
@@ -129,6 +131,26 @@ class Estimates:
         """The same in prompt tokens."""
         num_prompt = sequence.num_pending
         return num_prompt + OUTPUT_COST * (self.num_tokens(sequence) - num_prompt)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one that waits was told last, and when."""
+
+    position: int
+    wait_s: float | None
+    told_s: float
+
+    def is_stale(self, position: int, wait_s: float | None, now_s: float) -> bool:
+        """Whether the position is another, or the wait by a third: that is told once a second at most,
+        for nobody plans by less, and it may change with each step."""
+        if position != self.position:
+            return True
+        if now_s - self.told_s < _TOLD_EVERY_S or wait_s is None:
+            return False
+        if self.wait_s is None:
+            return True
+        return abs(wait_s - self.wait_s) >= max(_LEAST_CHANGE_S, _LEAST_CHANGE * self.wait_s)
 
 
 @dataclass(slots=True)

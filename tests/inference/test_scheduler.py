@@ -250,6 +250,34 @@ def test_waits_are_estimated_from_what_was_measured() -> None:
     assert waits[1] == pytest.approx(waits[0] + 100 / 50, abs=0.1)
 
 
+def test_a_wait_is_told_again_where_it_has_become_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a third and a second at least, and once a second at most."""
+    now_s = 100.0
+    monkeypatch.setattr("inference.scheduler.monotonic", lambda: now_s)
+    scheduler = a_scheduler(max_num_sequences=1)
+    for name in "ab":
+        scheduler.add(a_sequence(name, 10, max_tokens=90))
+    run_step(scheduler)
+    assert [q.wait_s for _, q in scheduler.changed_positions()] == [None]
+    left = 1 + 89
+    told = []
+    for rate, now_s in (
+        *((9.0, 100.9), (9.0, 101.0)),  # nothing was known
+        *((7.0, 101.5), (7.0, 105.0)),  # 12.9 s are less than a third more than 10
+        *((4.5, 105.1), (1.0, 106.0), (1.0, 106.2)),
+        *((45.0, 107.2), (90.0, 109.0)),  # from 2 s to 1
+        *((400.0, 200.0),),
+    ):
+        scheduler.estimates.tokens_per_s = rate
+        told += [(now_s, q.wait_s) for _, q in scheduler.changed_positions()]
+    assert told == [
+        (at_s, pytest.approx(left / rate, abs=0.2))
+        for at_s, rate in ((101.0, 9.0), (105.1, 4.5), (106.2, 1.0), (107.2, 45.0), (109.0, 90.0))
+    ]
+
+
 def test_more_is_admitted_where_answers_end_early() -> None:
     """Nothing is reserved for tokens that few write, and a wrong guess costs a preemption, not more."""
     scheduler = a_scheduler(max_num_sequences=16)
