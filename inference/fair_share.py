@@ -10,6 +10,8 @@ from collections import Counter
 OUTPUT_COST = 2.0
 """What a decoded token costs in prompt tokens; the paper's choice, after the prices of public APIs."""
 
+_LEAST_KEPT = 64
+
 
 class FairShare:
     """Counters by user, in prompt tokens per weight. Only differences between them mean anything."""
@@ -17,6 +19,7 @@ class FairShare:
     def __init__(self) -> None:
         self._counters: dict[str, float] = {}
         self._num_present: Counter[str] = Counter()
+        self._most_kept = _LEAST_KEPT  # counters, until some of them are forgotten
 
     def arrive(self, user: str) -> None:
         """A request of a user has come."""
@@ -32,9 +35,20 @@ class FairShare:
         del self._num_present[user]
         if not self._num_present:
             self._counters.clear()
-        # What lies below everybody present would be lifted at its return anyway: forget it.
-        elif self._counters[user] <= self._lowest():
-            del self._counters[user]
+            self._most_kept = _LEAST_KEPT
+        elif len(self._counters) > self._most_kept:
+            self._forget()
+
+    def _forget(self) -> None:
+        """What lies below everybody present would be lifted at its return anyway. As many as are kept
+        may come before the next look, so that each costs O(1)."""
+        lowest = self._lowest()
+        self._counters = {
+            user: counter
+            for user, counter in self._counters.items()
+            if counter > lowest or user in self._num_present
+        }
+        self._most_kept = max(_LEAST_KEPT, 2 * len(self._counters))
 
     def charge(self, user: str, cost: float, weight: float) -> None:
         self._counters[user] += cost / weight

@@ -1,5 +1,6 @@
 """Invariants of the plan, on integers, for any traffic."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -236,6 +237,44 @@ def test_a_pause_saves_nothing_up() -> None:
     share.charge("bob", 5000, 1.0)
     share.arrive("alice")
     assert share.of("alice") == share.of("bob")
+
+
+def test_who_has_left_is_forgotten_once_others_have_had_more() -> None:
+    """While somebody is there all the time, and people come by the thousand."""
+    share = FairShare()
+    share.arrive("always")
+    for number in range(10_000):
+        share.arrive(str(number))
+        share.charge(str(number), 1_000, 1.0)
+        share.charge("always", 100, 1.0)
+        share.leave(str(number))
+    assert len(share._counters) < 200
+
+
+events = st.tuples(
+    st.sampled_from("abcde"), st.sampled_from(("comes", "goes", "gets")), st.integers(1, 9)
+)
+
+
+@given(events=st.lists(events))
+@settings(max_examples=300, deadline=None)
+def test_nobody_has_other_turns_for_what_is_forgotten(events: list[tuple[str, str, int]]) -> None:
+    share, hoarding = FairShare(), FairShare()
+    present: Counter[str] = Counter()
+    for user, what, cost in events:
+        if what != "comes" and not present[user]:
+            continue
+        share._most_kept = 0  # forgets whenever somebody leaves
+        for each in (share, hoarding):
+            match what:
+                case "comes":
+                    each.arrive(user)
+                case "goes":
+                    each.leave(user)
+                case "gets":
+                    each.charge(user, cost, 1.0)
+        present[user] += {"comes": 1, "goes": -1, "gets": 0}[what]
+        assert all(share.of(u) == hoarding.of(u) for u, number in present.items() if number)
 
 
 def test_waits_are_estimated_from_what_was_measured() -> None:
