@@ -1,5 +1,6 @@
 """Whatever comes and goes: each request is told what it is told alone, and no room is lost."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from inference import block_pool, paged_kv
 from inference.grammar import json_schema_grammar, regex_grammar
 from inference.messages import GenerateRequest, SamplingParams
 from tests.inference.tiny_models import make_model
@@ -20,17 +22,27 @@ GRAMMARS = (
     regex_grammar("([a-z]{1,4} ){9}"),
     json_schema_grammar({"type": "array", "items": {"enum": ["é", "世界", 7]}, "minItems": 2}),
 )
-MODELS: dict[str, dict[str, Any]] = {
-    "qwen3": {},
-    "lfm2": {"layer_types": ["conv", "full_attention"]},  # with states, in slots
+STATES = {"layer_types": ["conv", "full_attention"]}  # in slots
+LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "slabs": ("qwen3", {}),
+    "pages": ("qwen3", {}),
+    "states": ("lfm2", STATES),
 }
+PAGE_TOKENS = 4  # so that pages end in the middle of all that is short
 
 
-@pytest.fixture(scope="module", params=MODELS)
-def maker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LoopMaker:
-    path = tmp_path_factory.mktemp("traffic") / request.param
+@pytest.fixture(scope="module", params=LAYOUTS)
+def maker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LoopMaker]:
+    model_type, settings = LAYOUTS[request.param]
+    path = tmp_path_factory.mktemp("traffic") / model_type
     small = {"num_hidden_layers": 2, "max_position_embeddings": CONTEXT_TOKENS}
-    return LoopMaker.load(make_model(path, request.param, **small, **MODELS[request.param]))
+    make_model(path, model_type, **small, **settings)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (block_pool, paged_kv):
+            patch.setattr(module, "BLOCK_TOKENS", PAGE_TOKENS)
+        yield LoopMaker.load(path, is_paged=request.param == "pages")
 
 
 tokens = st.integers(3, 300)

@@ -5,15 +5,17 @@ that runs alone on an empty loop, without cached beginnings, neighbours and draf
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isclose
 from pathlib import Path
 from random import Random
 
+from inference import block_pool
 from inference.assembly import assemble
 from inference.engine_loop import EngineLoop
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
+from inference.kv import KVCache
 from inference.kv_cache import SlabKV
 from inference.messages import (
     Failed,
@@ -23,6 +25,7 @@ from inference.messages import (
     Tokens,
     Update,
 )
+from inference.paged_kv import PagedKV
 from inference.scheduler import Scheduler
 from tests.inference.conftest import engine_config
 from tests.inference.loops import ids, run, step
@@ -49,13 +52,14 @@ class LoopMaker:
     float32 lets the batch's shape decide once in some ten thousand tokens."""
 
     whole: EngineLoop
+    is_paged: bool = field(default=False, kw_only=True)
 
     @classmethod
-    def load(cls, path: Path) -> "LoopMaker":
+    def load(cls, path: Path, *, is_paged: bool = False) -> "LoopMaker":
         whole, _ = assemble("tiny", path, engine_config(path), lambda *_: None)
         assert isinstance(whole, EngineLoop)
         whole.runner.model.double()
-        return cls(whole)
+        return cls(whole, is_paged=is_paged)
 
     @property
     def max_context_tokens(self) -> int:
@@ -68,12 +72,9 @@ class LoopMaker:
     def make(
         self, capacity_tokens: int, *, max_num_drafting: int = 0, max_waiting_tokens: int = 100_000
     ) -> EngineLoop:
-        kv: SlabKV
-        if isinstance(self.whole.kv, HybridKV):
-            kv = HybridKV(capacity_tokens, self.max_context_tokens, MAX_NUM_SEQUENCES)
+        kv = self._make_kv(capacity_tokens)
+        if isinstance(kv, HybridKV):
             max_num_drafting = 0
-        else:
-            kv = SlabKV(capacity_tokens, self.max_context_tokens)
         scheduler = Scheduler(
             kv,
             max_num_sequences=MAX_NUM_SEQUENCES,
@@ -90,6 +91,13 @@ class LoopMaker:
             eos_ids=self.whole.eos_ids,
             vocab_size=self.whole.vocab_size,
         )
+
+    def _make_kv(self, capacity_tokens: int) -> KVCache:
+        if isinstance(self.whole.kv, HybridKV):
+            return HybridKV(capacity_tokens, self.max_context_tokens, MAX_NUM_SEQUENCES)
+        if self.is_paged:
+            return PagedKV(capacity_tokens // block_pool.BLOCK_TOKENS, self.max_context_tokens)
+        return SlabKV(capacity_tokens, self.max_context_tokens)
 
 
 class Traffic:
