@@ -36,7 +36,6 @@ class Sequence:
     engine_s: float = 0.0
     first_token_s: float | None = None
     last_token_s: float | None = None
-    reported_position: int = 0
     draft: list[int] = field(default_factory=list)
     num_prompt_rated: int = field(init=False)
     num_promised: int = 0
