@@ -35,7 +35,8 @@ def quantize_for(name: str, model: nn.Module, asked: Kind, device: torch.device)
     """
     for kind in _ON_GPU[asked] if device.type != "cpu" else ("fp8",):
         if problem := _problem_on(device, kind):
-            logger.warning("%s has no products of %s: %s", name, kind, problem)
+            level = logging.WARNING if kind == asked else logging.INFO
+            logger.log(level, "%s has no products of %s: %s", name, kind, problem)
             continue
         if kind != asked:
             logger.warning("%s gets %s on this device, not %s", name, kind, asked)

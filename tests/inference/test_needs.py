@@ -1,15 +1,20 @@
 """What a model's worker will take, by its files; and what all of them may take."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
-from inference import ModelRefused, memory
+from inference import ModelRefused, int8, memory
 from inference.assembly import assemble
 from inference.config import DTYPES
+from inference.int8_linear import weights_bytes
 from inference.loader import best_dtype
 from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
+from inference.whole_linear import WholeLinear
 from tests.inference.conftest import engine_config
 from tests.inference.tiny_models import make_encoder, make_model
 
@@ -31,6 +36,22 @@ def test_the_dtype_is_the_one_that_torch_will_choose() -> None:
     own = best_dtype().itemsize
     few = {"int8": own, "int4": own, "fp8": own}
     assert found == {"auto": own, "float32": 4, "bfloat16": 2, **few}
+
+
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_gpu_holds_few_bits_only(bits: int, is_tied: bool, tmp_path: Path) -> None:
+    """The host had all of the weights in 16 bits before."""
+    path = make_model(tmp_path / "small", tie_word_embeddings=is_tied)
+    config = engine_config(path, dtype=f"int{bits}")
+    needs = estimate_needs("small", path, config, GIB, on_gpu=True)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+    head = partial(WholeLinear, bits=8)
+    int8.quantize(model, make=partial(WholeLinear, bits=bits), make_head=head)
+    assert 0.9 < needs.weights_bytes / weights_bytes(model) < 1.1
+    whole = estimate_needs("small", path, replace(config, dtype="bfloat16"), GIB, on_gpu=True)
+    assert is_tied or needs.weights_bytes < whole.weights_bytes
+    assert estimate_needs("small", path, config, GIB).weights_bytes >= whole.weights_bytes
 
 
 def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:
