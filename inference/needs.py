@@ -51,8 +51,8 @@ class Needs:
 def estimate_needs(
     name: str, path: Path, config: EngineConfig, budget_bytes: int, *, on_gpu: bool = False
 ) -> Needs:
-    """By the files of a model, as it is while it loads: of the host's memory before anything of it becomes
-    int8, of a GPU's afterwards, for it gets few bits on its way there.
+    """By the files of a model, as it is while it loads, before anything of it becomes int8; of a GPU's
+    memory afterwards, for it gets few bits on its way there.
 
     Its adapters and its draft model's weights lie beside its own, where the budget has room for them.
     Its cache gets what is configured, else its share of what the weights leave; a draft model's is a
