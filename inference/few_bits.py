@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from inference import fp8, int8, whole_linear
+from inference.device import free_bytes
 from inference.fp8 import Fp8Linear
 from inference.whole_linear import WholeLinear
 
@@ -24,6 +25,8 @@ _ON_GPU: dict[Kind, tuple[Kind, ...]] = {
     "int8": ("fp8", "int8"),
     "fp8": ("fp8", "int8"),
 }
+
+_PIECE_BYTES = 2**30  # of a piece in float32, several times
 
 
 def quantize_for(name: str, model: nn.Module, asked: Kind, device: torch.device) -> Kind | None:
@@ -56,7 +59,8 @@ def _quantize(model: nn.Module, kind: Kind, device: torch.device) -> None:
     if kind == "fp8":
         int8.quantize(model, make=Fp8Linear, fits=fp8.fits)
         return
-    # By the device, which is much quicker at it, in pieces: it never holds the model in 16 bits.
-    head = partial(WholeLinear, bits=8, at=device)
-    make = partial(WholeLinear, bits=4, at=device) if kind == "int4" else head
+    # By the device, which is much quicker at it, in pieces: it never holds the layers in 16 bits.
+    at = device if free_bytes(device) >= _PIECE_BYTES else None
+    head = partial(WholeLinear, bits=8, at=at)
+    make = partial(WholeLinear, bits=4, at=at) if kind == "int4" else head
     int8.quantize(model, make=make, make_head=head)

@@ -25,6 +25,8 @@ _PIECE_VALUES = 2**25  # made at a time for many rows: 64 MiB in bfloat16
 _PIECE_OUTPUTS = 128  # a multiple of so many: rows of results begin where products like it
 _QUANTIZED_VALUES = 2**24  # at a time: in float32, and several of them
 _TRIED_ROWS = (1, 3, 20, 40, 200)
+# Inputs and outputs: some fill no block, and a layer's do.
+_TRIED_SIZES = ((270, 70), (1024, 64))
 _MAX_ERROR = 0.02  # relative, of the worst row in bfloat16; sound ones have .003
 
 
@@ -114,31 +116,35 @@ def dequantize(weight: WholeWeight, outputs: slice, dtype: torch.dtype) -> Tenso
 def problem_on(device: torch.device, bits: int) -> str:
     """Why a device's products of this kind are not used; empty where they are right: those of what the
     weights stand for, how much of them is lost being another matter."""
-    generator = torch.Generator().manual_seed(1)
-    linear = nn.Linear(270, 70)
-    with torch.no_grad():
-        linear.weight.copy_(torch.randn(70, 270, generator=generator))
-        linear.weight[0] = 1.0
-        x = torch.randn(max(_TRIED_ROWS), 270, generator=generator).to(torch.bfloat16)
-        x[0] = 1.0
-        layer = WholeLinear([linear], torch.float32, bits=bits)
-        expected = x.float() @ dequantize(layer.weight, slice(None), torch.float32).t()
-        expected += linear.bias
-        worst = 0.0
-        if device.type == "cuda" and not _has_triton():
-            return "there is no triton here"
-        try:
-            layer.to(device)
-            for num_rows in _TRIED_ROWS:
-                found = layer(x[:num_rows].to(device)).cpu()
-                error = (found - expected[:num_rows]).norm(dim=-1)
-                relative = error / expected[:num_rows].norm(dim=-1)
-                worst = max(worst, float(relative.max().nan_to_num(torch.inf)))
-        except Exception as error:  # no compiler, no room in a program
-            if is_fault(error):
-                raise
-            return f"there are none here ({type(error).__name__}: {error})"
+    if device.type == "cuda" and not _has_triton():
+        return "there is no triton here"
+    try:
+        worst = max(_worst_error(device, bits, *size) for size in _TRIED_SIZES)
+    except Exception as error:  # no compiler, no room in a program
+        if is_fault(error):
+            raise
+        return f"there are none here ({type(error).__name__}: {error})"
     return f"they are wrong by {worst:.3f}" if worst > _MAX_ERROR else ""
+
+
+@torch.no_grad()
+def _worst_error(device: torch.device, bits: int, num_in: int, num_out: int) -> float:
+    """Relative, of any row."""
+    generator = torch.Generator().manual_seed(1)
+    linear = nn.Linear(num_in, num_out)
+    linear.weight.copy_(torch.randn(num_out, num_in, generator=generator))
+    linear.weight[0] = 1.0
+    x = torch.randn(max(_TRIED_ROWS), num_in, generator=generator).to(torch.bfloat16)
+    x[0] = 1.0
+    layer = WholeLinear([linear], torch.float32, bits=bits)
+    expected = x.float() @ dequantize(layer.weight, slice(None), torch.float32).t() + linear.bias
+    layer.to(device)
+    errors = [torch.zeros(1)]
+    for num_rows in _TRIED_ROWS:
+        found = layer(x[:num_rows].to(device)).cpu()
+        error = (found - expected[:num_rows]).norm(dim=-1)
+        errors.append(error / expected[:num_rows].norm(dim=-1))
+    return float(torch.cat(errors).nan_to_num(torch.inf).max())
 
 
 def _packed(weight: Tensor, bits: int) -> list[Tensor]:

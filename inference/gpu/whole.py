@@ -129,10 +129,10 @@ def _one_row(
             part += _numbers(w, place * BITS, BITS) * values[None, :, :]
             if IS_GATED:
                 other += _numbers(v, place * BITS, BITS) * values[None, :, :]
-        where = outputs, groups, num_out, num_groups
-        sums += _of_groups(part, factors, *where, BITS, IS_EVEN)
+        sums += _of_groups(part, factors, outputs, groups, num_out, num_groups, BITS, IS_EVEN)
         if IS_GATED:
-            others += _of_groups(other, factors + behind, *where, BITS, IS_EVEN)
+            own = factors + behind
+            others += _of_groups(other, own, outputs, groups, num_out, num_groups, BITS, IS_EVEN)
     is_out = outputs < num_out
     found = tl.sum(sums, 1) * tl.load(scales + outputs, mask=is_out, other=0.0)
     second = tl.zeros([BLOCK_OUT], tl.float32)
