@@ -156,7 +156,8 @@ def _packed(weight: Tensor, bits: int) -> list[Tensor]:
         numbers, scales = whole_rows(weight)
         rest = []
     half = 2 ** (bits - 1)
-    positive = pad((numbers + half).to(torch.uint8), (0, -weight.shape[1] % GROUP), value=half)
+    positive = (numbers.to(torch.int16) + half).to(torch.uint8)
+    positive = pad(positive, (0, -weight.shape[1] % GROUP), value=half)
     # (outputs, groups, bits, numbers of a word)
     of_words = positive.view(len(weight), -1, GROUP // bits, bits).transpose(2, 3)
     if bits == 4:

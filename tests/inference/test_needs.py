@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from inference import ModelRefused, int8, memory
 from inference.assembly import assemble
 from inference.config import DTYPES
+from inference.few_bits_size import few_bits_bytes
 from inference.int8_linear import weights_bytes
 from inference.loader import best_dtype
 from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
@@ -52,6 +54,26 @@ def test_a_gpu_holds_few_bits_only(bits: int, is_tied: bool, tmp_path: Path) -> 
     whole = estimate_needs("small", path, replace(config, dtype="bfloat16"), GIB, on_gpu=True)
     assert is_tied or needs.weights_bytes < whole.weights_bytes
     assert estimate_needs("small", path, config, GIB).weights_bytes >= whole.weights_bytes
+
+
+def test_what_stays_in_16_bits_on_a_gpu_is_told_by_its_name(tmp_path: Path) -> None:
+    """Experts are no linear layers when they are loaded, whatever their files say."""
+    sizes = {
+        "model.embed_tokens.weight": (40, 64),
+        "model.norm.weight": (64,),
+        "model.layers.0.mlp.gate.weight": (4, 64),
+        "model.layers.0.mlp.experts.0.up_proj.weight": (32, 64),
+        "model.layers.0.mlp.shared_expert.up_proj.weight": (96, 64),
+    }
+    (tmp_path / "config.json").write_text("{}")
+    save_file(
+        {name: torch.zeros(size) for name, size in sizes.items()}, tmp_path / "model.safetensors"
+    )
+    others = 40 * 64 + 64 + 4 * 64 + 32 * 64
+    tied_head = 40 * 64
+    bits = 16 * others + 8.25 * tied_head + 4.5 * 96 * 64
+    assert few_bits_bytes(tmp_path, "int4") == int(bits / 8)
+    assert few_bits_bytes(tmp_path, "bfloat16") is None
 
 
 def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:
