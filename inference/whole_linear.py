@@ -25,8 +25,9 @@ _PIECE_VALUES = 2**25  # made at a time for many rows: 64 MiB in bfloat16
 _PIECE_OUTPUTS = 128  # a multiple of so many: rows of results begin where products like it
 _QUANTIZED_VALUES = 2**24  # at a time: in float32, and several of them
 _TRIED_ROWS = (1, 3, 20, 40, 200)
-# Inputs and outputs: some fill no block, and a layer's do.
-_TRIED_SIZES = ((270, 70), (1024, 64))
+# Inputs, outputs and whether there is a bias: some fill no block; others do, as those of most layers,
+# for which the same kernels need not be compiled again then.
+_TRIED = ((270, 70, True), (1024, 64, False))
 _MAX_ERROR = 0.02  # relative, of the worst row in bfloat16; sound ones have .003
 
 
@@ -119,7 +120,7 @@ def problem_on(device: torch.device, bits: int) -> str:
     if device.type == "cuda" and not _has_triton():
         return "there is no triton here"
     try:
-        worst = max(_worst_error(device, bits, *size) for size in _TRIED_SIZES)
+        worst = max(_worst_error(device, bits, *size) for size in _TRIED)
     except Exception as error:  # no compiler, no room in a program
         if is_fault(error):
             raise
@@ -128,20 +129,23 @@ def problem_on(device: torch.device, bits: int) -> str:
 
 
 @torch.no_grad()
-def _worst_error(device: torch.device, bits: int, num_in: int, num_out: int) -> float:
+def _worst_error(
+    device: torch.device, bits: int, num_in: int, num_out: int, has_bias: bool
+) -> float:
     """Relative, of any row."""
     generator = torch.Generator().manual_seed(1)
-    linear = nn.Linear(num_in, num_out)
+    linear = nn.Linear(num_in, num_out, bias=has_bias)
     linear.weight.copy_(torch.randn(num_out, num_in, generator=generator))
     linear.weight[0] = 1.0
     x = torch.randn(max(_TRIED_ROWS), num_in, generator=generator).to(torch.bfloat16)
     x[0] = 1.0
-    layer = WholeLinear([linear], torch.float32, bits=bits)
-    expected = x.float() @ dequantize(layer.weight, slice(None), torch.float32).t() + linear.bias
+    layer = WholeLinear([linear], bits=bits)
+    expected = x.float() @ dequantize(layer.weight, slice(None), torch.float32).t()
+    expected += linear.bias if has_bias else 0
     layer.to(device)
     errors = [torch.zeros(1)]
     for num_rows in _TRIED_ROWS:
-        found = layer(x[:num_rows].to(device)).cpu()
+        found = layer(x[:num_rows].to(device)).float().cpu()
         error = (found - expected[:num_rows]).norm(dim=-1)
         errors.append(error / expected[:num_rows].norm(dim=-1))
     return float(torch.cat(errors).nan_to_num(torch.inf).max())
