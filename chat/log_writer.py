@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.db import connections
+
 from chat import run_log
 from chat.db import database_threads, in_db
 from chat.events import LogEvent
@@ -44,6 +46,12 @@ class LogWriter:
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all(), name="log writer")
         await done
+
+    def close(self) -> None:
+        """Give the connection back to the pool. The process has one of these and never does; who makes
+        another, and leaves it, would keep a connection from everybody for good."""
+        self._thread.submit(connections.close_all)
+        self._thread.shutdown()
 
     async def _write_all(self) -> None:
         while self._waiting:

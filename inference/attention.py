@@ -128,9 +128,10 @@ def attention(
     for span in context.spans:
         packed = slice(begin, begin + span.num_tokens)
         new = (key[:, packed], value[:, packed])
-        if slab_kv is not None and span.num_tokens <= few_tokens:
+        is_ours = few_tokens > 0 and (span.each_alone or span.num_tokens <= few_tokens)
+        if slab_kv is not None and is_ours:
             pair = slab_kv.with_room(layer, span.sequence_id, span.start, *new)
-            slabs.append((*pair, span.start, span.num_tokens, begin, span.is_draft))
+            slabs.append((*pair, span.start, span.num_tokens, begin, span.each_alone))
         else:
             keys, values = context.kv.extend(layer, span.sequence_id, span.start, *new)
             attended = _attend(

@@ -136,7 +136,7 @@ class FusedLayer:
         for span in context.spans:
             new = torch.empty(self.num_kv_heads, span.num_tokens, self.dim, dtype=self.dtype)
             places = kv.places(self._layers, span, (new, new))
-            table.extend((places, span.start, span.num_tokens, begin, span.is_draft))
+            table.extend((places, span.start, span.num_tokens, begin, span.each_alone))
             begin += span.num_tokens
         context.parts = table
         return table

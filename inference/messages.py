@@ -53,6 +53,11 @@ class SamplingParams:
     num_prompt_logprobs: int | None = None
 
     @property
+    def has_filters(self) -> bool:
+        """Whether some tokens are not drawn because others are likelier."""
+        return self.top_k > 0 or self.top_p < 1 or self.min_p > 0
+
+    @property
     def has_penalties(self) -> bool:
         """Whether what was written changes what is drawn next."""
         return (

@@ -81,8 +81,8 @@ class ModelRunner:
             ids += sequence.token_ids[start:end] + sequence.draft
             positions += range(start, end + num_drafted)
             adapter = sequence.request.adapter
-            is_draft = num_drafted > 0
-            spans.append(Span(sequence.id, start, num_tokens, is_draft, adapter))
+            each_alone = start >= sequence.num_prompt
+            spans.append(Span(sequence.id, start, num_tokens, each_alone, adapter))
             if end == len(sequence.token_ids):
                 due.append(sequence)
                 last_rows += range(len(ids) - 1 - num_drafted, len(ids))

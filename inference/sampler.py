@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from inference.messages import SamplingParams
+from inference.native import drawing
 from inference.native.rows import largest as most_likely
 
 _MASK = 0xFFFFFFFF
-NUM_CANDIDATES = 256  # enough for every usual top_k and top_p; a row that needs more gets all
+NUM_CANDIDATES = 256  # enough for every usual top_k and top_p
+MORE_CANDIDATES = 16  # times as many for a row that needs more, and then again
 
 
 def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> list[int]:
@@ -25,44 +27,74 @@ def sample(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -
     logits: (rows, vocab), any float type; `positions[i]` is the absolute position of the token
     that row i draws. Greedy rows cost an argmax only.
     """
-    greedy = most_likely(logits)[1].tolist()
     drawn = [i for i, p in enumerate(params) if p.temperature > 0]
+    if len(drawn) == len(params):
+        return [int(token_id) for token_id in _draw(logits.float(), params, positions).tolist()]
+    ids = most_likely(logits)[1]
     if drawn:
-        ids = _draw(
-            logits[drawn].float(), [params[i] for i in drawn], [positions[i] for i in drawn]
-        )
-        for row, token_id in zip(drawn, ids.tolist(), strict=True):
-            greedy[row] = token_id
-    return [int(token_id) for token_id in greedy]
+        chosen, at = [params[i] for i in drawn], [positions[i] for i in drawn]
+        ids[drawn] = _draw(logits[drawn].float(), chosen, at)
+    return [int(token_id) for token_id in ids.tolist()]
 
 
 def _draw(logits: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
-    """logits: (rows, vocab) float32 -> ids: (rows,).
+    """logits: (rows, vocab) float32 -> ids: (rows,)."""
+    scaled = logits / torch.tensor([[max(p.temperature, 1e-5)] for p in params])
+    drawn = torch.empty(len(params), dtype=torch.int64)
+    for is_filtered, draw in ((False, _draw_among_all), (True, _draw_filtered)):
+        if rows := [i for i, p in enumerate(params) if p.has_filters == is_filtered]:
+            own = scaled if len(rows) == len(params) else scaled[rows]
+            drawn[rows] = draw(own, [params[i] for i in rows], [positions[i] for i in rows])
+    return drawn
 
-    Tokens stand in one order, by value and then by id, whether a row needs the candidates or all of
-    them: what a row draws depends on nothing else in the batch.
+
+def _draw_among_all(scaled: Tensor, params: Rows[SamplingParams], positions: Rows[int]) -> Tensor:
+    """Where no token is filtered out, nothing needs an order; of equal sums the likelier token is drawn.
+
+    scaled: (rows, vocab) -> (rows,).
     """
-    temperature = torch.tensor([[max(p.temperature, 1e-5)] for p in params])
-    scaled = logits / temperature
-    totals = log_total(scaled)
-    values, ids = largest(scaled, min(NUM_CANDIDATES, scaled.shape[1]))
-    keep = _kept(values, totals, params)
+    seeds, places = torch.tensor([p.seed for p in params]), torch.tensor(positions)
+    if drawing.can_draw(scaled):
+        return drawing.draw_among_all(scaled, seeds, places)
+    ids, drawn = torch.arange(scaled.shape[1])[None], []
+    for row, *own in zip(
+        scaled, seeds[:, None], places[:, None], strict=True
+    ):  # it takes much room
+        sums = row + gumbel_noise(*own, ids)[0]
+        drawn.append(row.masked_fill(sums < sums.max(), float("-inf")).argmax())
+    return torch.stack(drawn)
+
+
+def _draw_filtered(
+    scaled: Tensor,
+    params: Rows[SamplingParams],
+    positions: Rows[int],
+    num_candidates: int = NUM_CANDIDATES,
+) -> Tensor:
+    """scaled: (rows, vocab) -> (rows,).
+
+    Tokens stand in one order, by value and then by id, however many candidates a row needs: what it
+    draws depends on nothing else in the batch.
+    """
+    num = min(num_candidates, scaled.shape[1])
+    values, ids = largest(scaled, num)
+    keep = _kept(values, log_total(scaled), params)
     drawn = _pick(values, ids, keep, params, positions)
-    wide = _reach_behind(values, keep) if values.shape[1] < scaled.shape[1] else []
-    if wide:
-        wide_params = [params[i] for i in wide]
-        values, ids = scaled[wide].sort(dim=-1, descending=True, stable=True)
-        keep = _kept(values, totals[wide], wide_params)
-        drawn[wide] = _pick(values, ids, keep, wide_params, [positions[i] for i in wide])
+    if num < scaled.shape[1] and (wide := _reach_behind(values, keep)):
+        wide_params, wide_positions = [params[i] for i in wide], [positions[i] for i in wide]
+        more = num_candidates * MORE_CANDIDATES
+        drawn[wide] = _draw_filtered(scaled[wide], wide_params, wide_positions, more)
     return drawn
 
 
 def log_total(scaled: Tensor) -> Tensor:
     """The logarithm of each row's sum of exp. scaled: (rows, vocab) -> (rows, 1).
 
-    torch splits a lone row among its threads, which rounds otherwise than a row of a batch; so
-    there is never a lone one.
+    torch splits a lone row among its threads, which rounds otherwise than a row of a batch; so it never
+    gets a lone one.
     """
+    if drawing.can_draw(scaled):
+        return drawing.log_totals(scaled)
     rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
     return rows.logsumexp(-1, keepdim=True).narrow(0, 0, len(scaled))
 
@@ -73,7 +105,8 @@ def largest(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
     scaled: (rows, vocab) -> (rows, num) twice. Which of the tokens that equal the last one are in
     is left open.
     """
-    values, ids = scaled.topk(num, dim=-1)
+    is_ours = num <= drawing.MOST_CANDIDATES and drawing.can_draw(scaled)
+    values, ids = drawing.candidates(scaled, num) if is_ours else scaled.topk(num, dim=-1)
     ids, by_id = ids.sort(dim=-1)
     values, by_value = values.gather(1, by_id).sort(dim=-1, descending=True, stable=True)
     return values, ids.gather(1, by_value)

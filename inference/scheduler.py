@@ -241,7 +241,7 @@ class Scheduler:
         is_beginning = sequence.num_computed - sequence.num_cached < beginning
         is_alone = is_beginning and self._read_alone in ("", sequence.id)
         self._read_alone = sequence.id if is_alone else ""
-        num_tokens = min(budget if is_alone else -(-budget // 2), sequence.num_pending)
+        num_tokens = min(budget if is_alone else -(-budget // 2), sequence.num_at_once)
         plan.append((sequence, num_tokens))
         return 0 if is_alone else budget - num_tokens
 
@@ -255,15 +255,15 @@ class Scheduler:
             return
         oldest = reading[0]
         has_company = len(reading) > 1 or bool(self.waiting)
-        num_oldest = min(oldest.num_pending, -(-budget // 2) if has_company else budget)
+        num_oldest = min(oldest.num_at_once, -(-budget // 2) if has_company else budget)
         budget -= num_oldest
         for sequence in sorted(reading[1:], key=_by_rest):
             kept = budget // 2 if self.waiting else 0
-            if num_tokens := min(budget - kept, sequence.num_pending):
+            if num_tokens := min(budget - kept, sequence.num_at_once):
                 plan.append((sequence, num_tokens))
                 budget -= num_tokens
         left = self._admit(plan, budget)
-        plan.append((oldest, min(oldest.num_pending, num_oldest + left)))
+        plan.append((oldest, min(oldest.num_at_once, num_oldest + left)))
 
     def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
@@ -285,7 +285,7 @@ class Scheduler:
                 continue  # a moment later most of its prompt is there to be copied
             if not self._take_in(sequence):
                 return budget  # nobody overtakes it, or it would never be its turn
-            num_tokens = min(budget, sequence.num_pending)
+            num_tokens = min(budget, sequence.num_at_once)
             plan.append((sequence, num_tokens))
             budget -= num_tokens
         return budget

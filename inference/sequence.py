@@ -66,6 +66,12 @@ class Sequence:
         return len(self.token_ids) - self.num_computed
 
     @property
+    def num_at_once(self) -> int:
+        """How many of them one step may compute. The answer's have to wait until the prompt's are done,
+        for they are computed in another way (Span.each_alone)."""
+        return max(0, self.num_prompt - self.num_computed) or self.num_pending
+
+    @property
     def is_decoding(self) -> bool:
         return self.num_pending == 1 and self.num_computed >= self.num_to_prefill
 

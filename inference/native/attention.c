@@ -402,8 +402,7 @@ static void write_head(const Attention *a, const Span *span, int64_t kv_head) {
 static int64_t passes_of(const Attention *a, const Span *span) {
 #ifdef __AVX512BF16__
     int64_t num_rows = span->num_new * (a->num_heads / a->num_kv_heads);
-    int is_chunk = span->num_new > 1 && !span->is_draft && num_rows >= LANES / 2;
-    if (is_chunk && most_tokens(a->type, a->dim, a->value_dim) > 8)
+    if (!span->each_alone && most_tokens(a->type, a->dim, a->value_dim) > 8)
         return (num_rows + TILES * LANES - 1) / (TILES * LANES);
 #endif
     (void)a, (void)span;

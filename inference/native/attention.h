@@ -8,7 +8,7 @@ typedef struct {
     int64_t start;   /* tokens that are there already */
     int64_t num_new; /* tokens of this step */
     int64_t packed;  /* where these begin among all tokens of the step */
-    int64_t is_draft; /* whether each is to be rounded as if it came by itself */
+    int64_t each_alone; /* whether each is to be rounded as if it came by itself */
 } Span;
 
 typedef struct { /* strides are in values */

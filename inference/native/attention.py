@@ -14,7 +14,7 @@ _MOST_DIM = 512
 
 SlabSpan = tuple[Tensor, Tensor, int, int, int, bool]
 """Keys and values (kv_heads, room, dim) of a sequence, its tokens so far, its new ones, where these
-begin among the packed ones, and whether they are a draft: each is then rounded as if it came alone."""
+begin among the packed ones, and whether each is to be rounded as if it came alone."""
 
 
 def most_tokens(query: Tensor, key: Tensor, value: Tensor) -> int:

@@ -85,6 +85,12 @@ _SIGNATURES = {
         *(c_void_p, c_int64, c_int64, c_int64, c_int, c_int),
     ),
     "largest": (c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
+    "log_totals": (c_void_p, c_int64, c_int64, c_void_p, c_int),
+    "candidates": (c_void_p, c_int64, c_int64, c_int64, c_void_p, c_void_p, c_int),
+    "draw_among_all": (
+        *(c_void_p, c_int64, c_int64),
+        *(c_void_p, c_void_p, c_void_p, c_int),
+    ),
     "begin": (c_int,),
     "pack": (c_void_p, c_void_p),
     "pack_halves": (c_void_p, c_void_p),

@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct { /* a sequence's part of a step: see Span */
     const Slab *slabs; /* one for each layer */
-    int64_t start, num_new, packed, is_draft;
+    int64_t start, num_new, packed, each_alone;
 } Part;
 
 static void add(void *sums, const void *values, int64_t count, int type) {
@@ -75,7 +75,7 @@ void decode_layer(const Layer *l, const void *rows, void *out, int64_t num_token
     for (int64_t i = 0; i < num_parts; i++) {
         const Part *p = parts + i;
         Slab slab = p->slabs[l->number];
-        spans[i] = (Span){slab.keys, slab.values, slab.room, p->start, p->num_new, p->packed, p->is_draft};
+        spans[i] = (Span){slab.keys, slab.values, slab.room, p->start, p->num_new, p->packed, p->each_alone};
     }
     Attention attention = {
         query, key, behind(wide, heads + kv_heads, type), attended,

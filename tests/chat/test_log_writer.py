@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -49,8 +50,7 @@ def texts_of(user: "User", run: UUID) -> list[str]:
 
 async def write(user: "User", texts: dict[UUID, Sequence[LogEvent]]) -> list[BaseException | None]:
     """All at once, in the scope of one of the users: what became of each."""
-    writer = LogWriter(OWNER)
-    with as_user(user.pk):
+    with as_user(user.pk), closing(LogWriter(OWNER)) as writer:
         return await asyncio.gather(
             *(writer.append(run, 2, events) for run, events in texts.items()),
             return_exceptions=True,
@@ -82,14 +82,14 @@ def test_turns_and_traces_go_the_same_way(alice: "User", bob: "User") -> None:
 
     async def begin() -> list[Trace]:
         traces = [Trace(Clock(timezone.now()), user.name) for user in runs.values()]
-        writer = LogWriter(OWNER)
-        for first_seq, events in ((2, begins), (3, goes_on)):
-            await asyncio.gather(
-                *(
-                    writer.append(run, first_seq, events, trace)
-                    for run, trace in zip(runs, traces, strict=True)
+        with closing(LogWriter(OWNER)) as writer:
+            for first_seq, events in ((2, begins), (3, goes_on)):
+                await asyncio.gather(
+                    *(
+                        writer.append(run, first_seq, events, trace)
+                        for run, trace in zip(runs, traces, strict=True)
+                    )
                 )
-            )
         return traces
 
     assert all(trace.is_saved for trace in async_to_sync(begin)())

@@ -11,6 +11,7 @@ import pytest
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from inference import Engine, EngineConfig
+from inference.native.kernels import kernels
 from tests.inference.tiny_models import make_model
 
 
@@ -18,6 +19,11 @@ from tests.inference.tiny_models import make_model
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A qwen3 with random weights and wide logits."""
     return make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+needs_kernels = pytest.mark.skipif(
+    kernels() is None, reason="this machine has no compiler or no AVX512-VNNI"
+)
 
 
 def engine_config(path: Path, **settings: object) -> EngineConfig:

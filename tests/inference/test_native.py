@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,9 @@ from inference.native import attention, build, low_rank, rows
 from inference.native.kernels import kernels
 from inference.native.linear import Int4Linear, NativeLinear
 from inference.native.low_rank import NativeLowRankSum, make_sum
+from tests.inference.conftest import needs_kernels
 
 DTYPES = st.sampled_from([torch.float32, torch.bfloat16])
-
-needs_kernels = pytest.mark.skipif(
-    kernels() is None, reason="this machine has no compiler or no AVX512-VNNI"
-)
 
 
 def random(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -285,26 +283,30 @@ def test_a_sequence_attends_the_same_beside_any_neighbours(num_threads: int) -> 
 
 
 @needs_kernels
-@given(num_new=st.integers(2, 9), start=st.integers(0, 300), dtype=DTYPES)
+@pytest.mark.parametrize("each_alone", [True, False])
+@given(data=st.data(), num_new=st.integers(2, 40), start=st.integers(0, 300), dtype=DTYPES)
 @settings(deadline=None, max_examples=20)
-def test_a_draft_is_attended_to_as_if_each_token_came_by_itself(
-    num_new: int, start: int, dtype: torch.dtype
+def test_into_what_pieces_tokens_fall_does_not_matter(
+    each_alone: bool, data: st.DataObject, num_new: int, start: int, dtype: torch.dtype
 ) -> None:
+    """Of a prompt, or of an answer: a draft of it, or what is read again after a crash."""
     query, key, value = (
         random(num_new, heads, 64, seed=heads, dtype=dtype).transpose(0, 1) for heads in (8, 2, 2)
     )
     keys, values = (random(2, start + num_new, 64, seed=n, dtype=dtype) for n in (3, 4))
 
-    def run(packed: slice, is_draft: bool) -> Tensor:
-        new = tuple(t[:, packed] for t in (query, key, value))
-        count = packed.stop - packed.start
-        out = new[0].new_empty(count, 8, 64)
-        table = [(keys, values, start + packed.start, count, 0, is_draft)]
+    def run(begin: int, end: int) -> Tensor:
+        new = tuple(t[:, begin:end] for t in (query, key, value))
+        out = new[0].new_empty(end - begin, 8, 64)
+        table = [(keys, values, start + begin, end - begin, 0, each_alone)]
         attention.attend(*new, table, out, scaling=None, sliding_window=None)
         return out
 
-    alone = torch.cat([run(slice(n, n + 1), False) for n in range(num_new)])
-    assert torch.equal(run(slice(0, num_new), True), alone)
+    whole = run(0, num_new)
+    cuts = sorted({0, num_new, *data.draw(st.lists(st.integers(1, num_new), max_size=5))})
+    assert torch.equal(torch.cat([run(*pair) for pair in pairwise(cuts)]), whole)
+    if each_alone:
+        assert torch.equal(torch.cat([run(n, n + 1) for n in range(num_new)]), whole)
 
 
 def test_attention_says_what_it_cannot() -> None:
