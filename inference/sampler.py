@@ -57,10 +57,8 @@ def _draw_among_all(scaled: Tensor, params: Rows[SamplingParams], positions: Row
     if drawing.can_draw(scaled):
         return drawing.draw_among_all(scaled, seeds, places)
     ids, drawn = torch.arange(scaled.shape[1])[None], []
-    for row, *own in zip(
-        scaled, seeds[:, None], places[:, None], strict=True
-    ):  # it takes much room
-        sums = row + gumbel_noise(*own, ids)[0]
+    for row, seed, place in zip(scaled, seeds[:, None], places[:, None], strict=True):
+        sums = row + gumbel_noise(seed, place, ids)[0]  # of a row at a time: it takes much room
         drawn.append(row.masked_fill(sums < sums.max(), float("-inf")).argmax())
     return torch.stack(drawn)
 

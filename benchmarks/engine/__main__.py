@@ -5,7 +5,7 @@ asked for. All systems run the same jobs in turn, round after round, on as many 
 medians with the distance between the quartiles (IQR); beside tokens a second stand tokens a CPU second
 of the process that computes, and the share that the machine's own limits are of what was needed.
 
-prefill, decode and mixed have peers; turns, stall, fairness and overload are about ours alone.
+prefill, decode and mixed have peers; drawing, turns, stall, fairness and overload are about ours alone.
 accuracy sets logits beside those of float32, so that no speed is bought with what nobody sees.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from benchmarks import table
 from benchmarks.engine.accuracy import measure_accuracy
 from benchmarks.engine.ceilings import Ceilings, CeilingsMeter
+from benchmarks.engine.drawing import measure_drawing
 from benchmarks.engine.fairness import measure_fairness
 from benchmarks.engine.overload import measure_overload
 from benchmarks.engine.setting import QUICK, Setting
@@ -34,7 +35,12 @@ from inference.config import DTYPES
 
 T = TypeVar("T")
 
-ALONE = {"turns": measure_turns, "stall": measure_stall, "fairness": measure_fairness}
+ALONE = {
+    "drawing": measure_drawing,
+    "turns": measure_turns,
+    "stall": measure_stall,
+    "fairness": measure_fairness,
+}
 SCENARIOS = ("accuracy", *WORKLOADS, *ALONE, "overload")
 _BUSY_LOAD = 0.5  # per core: more, and others take part in every figure
 

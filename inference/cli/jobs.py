@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from time import monotonic
+from typing import Any
 
 from inference.engine import Engine
 from inference.errors import GenerationFailed
@@ -16,12 +17,13 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A prompt and how many tokens shall follow it, whatever they are."""
+    """A prompt and how many tokens shall follow it, whatever they are, drawn by `sampling`."""
 
     prompt_ids: tuple[int, ...]
     num_output: int
     user: str = ""
     cache_salt: str = ""
+    sampling: tuple[tuple[str, Any], ...] = (("temperature", 0.0),)
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ def random_prompt(rng: Random, num_tokens: int, vocab_size: int) -> tuple[int, .
 
 async def run_job(engine: Engine, model: str, job: Job, trace: Trace | None = None) -> Trace:
     """Run one job; a refusal or a failure is in its trace. A given one can be watched meanwhile."""
-    params = SamplingParams(max_tokens=job.num_output, temperature=0.0, ignore_eos=True)
+    params = SamplingParams(max_tokens=job.num_output, ignore_eos=True, **dict(job.sampling))
     request = GenerateRequest(
         request_id=f"job-{next(_numbers)}",
         model=model,

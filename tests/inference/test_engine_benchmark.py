@@ -12,6 +12,7 @@ import torch
 from benchmarks.engine.accuracy import loss
 from benchmarks.engine.ceilings import Ceilings
 from benchmarks.engine.cpu_meter import CpuMeter
+from benchmarks.engine.drawing import SETTINGS
 from benchmarks.engine.fairness import jain_index
 from benchmarks.engine.floor import Floor
 from inference.cli.jobs import Job, Trace
@@ -70,6 +71,14 @@ def test_logits_are_set_beside_those_of_float32(result: dict[str, Any]) -> None:
         assert 0 < row["logits error %"] < 5
         assert 0 <= row["KL nats"] < 0.01
         assert row["same first choice %"] > 90
+
+
+def test_drawing_is_set_beside_greedy_answers(result: dict[str, Any]) -> None:
+    found = result["shapes"]["tiny"]["drawing"]
+    assert [row["drawn"] for row in found["rows"]] == list(SETTINGS)
+    (ratios,) = found["ratios"].values()
+    assert ratios.pop("greedy / greedy") == 1
+    assert all(0.05 < ratio < 3 for ratio in ratios.values())
 
 
 def test_a_conversation_is_read_from_the_cache(result: dict[str, Any]) -> None:
