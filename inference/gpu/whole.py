@@ -13,68 +13,14 @@ from torch import Tensor
 from inference.gpu.few_rows import Norm, Tile
 from inference.gpu.gated import _silu
 from inference.gpu.online import _IN_FLOAT32
+from inference.gpu.whole_numbers import _GROUP, _factors, _numbers, _of_groups, _words
 from inference.int4 import GROUP
 from inference.whole_linear import WholeWeight
 
 MOST_ROWS = 64
-"""More are quicker, or nearly so, with weights that are spelt out. Nobody has timed that yet."""
-_GROUP: tl.constexpr = tl.constexpr(GROUP)
+"""More get weights that are spelt out. From how many on that is quicker, nobody has timed yet."""
 _LEAST_ROWS = 16  # of a tensor core's product
 _BLOCK = 1024  # of what is spelt out
-# A whole number in the last bits of 2**23 is 2**23 and that number: bits and a sum in place of a
-# conversion, of which devices do fewer at a time.
-_IN_FLOAT: tl.constexpr = tl.constexpr(0x4B000000)
-_OF_FLOAT: tl.constexpr = tl.constexpr(8388608.0)
-
-
-@triton.jit
-def _words(words, outputs, groups, num_out, num_groups, BITS: tl.constexpr, IS_EVEN: tl.constexpr):
-    """(outputs, groups, BITS); with IS_EVEN, blocks fill the matrix."""
-    rows = outputs.to(tl.int64)[:, None] * num_groups + groups[None, :]
-    places = words + rows[:, :, None] * BITS + tl.arange(0, BITS)[None, None, :]
-    if IS_EVEN:
-        found = tl.load(places)
-    else:
-        is_in = (outputs < num_out)[:, None] & (groups < num_groups)[None, :]
-        found = tl.load(places, mask=is_in[:, :, None], other=0)
-    return found
-
-
-@triton.jit
-def _factors(factors, outputs, groups, num_out, num_groups, IS_EVEN: tl.constexpr):
-    """(outputs, groups)"""
-    places = factors + outputs.to(tl.int64)[:, None] * num_groups + groups[None, :]
-    if IS_EVEN:
-        found = tl.load(places)
-    else:
-        is_in = (outputs < num_out)[:, None] & (groups < num_groups)[None, :]
-        found = tl.load(places, mask=is_in, other=0)
-    return found.to(tl.float32)
-
-
-@triton.jit
-def _numbers(words, shifts, BITS: tl.constexpr):
-    """Those that begin at these bits of the words, in float32."""
-    raw = (words >> shifts) & ((1 << BITS) - 1)
-    return (raw | _IN_FLOAT).to(tl.float32, bitcast=True) - (_OF_FLOAT + (1 << (BITS - 1)))
-
-
-@triton.jit
-def _of_groups(
-    part,
-    factors,
-    outputs,
-    groups,
-    num_out,
-    num_groups,
-    BITS: tl.constexpr,
-    IS_EVEN: tl.constexpr,
-):
-    """(outputs, groups, BITS) -> (outputs, groups), with 4 bits times their factors."""
-    found = tl.sum(part, 2)
-    if BITS == 4:
-        found *= _factors(factors, outputs, groups, num_out, num_groups, IS_EVEN)
-    return found
 
 
 @triton.jit
