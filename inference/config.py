@@ -71,10 +71,10 @@ class EngineConfig:
     the threads and the cache; keys and values are in pages then, and there is no draft model.
 
     `dtype` is one of DTYPES; "auto" is bfloat16 where the processor multiplies it in hardware, and
-    "int8", "int4" and "fp8" are that with linear layers in so many bits, whole numbers on a CPU only
-    (on a GPU they become fp8). In bfloat16 an answer that is resumed
-    may differ from the undisturbed one, and one with drafts from one without: several tokens at once
-    round differently.
+    "int8", "int4" and "fp8" are that with linear layers in so many bits, or the nearest that is right
+    on a device (`few_bits`; a GPU's int8 is fp8 where it has that). In bfloat16 an answer that is
+    resumed may differ from the undisturbed one, and one with drafts from one without: several tokens at
+    once round differently.
 
     `kv_layout` is one of KV_LAYOUTS; "auto" is slabs on a CPU, which reads them in place. Models that
     keep states have slabs in any case: their snapshots belong to one.

@@ -72,16 +72,18 @@ def quantize(
     bits: int = 8,
     make: Make | None = None,
     fits: Callable[[Sequence[nn.Linear]], bool] | None = None,
+    make_head: Make | None = None,
 ) -> int:
     """Put 8 or 4 bits in the place of all linear layers; returns how many were replaced.
 
     Layer by layer, so that the memory never holds both of all. The embedding stays as it is, experts
     that are no linear layers as well; lm_head has 8 bits in any case, as in every scheme that is used
     in earnest. Logits come in float32: argmax and softmax want that anyway, and bfloat16's would be
-    rounded for nothing. `make` is the kind of layer, if it is not to be the quickest, and `fits` says
-    which layers may become one. Raises ModelRefused where there is nothing to replace.
+    rounded for nothing. `make` is the kind of layer, if it is not to be the processor's quickest,
+    `make_head` lm_head's, if it is another one, and `fits` says which layers may become one. Raises
+    ModelRefused where there is nothing to replace.
     """
-    make, make_head = make or sound_kind(bits), make or sound_kind(8)
+    make, make_head = make or sound_kind(bits), make_head or make or sound_kind(8)
     if make is None or make_head is None:
         raise ModelRefused(f"This machine has no int{bits} products that are right.")
     count = 0

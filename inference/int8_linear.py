@@ -71,7 +71,11 @@ def weights_bytes(model: nn.Module) -> int:
 
 def joined_whole(linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
     """Weights as whole numbers, int8 (outputs, inputs), and what one of them stands for, (outputs,)."""
-    weight = joined_weight(linears)
+    return whole_rows(joined_weight(linears))
+
+
+def whole_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """`joined_whole` of a weight, (outputs, inputs)."""
     scales = weight.abs().amax(1).float().clamp_min(1e-12) / 127
     return (weight / scales[:, None]).round_().to(torch.int8), scales
 

@@ -21,13 +21,14 @@ from transformers import (
 from transformers.utils.logging import set_tqdm_hook
 from transformers.utils.quantization_config import Mxfp4Config
 
-from inference import attention, fp8, int8, memory
+from inference import attention, int8, memory
 from inference.context_window import max_context_tokens
 from inference.defaults import read_generation_config
 from inference.dequantize import dequantized
 from inference.device import CPU, check_kernels, choose_kernels, fits_on, free_bytes
 from inference.errors import ModelRefused, ModelTooLarge
 from inference.experts import set_experts_implementation
+from inference.few_bits import Kind, quantize_for
 from inference.footprint import Footprint, measure_footprint
 from inference.fusing import fuse
 from inference.gpu.fusing import fuse_checked
@@ -85,9 +86,9 @@ def load_model(
 ) -> LoadedModel:
     """Load safetensors weights from a local directory, after every check that can be made before.
 
-    `bits` (8 or 4) are those of the linear layers' weights, where the processor can; with `is_fp8` they
-    are 8 of floating point, where the device can; `dtype` is all else's, but for keys and values, which
-    `kept_as` may say. `device` is where it computes, and `is_fused` whether small launches are joined
+    `bits` (8 or 4) are those of the linear layers' weights, with `is_fp8` 8 of floating point, where the
+    device can (`few_bits`, `int8`); `dtype` is all else's, but for keys and values, which `kept_as` may
+    say. `device` is where it computes, and `is_fused` whether small launches are joined
     there. With `num_ranks` this process loads its part, while the other ranks load theirs.
     Raises ModelRefused (files, architecture, self-test) or ModelTooLarge. Never runs code from the
     model's directory and never opens pickled weights.
@@ -107,9 +108,6 @@ def load_model(
     device = fits_on(device, name, config)
     if device.type != "cpu":
         choose_kernels(name, config, device)
-        if bits:
-            logger.warning("%s gets fp8: int%d is for the processor only", name, bits)
-            bits, is_fp8 = None, True
     how: dict[str, Any] = {**split_over(num_ranks)}
     if weights.quantization is not None:
         progress("dequantizing", 0.15)
@@ -126,10 +124,13 @@ def load_model(
     check_complete(model, report)
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
-    if bits and (bits := quantize(name, model, bits, progress)):
-        dtype_name = f"int{bits}"
-    elif is_fp8 and has_become_fp8(name, model, device, progress):
-        dtype_name = "fp8"
+    if bits and device.type == "cpu":
+        if bits := quantize(name, model, bits, progress):
+            dtype_name = f"int{bits}"
+    elif bits or is_fp8:
+        progress("quantizing", 0.88)
+        asked: Kind = "fp8" if is_fp8 else "int4" if bits == 4 else "int8"
+        dtype_name = quantize_for(name, model, asked, device) or dtype_name
     if weights.quantization is not None:
         dtype_name += f" (from {weights.quantization})"
     if device.type == "cpu":
@@ -173,8 +174,8 @@ def _as_ordinary(
 
 
 def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int | None:
-    """Returns the bits that the weights have got: more than asked for where there is nothing smaller,
-    and None where there are no sound products of whole numbers at all."""
+    """For the processor. Returns the bits that the weights have got: more than asked for where there is
+    nothing smaller, and None where there are no sound products of whole numbers at all."""
     while int8.sound_kind(bits) is None:
         logger.warning("%s: this machine has no sound products of int%d", name, bits)
         if bits == 8:
@@ -183,17 +184,6 @@ def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int 
     progress("quantizing", 0.88)
     int8.quantize(model, bits)
     return bits
-
-
-def has_become_fp8(name: str, model: nn.Module, device: torch.device, progress: Progress) -> bool:
-    """Whether a model's linear layers are of fp8 now; they stay as they are where the device's products
-    are not right."""
-    if problem := fp8.problem_on(device):
-        logger.warning("%s has no products of fp8: %s", name, problem)
-        return False
-    progress("quantizing", 0.88)
-    int8.quantize(model, make=fp8.Fp8Linear, fits=fp8.fits)
-    return True
 
 
 def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:

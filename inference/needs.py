@@ -13,6 +13,7 @@ from inference.adapter_files import read_adapter
 from inference.catalog import discover
 from inference.config import EngineConfig
 from inference.errors import ModelRefused
+from inference.few_bits_size import few_bits_bytes
 from inference.kinds import read_kind
 from inference.weights import read_weights
 
@@ -50,7 +51,8 @@ class Needs:
 def estimate_needs(
     name: str, path: Path, config: EngineConfig, budget_bytes: int, *, on_gpu: bool = False
 ) -> Needs:
-    """By the files of a model, as it is while it loads, before anything of it becomes int8.
+    """By the files of a model, as it is while it loads, before anything of it becomes int8; of a GPU's
+    memory afterwards, for it gets few bits on its way there.
 
     Its adapters and its draft model's weights lie beside its own, where the budget has room for them.
     Its cache gets what is configured, else its share of what the weights leave; a draft model's is a
@@ -59,7 +61,7 @@ def estimate_needs(
     for it is on the processor. Raises ModelRefused.
     """
     kind = read_kind(path)
-    weights_bytes = read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
+    weights_bytes = _weights_bytes(path, config.dtype, on_gpu=on_gpu)
     if kind != "chat":
         return Needs(weights_bytes + _adapter_bytes(name, config, on_gpu), 0)
     kv_bytes = config.kv_bytes or 1
@@ -114,9 +116,17 @@ def _other_chat_bytes(name: str, config: EngineConfig) -> list[int]:
         if spec.name == name or spec.path is None or spec.base or spec.kind != "chat":
             continue
         with suppress(ModelRefused):  # one that cannot be loaded needs nothing
-            num_parameters = read_weights(spec.path).num_parameters
-            found.append(Needs(num_parameters * _itemsize(config.dtype, on_gpu=True), 0).size_bytes)
+            weights_bytes = _weights_bytes(spec.path, config.dtype, on_gpu=True)
+            found.append(Needs(weights_bytes, 0).size_bytes)
     return found
+
+
+def _weights_bytes(path: Path, dtype: str, *, on_gpu: bool) -> int:
+    """Raises ModelRefused."""
+    few_bytes = few_bits_bytes(path, dtype) if on_gpu else None
+    if few_bytes is not None:
+        return few_bytes
+    return read_weights(path).num_parameters * _itemsize(dtype, on_gpu=on_gpu)
 
 
 def kv_share(left_bytes: int) -> int:

@@ -60,7 +60,7 @@ def read_weights(path: Path) -> Weights:
         digest.update(file.name.encode() + header_bytes + ends_of(file))
         size_bytes += file.stat().st_size
         num_parameters += sum(
-            _num_elements(tensor) * (quantization.values_per_element(name) if quantization else 1)
+            num_elements(tensor) * (quantization.values_per_element(name) if quantization else 1)
             for name, tensor in header.items()
             if name != "__metadata__"
         )
@@ -108,7 +108,8 @@ def _check_offsets(header: dict[str, Any], data_bytes: int) -> None:
             raise ValueError(f"tensor {name} lies outside of the file (is it cut short?)")
 
 
-def _num_elements(tensor: dict[str, Any]) -> int:
+def num_elements(tensor: dict[str, Any]) -> int:
+    """Of a tensor, as a header has it."""
     product = 1
     for size in tensor["shape"]:
         product *= int(size)

@@ -3,9 +3,9 @@ transformers; and of ours, what weights take in memory, and a token of one seque
 
 In a process of its own, for a model of random weights or a real one:
 `python -m benchmarks.engine.accuracy MODEL [SYSTEM …]`, where a system is one of our types of weights
-(`bfloat16+fp8`: with a cache of fp8) or a peer. Ours compute on a GPU where torch finds one, whose type
-of few bits is fp8. Each reads one text that the float32 model wrote at temperature 1, so that it is
-usual for it.
+(`bfloat16+fp8`: with a cache of fp8) or a peer. Ours compute on a GPU where torch finds one, whose types
+of few bits are fp8 and int4. Each reads one text that the float32 model wrote at temperature 1, so that
+it is usual for it.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""`python -m benchmarks.gpu`: a device's limits, kernels, decode steps, weights of few bits, serving,
-peers.
+"""`python -m benchmarks.gpu`: a device's limits, kernels, products, decode steps, weights of few bits,
+serving, peers.
 
 Weights are random, of real shapes, and prompts are random tokens. `transformers` is its generate with a
 dynamic cache, `static` with a static one, which it compiles on a GPU, on the same weights. Percents of
@@ -18,13 +18,13 @@ import torch
 from benchmarks.engine.accuracy import measure_accuracy
 from benchmarks.gpu.peers import measure_peers
 from benchmarks.gpu.serving import RATES, measure_serving
-from benchmarks.gpu.steps import BATCHES, measure_fp8_steps, measure_steps
+from benchmarks.gpu.steps import BATCHES, measure_few_bits, measure_steps
 from benchmarks.gpu.timing import Bench, ceilings
 from benchmarks.table import machine, save, show, write
 from inference.cli.random_model import make_random_model
 from inference.cli.shapes import SHAPES
 
-PARTS = ("kernels", "steps", "fp8", "dtypes", "serving", "peers")
+PARTS = ("kernels", "products", "steps", "fp8", "int4", "dtypes", "serving", "peers")
 
 
 def main() -> None:
@@ -49,24 +49,33 @@ def main() -> None:
     limits = {"GB/s": found.bytes_per_s / 1e9, "TFLOP/s": found.operations_per_s / 1e12}
     show("Limits of the device, by a copy and a product of bfloat16", [limits])
     result = {"machine": machine(), "device": _name(bench.device), "limits": limits}
-    if "kernels" in parts and (options.device == "cuda" or os.environ.get("TRITON_INTERPRET")):
+    has_triton = options.device == "cuda" or os.environ.get("TRITON_INTERPRET")
+    if "kernels" in parts and has_triton:
         from benchmarks.gpu.kernels import measure_kernels
 
         result["kernels"] = measure_kernels(bench, found)
         show("Decode attention, Qwen3-8B's heads", result["kernels"])
+    if "products" in parts and has_triton:
+        from benchmarks.gpu.products import measure_products
+
+        result["products"] = measure_products(bench)
+        show("Products of a layer, Qwen3-8B's sizes", result["products"])
     for shape in options.shapes:
         if "steps" in parts:
             rows = result[f"steps {shape}"] = measure_steps(
                 bench, found, SHAPES[shape], options.batches
             )
             show(f"{shape}: one decode step", rows)
-        if "fp8" in parts:
-            rows = result[f"fp8 {shape}"] = measure_fp8_steps(bench, SHAPES[shape], options.batches)
-            show(f"{shape}: one decode step, weights in fp8", rows)
+        for kind in ("fp8", "int4"):
+            if kind in parts:
+                rows = result[f"{kind} {shape}"] = measure_few_bits(
+                    bench, SHAPES[shape], kind, options.batches
+                )
+                show(f"{shape}: one decode step, weights in {kind}", rows)
         if "dtypes" in parts:
             with TemporaryDirectory(prefix="vitrine-bench-") as folder:
                 model = make_random_model(shape, Path(folder) / shape)
-                few = ("fp8",) if options.device == "cuda" else ("int8", "int4", "fp8")
+                few = ("fp8", "int4") if options.device == "cuda" else ("int8", "int4", "fp8")
                 rows = result[f"dtypes {shape}"] = measure_accuracy(
                     model, ("bfloat16", "bfloat16+fp8", *few)
                 )

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from inference.fp8 import Fp8Linear, fits
 from inference.int8 import quantize
 from inference.messages import Failed, GenerateRequest, SamplingParams
 from inference.sequence import Sequence as Running
+from inference.whole_linear import WholeLinear
 
 BATCHES = (1, 8, 32, 64, 128, 256)
 _MOST_PLAIN = 8  # sequences without kernels, which go one by one: minutes with many
@@ -72,13 +74,17 @@ def measure_steps(
     return rows
 
 
-def measure_fp8_steps(
-    bench: Bench, shape: dict[str, Any], batches: Sequence[int] = BATCHES
+def measure_few_bits(
+    bench: Bench, shape: dict[str, Any], kind: str, batches: Sequence[int] = BATCHES
 ) -> list[Row]:
-    """With all that a step may use, and linear layers in 8 bits."""
+    """With all that a step may use, and linear layers in fp8 or int4."""
     config = AutoConfig.for_model(**shape)
     model = _model(bench, config)
-    quantize(model, make=Fp8Linear, fits=fits)
+    if kind == "fp8":
+        quantize(model, make=Fp8Linear, fits=fits)
+    else:
+        head = partial(WholeLinear, bits=8)
+        quantize(model, make=partial(WholeLinear, bits=4), make_head=head)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
     rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
@@ -88,7 +94,7 @@ def measure_fp8_steps(
         tokenizer = tokenizer_of(shape["vocab_size"])
         model.set_attn_implementation(attention.NAME)
         loop = best_loop(model, tokenizer, batches[-1], context + _MOST_STEPS)
-        _measure(bench, loop, "fp8", rows, context)
+        _measure(bench, loop, kind, rows, context)
     finally:
         attention.use_kernels(None)
     return rows

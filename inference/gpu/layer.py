@@ -17,7 +17,7 @@ from inference import attention
 from inference.attention import StepContext
 from inference.fp8 import Fp8Linear
 from inference.fusing import is_same, random_values
-from inference.gpu import few_rows, norms
+from inference.gpu import few_rows, norms, whole
 from inference.gpu.few_rows import MOST_ROWS, Norm
 from inference.gpu.gated import gate
 from inference.gpu.heads import place_heads
@@ -34,6 +34,7 @@ from inference.layer_parts import (
 from inference.out_of_memory import is_fault
 from inference.paged_kv import PagedKV, gathered
 from inference.spans import Span
+from inference.whole_linear import WholeLinear
 
 logger = logging.getLogger(__name__)
 _SIZES = (1e-3, 1.0)  # of what is tried
@@ -47,10 +48,18 @@ class Product:
     """One of a layer's products. Its weights are where its module has them: a sleep moves them."""
 
     def __init__(self, module: nn.Module) -> None:
-        if type(module) is not nn.Linear and not isinstance(module, Fp8Linear):
+        if type(module) is not nn.Linear and not isinstance(module, Fp8Linear | WholeLinear):
             raise Unfit
         self.module: Any = module
         self.is_fp8 = isinstance(module, Fp8Linear)
+        self.is_whole = isinstance(module, WholeLinear)
+
+    @property
+    def most_rows(self) -> int:
+        """Of which `of_few` is as quick as the product of many."""
+        if self.is_whole:
+            return whole.MOST_ROWS
+        return 1 if self.is_fp8 else MOST_ROWS
 
     def of_few(
         self,
@@ -60,21 +69,23 @@ class Product:
         residual: Tensor | None = None,
         is_gated: bool = False,
     ) -> Tensor:
-        return few_rows.linear(
-            x,
-            self.module.weight,
-            bias=self.module.bias,
-            scales=self.module.scales if self.is_fp8 else None,
-            norm=norm,
-            residual=residual,
-            is_gated=is_gated,
-        )
+        """`norm` and `is_gated` are for one row."""
+        around: dict[str, Any] = {
+            "bias": self.module.bias,
+            "norm": norm,
+            "residual": residual,
+            "is_gated": is_gated,
+        }
+        if self.is_whole:
+            return whole.linear(x, self.module.weight, **around)
+        scales = self.module.scales if self.is_fp8 else None
+        return few_rows.linear(x, self.module.weight, scales=scales, **around)
 
     def of_many(self, x: Tensor, residual: Tensor | None = None) -> Tensor:
         """The residual may be written to."""
         if residual is None:
             product: Tensor = self.module(x)
-        elif self.is_fp8 or self.module.bias is not None:
+        elif type(self.module) is not nn.Linear or self.module.bias is not None:
             product = residual + self.module(x)
         else:  # where the residual lies: torch would copy it first, to add to the copy
             product = residual.addmm_(x, self.module.weight.t())
@@ -95,6 +106,7 @@ class FusedLayer:
             raise Unfit
         self.packed, self.output = Product(query.joined), Product(attn.o_proj)
         self.gates, self.down = Product(gates.joined), Product(mlp.down_proj)
+        self.most_rows = min(self.output.most_rows, self.down.most_rows)
         # Parameters stay the same ones, wherever a sleep moves what is in them.
         self.before, self.behind = map(_norm, parts.norms)
         self.of_heads = [*map(_norm, parts.head_norms)]
@@ -152,7 +164,7 @@ class FusedLayer:
             return self.down.of_few(gated, residual=x)
         packed = self.packed.of_many(_normed(x, before, step))
         attended = self._attended(packed, angles, context, step)
-        if len(x) <= MOST_ROWS and not self.output.is_fp8:
+        if len(x) <= self.most_rows:
             x = self.output.of_few(attended, residual=x)
             gated = gate(self.gates.of_many(_normed(x, behind, step)))
             return self.down.of_few(gated, residual=x)

@@ -7,15 +7,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from inference import int4
+from inference.int4 import GROUP, HALF
 from inference.int8_linear import Int8Linear, joined_bias, joined_weight, joined_whole
 from inference.native.kernels import TYPES, Weight, kernels
 from inference.native.pages import aligned_zeros
 
 _OUTPUTS, _INPUTS = 16, 64  # of a tile
 _ZERO = 128
-_GROUP = 32  # inputs with one factor
-_HALF = 8  # what stands for 0 in 4 bits
-_LARGEST = -_HALF * 15  # of 4 bits and a factor; on the other side it is 105
 
 
 class NativeLinear(Int8Linear):
@@ -81,46 +80,22 @@ class NativeLinear(Int8Linear):
 
 
 class Int4Linear(NativeLinear):
-    """Weights in 4 bits, with a whole factor for 32 of them and a scale per output: 4.25 bits each.
-
-    Source: Lin et al. 2024, "QServe: W4A8KV4 Quantization", section 4.1: progressive quantization.
-    """
+    """Weights in 4 bits, with a factor for 32 of them and a scale per output (`int4`)."""
 
     _packer = "pack_halves"
 
     def _quantized(self, linears: Sequence[nn.Linear]) -> tuple[Tensor, Tensor]:
-        weight = joined_weight(linears).float()
-        # With the sign that puts an output's largest weight on the longer side, as in GGML's Q4_0.
-        extremes = weight.gather(1, weight.abs().argmax(1, keepdim=True)).squeeze(1)
-        scales = extremes.where(extremes.abs() > 1e-12, torch.tensor(1e-12)) / _LARGEST
-        groups = pad(weight / scales[:, None], (0, -self.in_features % _GROUP))
-        groups = groups.view(len(weight), -1, _GROUP)
-        self._group_factors = _best_factors(groups)
-        halves = (groups / self._group_factors[..., None]).round_().clamp_(-_HALF, _HALF - 1)
-        return halves.flatten(1)[:, : self.in_features].to(torch.int8).contiguous(), scales
+        halves, self._group_factors, scales = int4.quantize(joined_weight(linears))
+        return halves, scales
 
     def _pack(self, whole: Tensor) -> Tensor:
         self.tiles = aligned_zeros(self.num_outputs * self.num_inputs // 2)
-        self.tiles.view(torch.uint8).fill_(_HALF << 4 | _HALF)
+        self.tiles.view(torch.uint8).fill_(HALF << 4 | HALF)
         factors = self._group_factors
-        own = factors.repeat_interleave(_GROUP, dim=1)[:, : self.in_features]
-        num_blocks, num_groups = self.num_outputs // _OUTPUTS, self.num_inputs // _GROUP
+        own = factors.repeat_interleave(GROUP, dim=1)[:, : self.in_features]
+        num_blocks, num_groups = self.num_outputs // _OUTPUTS, self.num_inputs // GROUP
         padding = (0, num_groups - factors.shape[1], 0, self.num_outputs - len(factors))
         blocks = pad(factors, padding).view(num_blocks, _OUTPUTS, num_groups)
         self.factors = blocks.transpose(1, 2).to(torch.uint8).contiguous()
         del self._group_factors
         return (whole * own).to(torch.int8)
-
-
-def _best_factors(groups: Tensor) -> Tensor:
-    """The whole factor from 1 to 15 with the least squared error. groups: (outputs, groups, n)."""
-    least = (groups.abs().amax(-1) / _HALF).floor_().clamp_(1, 13)
-    best = least.clone()
-    best_error = torch.full_like(least, torch.inf)
-    for more in range(3):
-        factors = least + more
-        rounded = (groups / factors[..., None]).round_().clamp_(-_HALF, _HALF - 1)
-        error = (rounded * factors[..., None] - groups).square_().sum(-1)
-        is_better = error < best_error
-        best[is_better], best_error[is_better] = factors[is_better], error[is_better]
-    return best

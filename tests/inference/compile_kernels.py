@@ -14,7 +14,7 @@ from torch import Tensor
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from inference.gpu import few_rows, norms, tiles
+from inference.gpu import few_rows, norms, tiles, whole
 from inference.gpu.decode import decode
 from inference.gpu.drawing import draw
 from inference.gpu.few_rows import Norm
@@ -25,6 +25,7 @@ from inference.gpu.quantizing import quantize_rows
 from inference.gpu.rows import rotate
 from inference.gpu.sampling import Knobs, Tier
 from inference.gpu.writing import write, write_only
+from inference.whole_linear import WholeWeight
 from tests.inference.kernel_cases import BLOCK_TOKENS
 
 # Real ones: (heads, kv_heads, head_dim, value_dim, options)
@@ -128,6 +129,34 @@ def layers_of_few_rows(width: int, inner: int, heads: int, kv_heads: int) -> Non
         place_heads(row, heads, angles, slots, pages, pages, (heads_norm, heads_norm))
 
 
+def whole_weight(num_in: int, num_out: int, bits: int) -> WholeWeight:
+    num_groups = -(-num_in // 32)
+    words = torch.empty(num_out, num_groups, bits, dtype=torch.int32)
+    factors = torch.empty(num_out, num_groups, dtype=torch.uint8) if bits == 4 else None
+    return WholeWeight(words, factors, torch.empty(num_out), num_in)
+
+
+def layers_of_whole_numbers(width: int, inner: int, dtype: torch.dtype) -> None:
+    """A layer's products, and weights that are spelt out for many rows."""
+    norm = Norm(torch.empty(width, dtype=dtype), 1e-6)
+    for bits in (4, 8):
+        gates, down = whole_weight(width, 2 * inner, bits), whole_weight(inner, width, bits)
+        whole.dequantize(down, slice(0, 128), dtype)
+        x = torch.empty(1, width, dtype=dtype)
+        whole.linear(x, gates, norm=norm, is_gated=True)
+        for num_rows in (1, 2, 32, whole.MOST_ROWS):
+            x = torch.empty(num_rows, width, dtype=dtype)
+            whole.linear(x, gates, norm=norm if num_rows == 1 else None)
+            whole.linear(torch.empty(num_rows, inner, dtype=dtype), down, residual=x)
+
+
+def whole_products_as_time_goes_by() -> None:
+    """One layer's: other numbers of rows."""
+    weight = whole_weight(4096, 6144, 4)
+    for num_rows in (1, 2, 3, 8, 16, 17, 32, 33, 64):
+        whole.linear(torch.empty(num_rows, 4096, dtype=torch.bfloat16), weight)
+
+
 def decode_and_prefill_as_time_goes_by() -> None:
     """One model's steps: other batches, contexts, splits."""
     pages = torch.empty(4, BLOCK_TOKENS, 8, 128, dtype=torch.bfloat16)
@@ -163,12 +192,15 @@ def main(capability: int) -> None:
         tiles.shared_bytes = lambda: 227 * 1024  # type: ignore[assignment]
     decode_and_prefill_as_time_goes_by()
     draw_as_time_goes_by(151_936, torch.float32)
+    whole_products_as_time_goes_by()
     names = [kernel.metadata.name for kernel in found.values()]
     print(json.dumps({name: names.count(name) for name in names}))
     for dtype in (torch.bfloat16, torch.float32):
         write_and_gate(dtype)
     layers_of_few_rows(1024, 3072, 16, 8)
     layers_of_few_rows(4096, 12288, 32, 8)
+    layers_of_whole_numbers(4096, 12288, torch.bfloat16)
+    layers_of_whole_numbers(1000, 2744, torch.float32)  # fill no block
     for name in SHAPES:
         attend(name, torch.bfloat16)
     attend("deepseek-v2-lite", torch.float32)

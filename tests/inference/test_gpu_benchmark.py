@@ -25,7 +25,7 @@ def measured(path: Path, *parts: str) -> dict[str, Any]:
 
 @pytest.mark.timeout(600)
 def test_kernels_and_steps_are_measured(tmp_path: Path) -> None:
-    found = measured(tmp_path / "gpu.json", "kernels", "steps", "fp8")
+    found = measured(tmp_path / "gpu.json", "kernels", "products", "steps", "fp8", "int4")
     assert all(row["error"] < 0.02 for row in found["kernels"])
     steps = found["steps tiny"]
     assert [row["sequences"] for row in steps] == [1, 3]
@@ -33,7 +33,8 @@ def test_kernels_and_steps_are_measured(tmp_path: Path) -> None:
     assert all(row[way] > 0 for row in steps for way in ways)
     assert steps[0]["transformers ms"] > 0
     assert steps[0]["static ms"] > 0
-    assert all(row["fp8 ms"] > 0 for row in found["fp8 tiny"])
+    assert all(row[f"{kind} ms"] > 0 for kind in ("fp8", "int4") for row in found[f"{kind} tiny"])
+    assert all(row["int4 us"] > 0 < row["int4 spelt out us"] for row in found["products"])
 
 
 @pytest.mark.timeout(400)

@@ -48,11 +48,15 @@ def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest
         "_choose_chunks",
         "_choose_tokens",
         "_draw_candidate",
+        "_one_row",
+        "_several_rows",
+        "_dequantize",
     }
     most = max(kernels, key=lambda kernel: kernel["shared_bytes"])
     assert most["shared_bytes"] <= SHARED_BYTES[capability], most
     # Nothing is compiled while answers wait: for whole sequences and for parts of them, for few parts
-    # and for many; prefill for few rows and for many; the reading of logits with and without candidates.
+    # and for many; prefill for few rows and for many; the reading of logits with and without candidates;
+    # products of one row, and of up to 16, 32 and 64.
     assert of_one_model == {
         "_decode_part": 2 if capability < 90 else 4,  # where each may have more: few and many
         "_join_parts": 2,
@@ -62,4 +66,6 @@ def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest
         "_choose_chunks": 1,
         "_choose_tokens": 1,
         "_draw_candidate": 1,
+        "_one_row": 1,
+        "_several_rows": 3,
     }

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch.nn.functional import rms_norm, silu
 from inference import attention, fp8, int8
 from inference.attention import StepContext
 from inference.gpu import attention as gpu_attention
-from inference.gpu import few_rows, fusing, layer, norms, quantizing
+from inference.gpu import few_rows, fusing, layer, norms, quantizing, whole
 from inference.gpu.few_rows import MOST_ROWS, Norm, Tile
 from inference.gpu.fusing import fuse_checked, fuse_on_device
 from inference.gpu.heads import place_heads
@@ -22,6 +23,7 @@ from inference.paged_kv import PagedKV
 from inference.selftest import packed_error
 from inference.small_config import shrink
 from inference.spans import Span
+from inference.whole_linear import WholeLinear
 from tests.inference.kernel_cases import BLOCK_TOKENS, DEVICE, JUNK
 from tests.inference.test_architectures import config_of
 from tests.inference.test_fusing import plain_rope, tiny
@@ -317,6 +319,23 @@ def test_an_adapter_is_the_parts_affair(adapter: str, monkeypatch: pytest.Monkey
     assert bool(asked) == bool(adapter)
     fused.forward(torch.randn(1, 3, 64), position_embeddings=(torch.ones(1, 3, 16),) * 2)
     assert len(asked) == 1 + bool(adapter), "outside of a step it is the original's, too"
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("bits", [4, 8])
+def test_layers_of_whole_numbers_are_called_as_one(
+    bits: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One token by the kernels, some with their residuals, and many with weights that are spelt out."""
+    with torch.device("cpu"):
+        model: Any = tiny("qwen3").to(BF16)
+        model.set_attn_implementation(attention.NAME)
+        int8.quantize(model, make=partial(WholeLinear, bits=bits))
+    model.to(DEVICE)
+    with caplog.at_level(logging.WARNING):
+        assert fuse_layers(model) == 2, caplog.text
+    fused: FusedLayer = model.model.layers[0].forward.__self__
+    assert fused.most_rows == whole.MOST_ROWS
 
 
 @pytest.mark.usefixtures("kernels")

@@ -1,15 +1,22 @@
 """What a model's worker will take, by its files; and what all of them may take."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
 
-from inference import ModelRefused, memory
+from inference import ModelRefused, int8, memory
 from inference.assembly import assemble
 from inference.config import DTYPES
+from inference.few_bits_size import few_bits_bytes
+from inference.int8_linear import weights_bytes
 from inference.loader import best_dtype
 from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
+from inference.whole_linear import WholeLinear
 from tests.inference.conftest import engine_config
 from tests.inference.tiny_models import make_encoder, make_model
 
@@ -31,6 +38,42 @@ def test_the_dtype_is_the_one_that_torch_will_choose() -> None:
     own = best_dtype().itemsize
     few = {"int8": own, "int4": own, "fp8": own}
     assert found == {"auto": own, "float32": 4, "bfloat16": 2, **few}
+
+
+@pytest.mark.parametrize("is_tied", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_gpu_holds_few_bits_only(bits: int, is_tied: bool, tmp_path: Path) -> None:
+    """The host had all of the weights in 16 bits before."""
+    path = make_model(tmp_path / "small", tie_word_embeddings=is_tied)
+    config = engine_config(path, dtype=f"int{bits}")
+    needs = estimate_needs("small", path, config, GIB, on_gpu=True)
+    model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16)
+    head = partial(WholeLinear, bits=8)
+    int8.quantize(model, make=partial(WholeLinear, bits=bits), make_head=head)
+    assert 0.9 < needs.weights_bytes / weights_bytes(model) < 1.1
+    whole = estimate_needs("small", path, replace(config, dtype="bfloat16"), GIB, on_gpu=True)
+    assert is_tied or needs.weights_bytes < whole.weights_bytes
+    assert estimate_needs("small", path, config, GIB).weights_bytes >= whole.weights_bytes
+
+
+def test_what_stays_in_16_bits_on_a_gpu_is_told_by_its_name(tmp_path: Path) -> None:
+    """Experts are no linear layers when they are loaded, whatever their files say."""
+    sizes = {
+        "model.embed_tokens.weight": (40, 64),
+        "model.norm.weight": (64,),
+        "model.layers.0.mlp.gate.weight": (4, 64),
+        "model.layers.0.mlp.experts.0.up_proj.weight": (32, 64),
+        "model.layers.0.mlp.shared_expert.up_proj.weight": (96, 64),
+    }
+    (tmp_path / "config.json").write_text("{}")
+    save_file(
+        {name: torch.zeros(size) for name, size in sizes.items()}, tmp_path / "model.safetensors"
+    )
+    others = 40 * 64 + 64 + 4 * 64 + 32 * 64
+    tied_head = 40 * 64
+    bits = 16 * others + 8.25 * tied_head + 4.5 * 96 * 64
+    assert few_bits_bytes(tmp_path, "int4") == int(bits / 8)
+    assert few_bits_bytes(tmp_path, "bfloat16") is None
 
 
 def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:
