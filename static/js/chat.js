@@ -27,7 +27,7 @@ import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
-import { SearchPalette } from "./search-palette.js";
+import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
@@ -54,7 +54,6 @@ const list = /** @type {MessageList} */ (find(document, "message-list"));
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
-const palette = /** @type {SearchPalette} */ (find(document, "search-palette"));
 const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
 const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
@@ -79,6 +78,7 @@ const glass = new Glass({
   },
   tell: (words) => toasts.show(words),
 });
+const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
 new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
@@ -507,7 +507,7 @@ sidebar.addEventListener("open", (event) => {
 });
 sidebar.addEventListener("new", startNew);
 sidebar.addEventListener("deleted", (event) => deleted(/** @type {CustomEvent} */ (event).detail));
-sidebar.addEventListener("search", () => palette.open());
+sidebar.addEventListener("search", search);
 sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 sidebar.addEventListener("done", (event) => {
   const { text, undo } = /** @type {CustomEvent} */ (event).detail;
@@ -520,8 +520,8 @@ sidebar.addEventListener("answered", (event) => {
   toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
 });
 
-palette.addEventListener("open", (event) => {
-  const { conversation, message, url } = /** @type {CustomEvent} */ (event).detail;
+find(document, "search-palette").addEventListener("open", (/** @type {CustomEvent} */ { detail }) => {
+  const { conversation, message, url } = detail;
   openChat({ id: conversation.id, url }, message);
 });
 
@@ -571,7 +571,7 @@ listenForShortcuts(
   withOwnKeys(chatShortcuts(
     {
       startNew,
-      search: () => palette.open(),
+      search,
       toggleSidebar,
       deleteShown,
       showShortcuts,
@@ -620,7 +620,7 @@ document.addEventListener("visibilitychange", () => document.hidden || socket.co
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
-sidebar.api = palette.api = api;
+sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
 picker.assistants = bootstrap.assistants;
