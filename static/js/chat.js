@@ -354,6 +354,7 @@ function opened(wanted) {
   }
   if (found) focusOn(found);
   else composer.offerInput();
+  actions.reopen(Boolean(found));
 }
 
 /** What an answer was written from. @param {string} answer */
@@ -408,6 +409,7 @@ session.on("rejected", ({ error, ...rejected }) => {
   if (error.code === "insufficient_quota") budgetLine.insist();
   toasts.show(error.message);
   composer.rejected(rejected);
+  if (rejected.conversation === session.store.draftName) actions.reopen();
 });
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
@@ -473,12 +475,14 @@ const temporary = new TemporaryChat({
     sidebar.setCurrent(null);
   },
   kept: (conversation, messages) => {
-    drafts.pick(conversation.id, drafts.of(TEMPORARY).sources);
+    const { sources, editing } = drafts.of(TEMPORARY);
+    drafts.pick(conversation.id, sources);
     drafts.moveQueued(TEMPORARY, conversation.id);
     composer.moveTo(conversation.id);
     goTo(conversation);
     session.open(conversation, messages);
     sidebar.setCurrent(conversation.id);
+    for (const text of Object.values(editing)) composer.takeBack({ text }); // its messages have other ids now
   },
 });
 
@@ -488,7 +492,7 @@ const actions = new MessageActions({
   list,
   scroll,
   toasts,
-  keepSent: (sent) => drafts.addSent(session.store.draftName, sent),
+  drafts,
   withNewTurn,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,

@@ -114,8 +114,8 @@ export class ChatComposer extends HTMLElement {
   }
 
   /**
-   * The server did not take it: the text comes back, in front of what was typed since. Another
-   * answer has none.
+   * The server did not take it: the text comes back, in front of what was typed since, or into the editor
+   * of the message that it was to replace. Another answer has none.
    * @param {{text: string | null, clientId: string, conversation: string | null,
    *   sources?: import("./sources.js").Sources | null}} rejected
    */
@@ -123,7 +123,8 @@ export class ChatComposer extends HTMLElement {
     if (text === null) return;
     const wasKept = this.drafts?.dropSent(conversation, clientId);
     const typed = this.drafts?.of(conversation).typed ?? "";
-    if (conversation === this.#conversation) this.takeBack({ text, sources });
+    if (wasKept?.edits) this.drafts?.edit(conversation, wasKept.edits, text);
+    else if (conversation === this.#conversation) this.takeBack({ text, sources });
     else if (wasKept) this.drafts?.type(conversation, join(text, typed));
   }
 

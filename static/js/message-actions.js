@@ -12,7 +12,7 @@
  * @property {import("./toast.js").ToastRegion} toasts
  * @property {() => any[]} models states of those that can be chosen
  * @property {() => string | null} model name of the one that answers next
- * @property {(sent: import("./drafts.js").Sent) => void} keepSent until the server has it
+ * @property {import("./drafts.js").Drafts} drafts
  * @property {(send: () => void) => void} withNewTurn send, and show the turn from its beginning
  * @property {(conversation: any) => void} goTo show another chat
  * @property {() => void} focusComposer
@@ -103,6 +103,12 @@ export class MessageActions {
   /** @param {string} id */
   edit(id) {
     return this.#change((changes) => changes.edit(id));
+  }
+
+  /** Go on with what was being written in the place of messages. @param {boolean} [isQuiet] the focus stays where it is */
+  reopen(isQuiet = false) {
+    const { editing } = this.page.drafts.of(this.store.draftName);
+    if (Object.keys(editing).length) this.#change((changes) => changes.reopen(editing, isQuiet));
   }
 
   // --- new answers -------------------------------------------------------------------------
@@ -289,7 +295,7 @@ export class MessageActions {
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
       const { toasts, session } = this.page;
-      const copy = text && { action: gettext("Copy text"), run: () => this.attempt(() => copyText(text)) };
+      const copy = text && { action: gettext("Copy text"), run: () => copyText(text) };
       toasts.show(message, copy || {});
       if (code === "conflict" || code === "not_found") session.refresh();
       return false;

@@ -64,32 +64,57 @@ export class MessageChanges {
   // --- other texts -------------------------------------------------------------------------
 
   /**
-   * @param {string} id
-   * @param {string} [typed] what could not be saved before
+   * What was being written in the place of messages when the chat was left, or the page.
+   * @param {Record<string, string>} editing message → text
+   * @param {boolean} isQuiet the focus stays where it is
    */
-  async edit(id, typed) {
-    const { list, session } = this.page;
+  reopen(editing, isQuiet) {
+    const { store, page } = this.actions;
+    const isOffered = !isQuiet && matchMedia("(any-pointer: fine)").matches; // else a keyboard of glass comes up
+    for (const [id, text] of Object.entries(editing)) {
+      if (store.pathIds.includes(id)) this.edit(id, text, !isOffered);
+      else if (!store.messages.has(id)) page.drafts.edit(store.draftName, id, null); // it is gone
+    }
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} [typed] what is not saved yet
+   * @param {boolean} [isQuiet]
+   */
+  async edit(id, typed, isQuiet) {
+    const { list, session, drafts } = this.page;
+    const { store } = this.actions;
     const root = list.rootOf(id);
-    const message = this.actions.store.shown(id);
-    if (!root || !message || root.hasAttribute("data-editing")) return;
-    const isQuestion = message.role === "user";
-    const store = this.actions.store;
+    const message = store.shown(id);
+    if (!root || !message) return;
     store.hold(id);
+    if (root.hasAttribute("data-editing")) return; // its chat was opened anew around it
+    const isQuestion = message.role === "user";
+    const before = textOf(message.parts);
+    const isShown = () => this.actions.store.shown(id) !== null;
+    const keep = (/** @type {string} */ written) => {
+      if (isShown() || !store.isTemporary) drafts.edit(store.draftName, id, written === before ? null : written);
+    };
     const text = await edited({
       root,
-      text: textOf(message.parts),
+      text: before,
       typed,
+      keep,
+      isQuiet,
       label: isQuestion ? gettext("Your message") : gettext("The answer"),
       save: isQuestion ? gettext("Send") : gettext("Save"),
       about: isQuestion ? gettext("It is asked anew; this version stays.") : gettext("It is kept as another version."),
     });
-    store.hold(null);
-    if (store === this.actions.store) session.emit("path"); // another tab may have chosen meanwhile
-    if (text === null || store !== this.actions.store) return this.actions.focus(id, "edit");
+    keep(text ?? before); // an answer is not saved yet
+    this.actions.store.hold(null);
+    if (isShown()) session.emit("path"); // another tab may have chosen meanwhile
+    if (text === null || !isShown()) return this.actions.focus(id, "edit");
     if (isQuestion) {
-      const { model, keepSent, withNewTurn } = this.page;
-      const sent = { text, clientId: newId(), parent: message.parent, sources: message.sources ?? undefined };
-      keepSent(sent);
+      const { model, withNewTurn } = this.page;
+      const sent = { text, clientId: newId(), parent: message.parent, edits: id, sources: message.sources ?? undefined };
+      drafts.addSent(store.draftName, sent);
+      keep(before);
       withNewTurn(() => session.send({ ...sent, model: model() }));
       this.page.focusComposer();
     } else await this.#saveAnswer(id, text);
@@ -101,10 +126,11 @@ export class MessageChanges {
    * @param {string} text
    */
   async #saveAnswer(id, text) {
-    const { session } = this.page;
-    const store = this.actions.store;
+    const { session, drafts } = this.page;
+    const { store } = this.actions;
     const isSaved = await this.actions.attempt(async () => {
       const changed = await this.actions.tree.editAnswer(id, text, newId());
+      drafts.edit(store.draftName, id, null);
       this.actions.around(id, () => session.take(changed), () => changed.message.id);
       this.actions.focus(changed.message.id, "edit");
     }, text);
