@@ -51,6 +51,7 @@ const page = find(document, "#chat");
 const foot = find(document, "#foot");
 const scroller = find(document, "#scroller");
 const list = /** @type {MessageList} */ (find(document, "message-list"));
+const unopened = find(page, ".unopened");
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
@@ -129,18 +130,22 @@ function showPath() {
 
 /** Whether something is being written, and if not, what is sent next. */
 function showRunning() {
+  if (list.ariaBusy) return; // it is about another chat than the one that is written to
   const { store } = session;
   if (wasBusy && !store.isBusy) budgetLine.refresh();
   wasBusy = store.isBusy;
   composer.setRunning(store.isBusy);
   const last = store.leaf === null ? null : store.shown(store.leaf);
   const hasFailed = last?.status === "failed" || last?.status === "refused";
+  const isUndecided = !store.isBusy && last !== null && store.beside(last.id).length > 0;
   if (store.isBusy || !last) queue.hold(null);
-  else queue.hold(store.beside(last.id).length ? "beside" : hasFailed ? "failed" : null);
+  else queue.hold(isUndecided ? "beside" : hasFailed ? "failed" : null);
   if (last && !store.isBusy && !queue.isHeld) sendNext(); // what waits never begins a chat
+  composer.hold(isUndecided ? "beside" : null);
 }
 
 function sendNext() {
+  if (list.ariaBusy) return;
   const next = queue.take();
   if (next) send(next);
   else sendForOther(); // what waits stands behind it
@@ -277,8 +282,8 @@ async function branchAtToken(branch) {
 // --- moving between chats ----------------------------------------------------------------------
 
 let lastAsked = 0;
-/** The chat of a kept page that could not be read: its address stays, for a reload. @type {string | null} */
-let awaited = null;
+/** Open the chat that could not be opened. */
+let tryAgain = () => {};
 
 /**
  * Returns false where the reader stays in a temporary chat.
@@ -296,17 +301,69 @@ async function show(id, wanted = null) {
     session.open(null);
     return true;
   }
-  list.setAttribute("aria-busy", "true");
+  if (list.ariaBusy && id === session.store.conversation?.id && !wanted) {
+    opened(null); // the other one has not come
+    session.refresh();
+  } else await load(id, wanted, asked);
+  return true;
+}
+
+/**
+ * What is written meanwhile is written to the chat that comes.
+ * @param {string} id
+ * @param {string | null} wanted
+ * @param {number} [asked]
+ */
+async function load(id, wanted, asked = ++lastAsked) {
+  setAway("loading");
+  setTitle(sidebar.library.conversations.get(id) ?? null);
+  writeTo(id, null);
   try {
     const { conversation, messages } = await api.conversation(id);
     if (asked === lastAsked) session.open(conversation, messages, wanted);
   } catch (error) {
-    if (asked !== lastAsked) return true;
-    list.removeAttribute("aria-busy");
-    toasts.show(/** @type {Error} */ (error).message);
-    if (id !== awaited) nameShown("replaceState");
+    if (asked === lastAsked) notOpened(/** @type {any} */ (error), () => load(id, wanted));
   }
-  return true;
+}
+
+/**
+ * @param {{status: number, message: string}} error
+ * @param {() => void} again
+ */
+function notOpened({ status, message }, again) {
+  if (status !== 404) {
+    setText(find(unopened, "p"), message);
+    tryAgain = again;
+    setAway("unopened");
+    return;
+  }
+  const { draftName, isTemporary } = session.store;
+  toasts.show(message);
+  setAway(null);
+  writeTo(draftName, null, isTemporary);
+  showRunning();
+  nameShown("replaceState");
+}
+
+/** What the list shows is not, or not yet, the chat of the address. @param {"loading" | "unopened" | null} why */
+function setAway(why) {
+  list.ariaBusy = why && "true";
+  list.inert = why !== null;
+  unopened.hidden = why !== "unopened";
+  page.toggleAttribute("data-unopened", why === "unopened");
+  if (!why) return;
+  composer.setRunning(false);
+  composer.hold(why);
+}
+
+/**
+ * @param {string | null} draftName
+ * @param {import("./sources.js").Sources | null} usual what is picked if nothing was picked anew
+ */
+function writeTo(draftName, usual, isTemporary = false) {
+  composer.open(draftName);
+  composer.picked.open(draftName, drafts.of(draftName).sources ?? usual, isTemporary);
+  queue.open(draftName);
 }
 
 /** Address, title and list say which chat is shown. @param {"pushState" | "replaceState"} [how] */
@@ -325,22 +382,18 @@ function startNew() {
 /** @param {string} id */
 function deleted(id) {
   composer.forget(id);
-  if (id === session.store.conversation?.id) startNew();
+  if (id === session.store.conversation?.id && !list.ariaBusy) startNew();
 }
 
 /** @param {string | null} wanted */
 function opened(wanted) {
   glass.reset();
-  list.removeAttribute("aria-busy");
-  const { conversation, liveRun } = session.store;
+  setAway(null);
+  const { conversation, liveRun, draftName, isTemporary } = session.store;
   choice.forget();
   setup.forget();
-  const { draftName } = session.store;
-  composer.open(draftName);
-  if (!session.store.isTemporary) composer.forget(TEMPORARY);
-  const picked = drafts.of(draftName).sources ?? { collections: lastPicked(), documents: [] };
-  composer.picked.open(draftName, picked, session.store.isTemporary);
-  queue.open(draftName);
+  writeTo(draftName, { collections: lastPicked(), documents: [] }, isTemporary);
+  if (!isTemporary) composer.forget(TEMPORARY);
   sendAgain(draftName); // before what waits for its answer
   showPath();
   showModels();
@@ -399,11 +452,12 @@ session.on("message", (id) => {
   showRunning();
 });
 session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
-  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew && isShown });
+  const isHere = isNew && isShown && !list.ariaBusy; // unless its reader is about to see another one
+  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere });
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
-  queue.open(session.store.draftName);
-  if (isShown && !list.ariaBusy) nameShown(); // unless its reader is about to see another one
+  if (!list.ariaBusy) queue.open(session.store.draftName);
+  if (isHere) nameShown();
 });
 session.on("rejected", ({ error, ...rejected }) => {
   if (error.code === "insufficient_quota") budgetLine.insist();
@@ -414,13 +468,16 @@ session.on("rejected", ({ error, ...rejected }) => {
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
   drafts.restore(conversation.id); // another page may have taken its deletion back
-  if (conversation.id === session.store.conversation?.id) setTitle(conversation);
+  if (conversation.id === session.store.conversation?.id && !list.ariaBusy) setTitle(conversation);
 });
 session.on("deleted", (id) => {
   sidebar.forget(id);
   deleted(id);
 });
-session.on("subscribed", async () => session.compare(await sidebar.refresh()));
+session.on("subscribed", async () => {
+  if (!unopened.hidden) tryAgain();
+  session.compare(await sidebar.refresh());
+});
 session.on("library", () => sidebar.refresh());
 session.on("stranger", () => location.assign("/"));
 session.on("error", (error) => toasts.show(error.message));
@@ -463,7 +520,8 @@ queue.addEventListener("take-back", (event) => {
 queue.addEventListener("leave", () => composer.focusInput());
 queue.addEventListener("send-now", sendNext);
 composer.addEventListener("stop", stop);
-composer.addEventListener("edit-last", () => queue.focusLast() || actions.editLast());
+composer.addEventListener("edit-last", () => queue.focusLast() || list.ariaBusy || actions.editLast());
+find(unopened, "button").addEventListener("click", () => tryAgain());
 
 const temporary = new TemporaryChat({
   session,
@@ -580,7 +638,7 @@ listenForShortcuts(
       deleteShown,
       showShortcuts,
       focusComposer: () => composer.focusInput(),
-      stop: () => session.store.isBusy && stop(),
+      stop: () => !list.ariaBusy && session.store.isBusy && stop(),
       chooseModel: () => picker.toggle(),
       toStart: () => scroll.toStart(),
       toEnd: () => scroll.toEnd(),
@@ -640,7 +698,6 @@ session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
 const asked = conversationAt(location.pathname);
 if (asked && !bootstrap.conversation) {
   session.doubt(); // a kept page, without a connection
-  awaited = asked;
   show(asked, wantedMessage());
 }
 const keeper = preference("keep-chats");

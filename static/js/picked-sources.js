@@ -61,13 +61,13 @@ export class PickedSources extends Emitter {
   /**
    * Another chat is shown.
    * @param {string | null} chat
-   * @param {Sources} sources what was picked for it before this page was loaded, or the collections of its
-   *   last question
+   * @param {Sources | null} sources what was picked for it before this page was loaded, or the collections of
+   *   its last question; null: that is not known yet
    */
-  open(chat, { collections, documents }, takesNoFiles = false) {
+  open(chat, sources, takesNoFiles = false) {
     this.takesNoFiles = takesNoFiles;
     this.#chat = chat;
-    if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents, attachments: [] });
+    if (sources && !this.#chats.has(chat)) this.#chats.set(chat, { ...sources, attachments: [] });
     this.emit("changed");
   }
 
