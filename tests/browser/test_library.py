@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.library import add_chats
 from tests.browser.pages import cookies_of
@@ -145,6 +145,18 @@ def test_a_search_that_fails_can_be_tried_again(library: Page) -> None:
     state = library.locator(".palette__state")
     expect(state).to_contain_text("cannot be reached")
     state.get_by_role("button", name="Try again").click()
+    expect(library.get_by_role("option")).to_have_count(1)
+
+
+def test_what_is_typed_before_the_search_is_loaded_is_looked_for(library: Page) -> None:
+    held: list[Route] = []
+    script = re.compile(r"/search-palette\b.*\.js")
+    library.route(script, lambda route: held.append(route))
+    with library.expect_request(script):
+        library.keyboard.press("Control+k")
+    library.keyboard.type("walrus")
+    expect(library.get_by_role("combobox", name="Search chats")).to_have_value("walrus")
+    held[0].continue_()
     expect(library.get_by_role("option")).to_have_count(1)
 
 
