@@ -379,10 +379,25 @@ function startNew() {
   return show(null);
 }
 
+/** The chat that was shown when it was deleted. @type {string | null} */
+let lastLost = null;
+
 /** @param {string} id */
 function deleted(id) {
   composer.forget(id);
-  if (id === session.store.conversation?.id && !list.ariaBusy) startNew();
+  if (id !== session.store.conversation?.id || list.ariaBusy) return;
+  lastLost = id;
+  startNew();
+}
+
+/** Its reader is where the deletion has led, and goes back. @param {Iterable<string>} ids of chats that are there again */
+function restored(ids) {
+  for (const id of ids) {
+    drafts.restore(id);
+    const chat = sidebar.library.conversations.get(id);
+    const { draftName, leaf } = session.store;
+    if (chat && id === lastLost && draftName === null && leaf === null && !list.ariaBusy) openChat(chat, null);
+  }
 }
 
 /** @param {string | null} wanted */
@@ -463,7 +478,7 @@ session.on("rejected", ({ error, ...rejected }) => {
   if (error.code === "insufficient_quota") budgetLine.insist();
   toasts.show(error.message);
   composer.rejected(rejected);
-  if (rejected.conversation === session.store.draftName) actions.reopen();
+  if (rejected.conversation === session.store.draftName) actions.reopen(composer.input.value !== "");
 });
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
@@ -573,7 +588,7 @@ sidebar.addEventListener("search", search);
 sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 sidebar.addEventListener("done", (event) => {
   const { text, undo } = /** @type {CustomEvent} */ (event).detail;
-  const run = async () => (await undo()).forEach((/** @type {string} */ id) => drafts.restore(id));
+  const run = async () => restored(await undo());
   toasts.show(text, { action: gettext("Undo"), run, shownMs: UNDO_MS });
 });
 sidebar.addEventListener("answered", (event) => {

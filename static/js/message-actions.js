@@ -283,14 +283,8 @@ export class MessageActions {
    * @returns {Promise<boolean>} whether it is done
    */
   async attempt(work, text) {
-    // One after the other: each names the version of the chat that it has seen, and makes a newer one.
-    const before = this.#changing;
-    /** @type {() => void} */
-    let done = () => {};
-    this.#changing = new Promise((resolve) => (done = resolve));
-    await before;
     try {
-      await work();
+      await this.inTurn(work);
       return true;
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
@@ -299,6 +293,21 @@ export class MessageActions {
       toasts.show(message, copy || {});
       if (code === "conflict" || code === "not_found") session.refresh();
       return false;
+    }
+  }
+
+  /**
+   * One after the other: each names the version of the chat that it has seen, and makes a newer one.
+   * @param {() => Promise<void>} work
+   */
+  async inTurn(work) {
+    const before = this.#changing;
+    /** @type {() => void} */
+    let done = () => {};
+    this.#changing = new Promise((resolve) => (done = resolve));
+    await before;
+    try {
+      await work();
     } finally {
       done();
     }

@@ -177,6 +177,6 @@ export class MessageChanges {
     const tree = store.isTemporary ? this.temporaryTree : api;
     if (store.isTemporary && store !== this.actions.store) return; // that chat is gone
     const id = /** @type {any} */ (store.conversation?.id ?? null);
-    await this.actions.attempt(async () => session.take(await tree.restore(id, deletion)));
+    await this.actions.inTurn(async () => session.take(await tree.restore(id, deletion)));
   }
 }

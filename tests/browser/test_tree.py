@@ -128,7 +128,10 @@ def test_a_deleted_answer_comes_back_by_undo(own_page: Page) -> None:
     press(last_answer(page), "more")
     page.locator("[data-menu-act=delete]").click()
     expect(page.locator(".message--assistant")).to_have_count(0)
+    page.route("**/messages/restore", lambda route: route.abort(), times=1)
     page.locator(".toast__action", has_text="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("cannot be reached")
+    page.locator(".toast__action", has_text="Try again").click()
     expect(page.locator(".message--assistant")).to_have_count(1)
     assert answer_text(page) == before
 
