@@ -31,7 +31,7 @@ import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
-import { listenForSources } from "./source-door.js";
+import { listenForSources, whyNoFiles } from "./source-door.js";
 import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
 import { onSignOut } from "./sign-out.js";
@@ -86,7 +86,9 @@ new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentMod
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
-listenForSources({ page, list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more) });
+listenForSources({
+  list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
+});
 const queue = queueOf(document);
 let wasBusy = false;
 
@@ -661,7 +663,7 @@ listenForShortcuts(
       regenerate: () => actions.regenerateLast(),
       goOn: () => actions.continueLast(),
       olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
-      attach: () => press(composer, ".composer__attach"),
+      attach: () => press(composer, ".composer__attach") || toasts.show(whyNoFiles(composer) ?? ""), // never the page's source
       allow: () => press(list, "[data-act=allow]"),
       deny: () => press(list, "[data-act=deny]"),
       newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),

@@ -17,7 +17,7 @@ import { preference } from "./preferences.js";
 const SAVE_AFTER_MS = 300;
 const HELD = {
   waiting: gettext("The message is sent as soon as its files are read."),
-  failed: gettext("A file could not be read. Remove it, then the message can be sent."),
+  failed: gettext("A file could not be read. Try it again or remove it, then the message can be sent."),
   loading: gettext("The message is sent as soon as the chat is open."),
   unopened: gettext("The chat could not be opened. Try again, then the message can be sent."),
   beside: gettext("Choose one of the answers; then the next message is sent."),
@@ -211,9 +211,11 @@ export class ChatComposer extends HTMLElement {
 
   #sendWhenReady() {
     const act = this.#waiting;
-    this.#held = this.#held && this.#holds;
-    if (!this.#held || FOR_GOOD.includes(this.#held)) this.#waiting = null;
-    if (act && !this.#held) act();
+    const why = this.#holds;
+    const isForGood = why !== null && FOR_GOOD.includes(why);
+    this.#held = this.#held && (act || isForGood) ? why : null; // or it would promise what nobody does
+    if (!why || isForGood) this.#waiting = null;
+    if (act && !why) act();
     this.#showState();
   }
 
