@@ -65,10 +65,10 @@ export class ChatMenu {
   }
 
   /**
-   * Pin, move, tag, archive or delete.
+   * Pin, move, tag, export, archive or delete.
    * @param {string} action
    * @param {Conversation[]} chats
-   * @returns {Promise<boolean>} whether anything was done: not where it was cancelled, nor without the server
+   * @returns {Promise<boolean>} whether anything was changed: not where it was cancelled, nor without the server
    */
   async arrange(action, chats) {
     if (!chats.length) return false;
@@ -76,7 +76,15 @@ export class ChatMenu {
     if (action === "pin") return this.arranging.pin(chats, !allPinned);
     if (action === "archive") return this.arranging.archive(chats, true);
     if (action === "delete") return this.arranging.remove(chats);
+    if (action === "export") return this.#export(chats);
     return action === "move" ? this.#move(chats) : this.#tag(chats);
+  }
+
+  /** Nothing of them changes. @param {Conversation[]} chats */
+  async #export(chats) {
+    const { exportChosen } = await import("./export-chosen.js");
+    await this.#attempt(() => exportChosen(chats));
+    return false;
   }
 
   /** @param {Conversation[]} chats */

@@ -1,5 +1,6 @@
 """Finding and keeping: search and jump, pins, folders, tags, many chats at once, and the way back."""
 
+import json
 import re
 from typing import Any
 
@@ -240,6 +241,12 @@ def test_many_chats_are_chosen_with_shift_deleted_and_brought_back(library: Page
         bar.get_by_role("button", name=action).click()
         library.get_by_role("dialog").get_by_role("button", name="Cancel").click()
         expect(library.get_by_role("dialog")).to_have_count(0)
+    with library.expect_download() as downloading:
+        bar.get_by_role("button", name="Export").click()
+    exported = json.loads(downloading.value.path().read_text())
+    titles = {chat["title"] for chat in exported["chats"]}
+    assert titles == {"First of many", "Second of many", "Third of many"}
+    expect(bar).to_contain_text("3 chats chosen")
     library.route("**/api/conversations", lambda route: route.abort(), times=1)
     bar.get_by_role("button", name="Delete").click()
     expect(library.locator(".toast")).to_contain_text("cannot be reached")
