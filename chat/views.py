@@ -11,6 +11,7 @@ from django.shortcuts import render
 
 from chat import access, history, library_api, personal, usage, values
 from chat.db import in_db
+from chat.document_uploads import most_bytes_of
 from chat.errors import NotFound
 from chat.parts import with_results
 from chat.personal_api import assistant_values
@@ -92,6 +93,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
             "models": models,
             "assistants": assistant_values(personal.assistants_for(user)[:MAX_SHOWN], user),
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
+            "max_file_bytes": most_bytes_of(rights),
             "csrf": get_token(request),
         },
     }

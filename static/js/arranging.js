@@ -1,6 +1,7 @@
 // @ts-check
 /**
- * What can be done with one chat or many: pin, move, tag, archive, delete, each with a way back.
+ * What can be done with one chat or many: pin, move, tag, archive, delete, each with a way back, which throws
+ * where the server cannot be reached, and can be tried again.
  * Events: "changed" conversations, "deleted" ids, "done" {text, undo}, "problem" message.
  *
  * @typedef {import("./conversation-store.js").Conversation} Conversation
@@ -69,6 +70,7 @@ export class Arranging extends Emitter {
    * @param {Conversation[]} chats
    * @param {(chat: Conversation) => Values} valuesOf
    * @param {(numChats: number) => string} words what has become of them
+   * @returns {Promise<boolean>} whether any of them was changed
    */
   async #arrange(chats, valuesOf, words) {
     const asked = chats.map((chat) => {
@@ -80,31 +82,36 @@ export class Arranging extends Emitter {
       const version = "tags" in values ? { version: chat.version } : {};
       return { id: chat.id, before, change: { id: chat.id, ...values, ...version } };
     });
-    const done = await this.#send(asked.map(({ change }) => change));
-    const undone = asked.filter(({ id }) => done.has(id)).map(({ id, before }) => ({ id, ...before }));
-    if (!undone.length) return;
-    this.emit("done", { text: words(undone.length), undo: () => this.#send(undone) });
-  }
-
-  /**
-   * @param {({id: string} & Values)[]} changes
-   * @returns {Promise<Set<string>>} the ids of the chats that were changed
-   */
-  async #send(changes) {
     /** @type {Set<string>} */
     const done = new Set();
     try {
-      for (let at = 0; at < changes.length; at += AT_ONCE) {
-        const answer = await this.api.arrange(changes.slice(at, at + AT_ONCE));
-        const { conversations, deleted, refused } = answer;
-        for (const { id } of conversations) done.add(id);
-        for (const id of deleted) done.add(id);
-        if (conversations.length) this.emit("changed", conversations);
-        if (deleted.length) this.emit("deleted", deleted);
-        if (refused.length) this.emit("problem", problemOf(refused));
-      }
+      await this.#send(asked.map(({ change }) => change), done);
     } catch (error) {
       this.emit("problem", /** @type {Error} */ (error).message);
+    }
+    const undone = asked.filter(({ id }) => done.has(id)).map(({ id, before }) => ({ id, ...before }));
+    if (!undone.length) return false;
+    /** @type {Set<string>} */
+    const back = new Set();
+    const undo = () => this.#send(undone.filter(({ id }) => !back.has(id)), back);
+    this.emit("done", { text: words(undone.length), undo });
+    return true;
+  }
+
+  /**
+   * Throws where the server cannot be reached.
+   * @param {({id: string} & Values)[]} changes
+   * @param {Set<string>} done to which the ids are added of the chats that were changed
+   */
+  async #send(changes, done) {
+    for (let at = 0; at < changes.length; at += AT_ONCE) {
+      const answer = await this.api.arrange(changes.slice(at, at + AT_ONCE));
+      const { conversations, deleted, refused } = answer;
+      for (const { id } of conversations) done.add(id);
+      for (const id of deleted) done.add(id);
+      if (conversations.length) this.emit("changed", conversations);
+      if (deleted.length) this.emit("deleted", deleted);
+      if (refused.length) this.emit("problem", problemOf(refused));
     }
     return done;
   }

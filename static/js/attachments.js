@@ -3,6 +3,7 @@
 
 import { shortened } from "./document-uploads.js";
 import { gettext } from "./i18n.js";
+import { size } from "./import-words.js";
 
 const LOOK_MS = 500;
 const OFFLINE = gettext("The server cannot be reached. Nothing was uploaded.");
@@ -16,10 +17,12 @@ export class Attachments {
   /**
    * @param {import("./api.js").Api} api
    * @param {import("./picked-sources.js").PickedSources} picked
+   * @param {number} maxBytes of one file
    * @param {{make?: () => XMLHttpRequest, pause?: (ms: number) => Promise<void>}} [surroundings] for tests
    */
-  constructor(api, picked, { make = () => new XMLHttpRequest(), pause = asleep } = {}) {
+  constructor(api, picked, maxBytes, { make = () => new XMLHttpRequest(), pause = asleep } = {}) {
     this.api = api;
+    this.maxBytes = maxBytes;
     this.picked = picked;
     this.make = make;
     this.pause = pause;
@@ -29,9 +32,15 @@ export class Attachments {
   /**
    * By XMLHttpRequest: fetch tells nothing of how much is uploaded.
    * @param {Attachment} attachment
-   * @param {File} file
    */
-  send(attachment, file) {
+  send(attachment) {
+    const { file } = attachment;
+    if (!file) return;
+    if (file.size > this.maxBytes) {
+      const problem = gettext("The file is larger than %(size)s.", { size: size(this.maxBytes) });
+      return this.picked.change(attachment, { state: "failed", progress: null, problem, file: null });
+    }
+    this.picked.change(attachment, { state: "sending", progress: 0, problem: "", document: null });
     const request = this.make();
     this.#requests.set(attachment, request);
     request.open("POST", `/api/documents/attach?${new URLSearchParams({ name: shortened(file.name) })}`);

@@ -65,29 +65,39 @@ export class ChatMenu {
   }
 
   /**
-   * Pin, move, tag, archive or delete.
+   * Pin, move, tag, export, archive or delete.
    * @param {string} action
    * @param {Conversation[]} chats
+   * @returns {Promise<boolean>} whether anything was changed: not where it was cancelled, nor without the server
    */
   async arrange(action, chats) {
-    if (!chats.length) return;
+    if (!chats.length) return false;
     const allPinned = chats.every(({ pinned }) => pinned);
-    if (action === "pin") await this.arranging.pin(chats, !allPinned);
-    if (action === "archive") await this.arranging.archive(chats, true);
-    if (action === "delete") await this.arranging.remove(chats);
-    if (action === "move") await this.#move(chats);
-    if (action === "tag") await this.#tag(chats);
+    if (action === "pin") return this.arranging.pin(chats, !allPinned);
+    if (action === "archive") return this.arranging.archive(chats, true);
+    if (action === "delete") return this.arranging.remove(chats);
+    if (action === "export") return this.#export(chats);
+    return action === "move" ? this.#move(chats) : this.#tag(chats);
+  }
+
+  /** Nothing of them changes. @param {Conversation[]} chats */
+  async #export(chats) {
+    const { exportChosen } = await import("./export-chosen.js");
+    await this.#attempt(() => exportChosen(chats));
+    return false;
   }
 
   /** @param {Conversation[]} chats */
   async #move(chats) {
     const { askForFolder } = await import("./arrange-dialogs.js");
     const choice = await askForFolder(this.library.folders, chats);
-    if (!choice) return;
+    if (!choice) return false;
+    let isDone = false;
     await this.#attempt(async () => {
       const folder = "name" in choice ? await this.#newFolder(choice.name) : choice.folder;
-      await this.arranging.move(chats, folder);
+      isDone = await this.arranging.move(chats, folder);
     });
+    return isDone;
   }
 
   /** @param {Conversation[]} chats */
@@ -97,7 +107,7 @@ export class ChatMenu {
       this.api.tags().catch(() => this.library.tags), // offline: those that are known here
     ]);
     const choice = await askForTags(known, chats);
-    if (choice) await this.arranging.tag(chats, choice.added, choice.removed);
+    return choice ? this.arranging.tag(chats, choice.added, choice.removed) : false;
   }
 
   /** @param {string} name */

@@ -27,11 +27,11 @@ import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
-import { SearchPalette } from "./search-palette.js";
+import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
-import { listenForSources } from "./source-door.js";
+import { listenForSources, whyNoFiles } from "./source-door.js";
 import { ChatSidebar } from "./sidebar.js";
 import { toggleSidebar } from "./sidebar-panel.js";
 import { onSignOut } from "./sign-out.js";
@@ -51,10 +51,10 @@ const page = find(document, "#chat");
 const foot = find(document, "#foot");
 const scroller = find(document, "#scroller");
 const list = /** @type {MessageList} */ (find(document, "message-list"));
+const unopened = find(page, ".unopened");
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
-const palette = /** @type {SearchPalette} */ (find(document, "search-palette"));
 const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
 const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
@@ -79,13 +79,16 @@ const glass = new Glass({
   },
   tell: (words) => toasts.show(words),
 });
+const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
 new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
-listenForSources({ page, list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more) });
+listenForSources({
+  list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
+});
 const queue = queueOf(document);
 let wasBusy = false;
 
@@ -129,18 +132,22 @@ function showPath() {
 
 /** Whether something is being written, and if not, what is sent next. */
 function showRunning() {
+  if (list.ariaBusy) return; // it is about another chat than the one that is written to
   const { store } = session;
   if (wasBusy && !store.isBusy) budgetLine.refresh();
   wasBusy = store.isBusy;
   composer.setRunning(store.isBusy);
   const last = store.leaf === null ? null : store.shown(store.leaf);
   const hasFailed = last?.status === "failed" || last?.status === "refused";
+  const isUndecided = !store.isBusy && last !== null && store.beside(last.id).length > 0;
   if (store.isBusy || !last) queue.hold(null);
-  else queue.hold(store.beside(last.id).length ? "beside" : hasFailed ? "failed" : null);
+  else queue.hold(isUndecided ? "beside" : hasFailed ? "failed" : null);
   if (last && !store.isBusy && !queue.isHeld) sendNext(); // what waits never begins a chat
+  composer.hold(isUndecided ? "beside" : null);
 }
 
 function sendNext() {
+  if (list.ariaBusy) return;
   const next = queue.take();
   if (next) send(next);
   else sendForOther(); // what waits stands behind it
@@ -277,8 +284,8 @@ async function branchAtToken(branch) {
 // --- moving between chats ----------------------------------------------------------------------
 
 let lastAsked = 0;
-/** The chat of a kept page that could not be read: its address stays, for a reload. @type {string | null} */
-let awaited = null;
+/** Open the chat that could not be opened. */
+let tryAgain = () => {};
 
 /**
  * Returns false where the reader stays in a temporary chat.
@@ -296,17 +303,69 @@ async function show(id, wanted = null) {
     session.open(null);
     return true;
   }
-  list.setAttribute("aria-busy", "true");
+  if (list.ariaBusy && id === session.store.conversation?.id && !wanted) {
+    opened(null); // the other one has not come
+    session.refresh();
+  } else await load(id, wanted, asked);
+  return true;
+}
+
+/**
+ * What is written meanwhile is written to the chat that comes.
+ * @param {string} id
+ * @param {string | null} wanted
+ * @param {number} [asked]
+ */
+async function load(id, wanted, asked = ++lastAsked) {
+  setAway("loading");
+  setTitle(sidebar.library.conversations.get(id) ?? null);
+  writeTo(id, null);
   try {
     const { conversation, messages } = await api.conversation(id);
     if (asked === lastAsked) session.open(conversation, messages, wanted);
   } catch (error) {
-    if (asked !== lastAsked) return true;
-    list.removeAttribute("aria-busy");
-    toasts.show(/** @type {Error} */ (error).message);
-    if (id !== awaited) nameShown("replaceState");
+    if (asked === lastAsked) notOpened(/** @type {any} */ (error), () => load(id, wanted));
   }
-  return true;
+}
+
+/**
+ * @param {{status: number, message: string}} error
+ * @param {() => void} again
+ */
+function notOpened({ status, message }, again) {
+  if (status !== 404) {
+    setText(find(unopened, "p"), message);
+    tryAgain = again;
+    setAway("unopened");
+    return;
+  }
+  const { draftName, isTemporary } = session.store;
+  toasts.show(message);
+  setAway(null);
+  writeTo(draftName, null, isTemporary);
+  showRunning();
+  nameShown("replaceState");
+}
+
+/** What the list shows is not, or not yet, the chat of the address. @param {"loading" | "unopened" | null} why */
+function setAway(why) {
+  list.ariaBusy = why && "true";
+  list.inert = why !== null;
+  unopened.hidden = why !== "unopened";
+  page.toggleAttribute("data-unopened", why === "unopened");
+  if (!why) return;
+  composer.setRunning(false);
+  composer.hold(why);
+}
+
+/**
+ * @param {string | null} draftName
+ * @param {import("./sources.js").Sources | null} usual what is picked if nothing was picked anew
+ */
+function writeTo(draftName, usual, isTemporary = false) {
+  composer.open(draftName);
+  composer.picked.open(draftName, drafts.of(draftName).sources ?? usual, isTemporary);
+  queue.open(draftName);
 }
 
 /** Address, title and list say which chat is shown. @param {"pushState" | "replaceState"} [how] */
@@ -322,25 +381,36 @@ function startNew() {
   return show(null);
 }
 
+/** The chat that was shown when it was deleted. @type {string | null} */
+let lastLost = null;
+
 /** @param {string} id */
 function deleted(id) {
   composer.forget(id);
-  if (id === session.store.conversation?.id) startNew();
+  if (id !== session.store.conversation?.id || list.ariaBusy) return;
+  lastLost = id;
+  startNew();
+}
+
+/** Its reader is where the deletion has led, and goes back. @param {Iterable<string>} ids of chats that are there again */
+function restored(ids) {
+  for (const id of ids) {
+    drafts.restore(id);
+    const chat = sidebar.library.conversations.get(id);
+    const { draftName, leaf } = session.store;
+    if (chat && id === lastLost && draftName === null && leaf === null && !list.ariaBusy) openChat(chat, null);
+  }
 }
 
 /** @param {string | null} wanted */
 function opened(wanted) {
   glass.reset();
-  list.removeAttribute("aria-busy");
-  const { conversation, liveRun } = session.store;
+  setAway(null);
+  const { conversation, liveRun, draftName, isTemporary } = session.store;
   choice.forget();
   setup.forget();
-  const { draftName } = session.store;
-  composer.open(draftName);
-  if (!session.store.isTemporary) composer.forget(TEMPORARY);
-  const picked = drafts.of(draftName).sources ?? { collections: lastPicked(), documents: [] };
-  composer.picked.open(draftName, picked, session.store.isTemporary);
-  queue.open(draftName);
+  writeTo(draftName, { collections: lastPicked(), documents: [] }, isTemporary);
+  if (!isTemporary) composer.forget(TEMPORARY);
   sendAgain(draftName); // before what waits for its answer
   showPath();
   showModels();
@@ -354,6 +424,7 @@ function opened(wanted) {
   }
   if (found) focusOn(found);
   else composer.offerInput();
+  actions.reopen(Boolean(found));
 }
 
 /** What an answer was written from. @param {string} answer */
@@ -398,27 +469,32 @@ session.on("message", (id) => {
   showRunning();
 });
 session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
-  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew && isShown });
+  const isHere = isNew && isShown && !list.ariaBusy; // unless its reader is about to see another one
+  composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere });
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
-  queue.open(session.store.draftName);
-  if (isShown && !list.ariaBusy) nameShown(); // unless its reader is about to see another one
+  if (!list.ariaBusy) queue.open(session.store.draftName);
+  if (isHere) nameShown();
 });
 session.on("rejected", ({ error, ...rejected }) => {
   if (error.code === "insufficient_quota") budgetLine.insist();
   toasts.show(error.message);
   composer.rejected(rejected);
+  if (rejected.conversation === session.store.draftName) actions.reopen(composer.input.value !== "");
 });
 session.on("conversations", (conversation) => {
   sidebar.update(conversation);
   drafts.restore(conversation.id); // another page may have taken its deletion back
-  if (conversation.id === session.store.conversation?.id) setTitle(conversation);
+  if (conversation.id === session.store.conversation?.id && !list.ariaBusy) setTitle(conversation);
 });
 session.on("deleted", (id) => {
   sidebar.forget(id);
   deleted(id);
 });
-session.on("subscribed", async () => session.compare(await sidebar.refresh()));
+session.on("subscribed", async () => {
+  if (!unopened.hidden) tryAgain();
+  session.compare(await sidebar.refresh());
+});
 session.on("library", () => sidebar.refresh());
 session.on("stranger", () => location.assign("/"));
 session.on("error", (error) => toasts.show(error.message));
@@ -461,7 +537,8 @@ queue.addEventListener("take-back", (event) => {
 queue.addEventListener("leave", () => composer.focusInput());
 queue.addEventListener("send-now", sendNext);
 composer.addEventListener("stop", stop);
-composer.addEventListener("edit-last", () => queue.focusLast() || actions.editLast());
+composer.addEventListener("edit-last", () => queue.focusLast() || list.ariaBusy || actions.editLast());
+find(unopened, "button").addEventListener("click", () => tryAgain());
 
 const temporary = new TemporaryChat({
   session,
@@ -473,12 +550,14 @@ const temporary = new TemporaryChat({
     sidebar.setCurrent(null);
   },
   kept: (conversation, messages) => {
-    drafts.pick(conversation.id, drafts.of(TEMPORARY).sources);
+    const { sources, editing } = drafts.of(TEMPORARY);
+    drafts.pick(conversation.id, sources);
     drafts.moveQueued(TEMPORARY, conversation.id);
     composer.moveTo(conversation.id);
     goTo(conversation);
     session.open(conversation, messages);
     sidebar.setCurrent(conversation.id);
+    for (const text of Object.values(editing)) composer.takeBack({ text }); // its messages have other ids now
   },
 });
 
@@ -488,7 +567,7 @@ const actions = new MessageActions({
   list,
   scroll,
   toasts,
-  keepSent: (sent) => drafts.addSent(session.store.draftName, sent),
+  drafts,
   withNewTurn,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,
@@ -507,11 +586,11 @@ sidebar.addEventListener("open", (event) => {
 });
 sidebar.addEventListener("new", startNew);
 sidebar.addEventListener("deleted", (event) => deleted(/** @type {CustomEvent} */ (event).detail));
-sidebar.addEventListener("search", () => palette.open());
+sidebar.addEventListener("search", search);
 sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 sidebar.addEventListener("done", (event) => {
   const { text, undo } = /** @type {CustomEvent} */ (event).detail;
-  const run = async () => (await undo()).forEach((/** @type {string} */ id) => drafts.restore(id));
+  const run = async () => restored(await undo());
   toasts.show(text, { action: gettext("Undo"), run, shownMs: UNDO_MS });
 });
 sidebar.addEventListener("answered", (event) => {
@@ -520,8 +599,8 @@ sidebar.addEventListener("answered", (event) => {
   toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
 });
 
-palette.addEventListener("open", (event) => {
-  const { conversation, message, url } = /** @type {CustomEvent} */ (event).detail;
+find(document, "search-palette").addEventListener("open", (/** @type {CustomEvent} */ { detail }) => {
+  const { conversation, message, url } = detail;
   openChat({ id: conversation.id, url }, message);
 });
 
@@ -571,12 +650,12 @@ listenForShortcuts(
   withOwnKeys(chatShortcuts(
     {
       startNew,
-      search: () => palette.open(),
+      search,
       toggleSidebar,
       deleteShown,
       showShortcuts,
       focusComposer: () => composer.focusInput(),
-      stop: () => session.store.isBusy && stop(),
+      stop: () => !list.ariaBusy && session.store.isBusy && stop(),
       chooseModel: () => picker.toggle(),
       toStart: () => scroll.toStart(),
       toEnd: () => scroll.toEnd(),
@@ -584,7 +663,7 @@ listenForShortcuts(
       regenerate: () => actions.regenerateLast(),
       goOn: () => actions.continueLast(),
       olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
-      attach: () => press(composer, ".composer__attach"),
+      attach: () => press(composer, ".composer__attach") || toasts.show(whyNoFiles(composer) ?? ""), // never the page's source
       allow: () => press(list, "[data-act=allow]"),
       deny: () => press(list, "[data-act=deny]"),
       newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
@@ -620,7 +699,7 @@ document.addEventListener("visibilitychange", () => document.hidden || socket.co
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
-sidebar.api = palette.api = api;
+sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
 picker.assistants = bootstrap.assistants;
@@ -636,7 +715,6 @@ session.open(bootstrap.conversation, bootstrap.messages, wantedMessage());
 const asked = conversationAt(location.pathname);
 if (asked && !bootstrap.conversation) {
   session.doubt(); // a kept page, without a connection
-  awaited = asked;
   show(asked, wantedMessage());
 }
 const keeper = preference("keep-chats");

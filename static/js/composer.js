@@ -4,7 +4,7 @@
  * characters or types on glass. What is written is kept per chat until the server has it (drafts.js).
  * Events: "send" {text, clientId}, "queue" {text, clientId}: to be sent after the answer that is being
  * written, "stop", "edit-last": ↑ in the empty box, "held" with the reason. What the message is answered from goes along
- * (picked-sources.js); as long as a file of it is being read, the message waits.
+ * (picked-sources.js); as long as a file of it is being read, or its chat is not there or takes none, the message waits.
  */
 
 import { insertText } from "./caret.js";
@@ -17,8 +17,12 @@ import { preference } from "./preferences.js";
 const SAVE_AFTER_MS = 300;
 const HELD = {
   waiting: gettext("The message is sent as soon as its files are read."),
-  failed: gettext("A file could not be read. Remove it, then the message can be sent."),
+  failed: gettext("A file could not be read. Try it again or remove it, then the message can be sent."),
+  loading: gettext("The message is sent as soon as the chat is open."),
+  unopened: gettext("The chat could not be opened. Try again, then the message can be sent."),
+  beside: gettext("Choose one of the answers; then the next message is sent."),
 };
+const FOR_GOOD = ["failed", "unopened"]; // until somebody does something about it and presses Enter again
 
 export class ChatComposer extends HTMLElement {
   /** @type {HTMLTextAreaElement} */
@@ -41,8 +45,10 @@ export class ChatComposer extends HTMLElement {
   picked = new PickedSources();
 
   #isRunning = false;
-  /** @type {(() => void) | null} what Enter meant, before the files were read */
+  /** @type {(() => void) | null} what Enter meant, before the message could be sent */
   #waiting = null;
+  /** Why the chat takes no message now. @type {"loading" | "unopened" | "beside" | null} */
+  #closed = null;
   /** Why Enter did nothing. @type {keyof typeof HELD | null} */
   #held = null;
   /** @type {string | null | undefined} the chat that is written to; undefined: none is open yet */
@@ -76,6 +82,7 @@ export class ChatComposer extends HTMLElement {
    * @param {string | null} conversation
    */
   open(conversation) {
+    if (conversation === this.#conversation) return; // it was opened before its messages were there
     this.#save();
     const early = this.#conversation === undefined ? this.input.value : ""; // before scripts were here
     this.#conversation = conversation;
@@ -83,6 +90,21 @@ export class ChatComposer extends HTMLElement {
     const typed = this.drafts?.typedIn(conversation) ?? "";
     this.input.value = early === typed ? typed : join(typed, early);
     this.#changed();
+  }
+
+  /**
+   * The chat takes no message now; what Enter has held meanwhile is sent once it does.
+   * @param {"loading" | "unopened" | "beside" | null} why
+   */
+  hold(why) {
+    if (why === this.#closed) return;
+    this.#closed = why;
+    this.#sendWhenReady();
+  }
+
+  /** Why nothing can be sent now. @returns {keyof typeof HELD | null} */
+  get #holds() {
+    return this.#closed ?? this.picked.holds;
   }
 
   /** @param {boolean} isRunning an answer is being written: the button stops it */
@@ -114,8 +136,8 @@ export class ChatComposer extends HTMLElement {
   }
 
   /**
-   * The server did not take it: the text comes back, in front of what was typed since. Another
-   * answer has none.
+   * The server did not take it: the text comes back, in front of what was typed since, or into the editor
+   * of the message that it was to replace. Another answer has none.
    * @param {{text: string | null, clientId: string, conversation: string | null,
    *   sources?: import("./sources.js").Sources | null}} rejected
    */
@@ -123,7 +145,8 @@ export class ChatComposer extends HTMLElement {
     if (text === null) return;
     const wasKept = this.drafts?.dropSent(conversation, clientId);
     const typed = this.drafts?.of(conversation).typed ?? "";
-    if (conversation === this.#conversation) this.takeBack({ text, sources });
+    if (wasKept?.edits) this.drafts?.edit(conversation, wasKept.edits, text);
+    else if (conversation === this.#conversation) this.takeBack({ text, sources });
     else if (wasKept) this.drafts?.type(conversation, join(text, typed));
   }
 
@@ -163,7 +186,7 @@ export class ChatComposer extends HTMLElement {
 
   #send() {
     const text = this.input.value.trim();
-    if (!text || this.#isHeld(() => this.#send())) return;
+    if (!text || this.#isHeld(() => this.#sendOrQueue())) return;
     const sent = { text, clientId: newId(), ...this.#setupOfNew(), ...this.#sources() };
     this.drafts?.addSent(this.#conversation ?? null, sent);
     this.input.value = "";
@@ -173,12 +196,12 @@ export class ChatComposer extends HTMLElement {
   }
 
   /**
-   * Whether a file is not ready. What could not be done is done once it is.
+   * Whether a file or the chat is not ready. What could not be done is done once they are.
    * @param {() => void} act
    */
   #isHeld(act) {
-    this.#held = this.picked.holds;
-    this.#waiting = this.#held === "waiting" ? act : null;
+    this.#held = this.#holds;
+    this.#waiting = this.#held && !FOR_GOOD.includes(this.#held) ? act : null;
     if (this.#held) {
       this.#showState();
       this.dispatchEvent(new CustomEvent("held", { detail: HELD[this.#held] }));
@@ -188,10 +211,11 @@ export class ChatComposer extends HTMLElement {
 
   #sendWhenReady() {
     const act = this.#waiting;
-    if (this.picked.holds === "waiting" && act) return;
-    this.#held = this.#held && this.picked.holds;
-    this.#waiting = null;
-    if (act && !this.picked.holds) act();
+    const why = this.#holds;
+    const isForGood = why !== null && FOR_GOOD.includes(why);
+    this.#held = this.#held && (act || isForGood) ? why : null; // or it would promise what nobody does
+    if (!why || isForGood) this.#waiting = null;
+    if (act && !why) act();
     this.#showState();
   }
 
@@ -218,13 +242,17 @@ export class ChatComposer extends HTMLElement {
     const needsModifier = preference("send-key") === "mod-enter" || hasVirtualKeyboard();
     if (needsModifier && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
+    this.#sendOrQueue();
+  }
+
+  #sendOrQueue() {
     if (this.#isRunning) this.#queue();
     else this.#send();
   }
 
   #queue() {
     const text = this.input.value.trim();
-    if (!text || this.#isHeld(() => (this.#isRunning ? this.#queue() : this.#send()))) return;
+    if (!text || this.#isHeld(() => this.#sendOrQueue())) return;
     const sent = { text, clientId: newId(), ...this.#sources() };
     this.input.value = "";
     this.#changed();

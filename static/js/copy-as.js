@@ -2,6 +2,7 @@
 /** The text of a message for other places than this one: without markup, or with that of a document. */
 
 import { copyText } from "./dom.js";
+import { gettext } from "./i18n.js";
 import { toFragment, toHtml } from "./markdown.js";
 import { plainText } from "./plain-text.js";
 import { sanitised } from "./sanitise.js";
@@ -36,7 +37,7 @@ export function copyAsPlainText(markdown) {
 }
 
 /**
- * Both kinds at once: where it is pasted takes what it understands.
+ * Both kinds at once: where it is pasted takes what it understands. Throws where the browser does not allow it.
  * @param {string} markdown
  */
 export function copyAsRichText(markdown) {
@@ -46,6 +47,7 @@ export function copyAsRichText(markdown) {
     event.preventDefault();
   };
   document.addEventListener("copy", give, { once: true });
-  document.execCommand("copy"); // unlike the newer way, it works on plain http hosts as well
+  const isCopied = document.execCommand("copy"); // unlike the newer way, it works on plain http hosts as well
   document.removeEventListener("copy", give);
+  if (!isCopied) throw new Error(gettext("The browser did not allow copying."));
 }

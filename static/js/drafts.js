@@ -1,14 +1,16 @@
 // @ts-check
 /**
  * What one account has written in this browser and the server does not have yet, chat by chat: what
- * is typed, what was picked to answer it from, and, apart from these, what waits for an answer to end, and what was sent and neither accepted
- * nor refused. Sent again under its client id, after a reload say, it is still one message.
+ * is typed, what was picked to answer it from, what is written in the place of messages, and, apart from these, what waits for an
+ * answer to end, and what was sent and neither accepted nor refused. Sent again under its client id, after a reload say, it is
+ * still one message.
  *
  * @typedef {{text: string, clientId: string, setup?: import("./chat-setup.js").NewChat,
- *   sources?: import("./sources.js").Sources, parent?: string | null}} Sent
- *   parent: where it is not the end of the branch, for a question that was edited
- * @typedef {{typed: string, sources: import("./sources.js").Sources | null, queued: Sent[], sent: Sent[]}} Draft
- *   sources: null where nothing was picked anew
+ *   sources?: import("./sources.js").Sources, parent?: string | null, edits?: string}} Sent
+ *   parent: where it is not the end of the branch, for a question that was edited; edits: which one
+ * @typedef {{typed: string, sources: import("./sources.js").Sources | null, editing: Record<string, string>, queued: Sent[],
+ *   sent: Sent[]}} Draft
+ *   sources: null where nothing was picked anew; editing: message → the text that is written in its place
  */
 
 import { forgetAll, preference, remember } from "./preferences.js";
@@ -35,7 +37,7 @@ export class Drafts {
    * @returns {Draft}
    */
   of(conversation) {
-    const empty = { typed: "", sources: null, queued: [], sent: [] };
+    const empty = { typed: "", sources: null, editing: {}, queued: [], sent: [] };
     if (conversation === TEMPORARY) return this.#temporary ?? empty;
     return { ...empty, ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
   }
@@ -71,6 +73,18 @@ export class Drafts {
 
   /**
    * @param {string | null} conversation
+   * @param {string} message in whose place something is written
+   * @param {string | null} text null: it is saved, or it stays as it was
+   */
+  edit(conversation, message, text) {
+    const draft = this.of(conversation);
+    const { [message]: before, ...editing } = draft.editing;
+    if (text === (before ?? null)) return;
+    this.#write(conversation, { ...draft, editing: text === null ? editing : { ...editing, [message]: text } });
+  }
+
+  /**
+   * @param {string | null} conversation
    * @param {Sent} sent
    */
   addSent(conversation, sent) {
@@ -79,7 +93,7 @@ export class Drafts {
   }
 
   /**
-   * The server has answered. Returns whether it was waited for.
+   * The server has answered. Returns what was waited for, if it was.
    * @param {string | null} conversation
    * @param {string} clientId
    */
@@ -87,7 +101,7 @@ export class Drafts {
     const draft = this.of(conversation);
     const sent = draft.sent.filter((other) => other.clientId !== clientId);
     this.#write(conversation, { ...draft, sent });
-    return sent.length < draft.sent.length;
+    return draft.sent.find((other) => other.clientId === clientId) ?? null;
   }
 
   /**
@@ -188,7 +202,8 @@ export class Drafts {
       this.#temporary = draft;
       return;
     }
-    const isEmpty = !draft.typed.trim() && !draft.sources && !draft.sent.length && !draft.queued.length;
+    const { typed, sources, editing, queued, sent } = draft;
+    const isEmpty = !typed.trim() && !sources && !Object.keys(editing).length && !sent.length && !queued.length;
     remember(this.#nameOf(conversation), isEmpty ? null : JSON.stringify(draft));
   }
 }

@@ -12,13 +12,12 @@
  * @property {import("./toast.js").ToastRegion} toasts
  * @property {() => any[]} models states of those that can be chosen
  * @property {() => string | null} model name of the one that answers next
- * @property {(sent: import("./drafts.js").Sent) => void} keepSent until the server has it
+ * @property {import("./drafts.js").Drafts} drafts
  * @property {(send: () => void) => void} withNewTurn send, and show the turn from its beginning
  * @property {(conversation: any) => void} goTo show another chat
  * @property {() => void} focusComposer
  */
 
-import { choiceOf } from "./dialog.js";
 import { copyText, element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
@@ -27,8 +26,6 @@ import { isCut } from "./message-bar.js";
 import { textOf } from "./parts.js";
 import { TemporaryTree } from "./temporary.js";
 
-const UNDO_MS = 10_000;
-
 export class MessageActions {
   /** The message whose menu is open. */
   #menuFor = "";
@@ -36,23 +33,25 @@ export class MessageActions {
   #changing = Promise.resolve();
   /** What the menu does with a text: loaded as the menu opens. @type {Promise<import("./message-text.js").MessageText> | null} */
   #texts = null;
+  /** @type {Promise<import("./message-changes.js").MessageChanges> | null} */
+  #changes = null;
 
   /** @param {Page} page */
   constructor(page) {
     this.page = page;
-    this.temporaryTree = new TemporaryTree(() => this.#store);
+    this.temporaryTree = new TemporaryTree(() => this.store);
     this.againMenu = new Menu(find(document, "#again-menu"), (item) => this.#again(item.dataset));
     this.messageMenu = new Menu(find(document, "#message-menu"), (item) => this.#menuAct(item.dataset.menuAct ?? ""));
     page.list.addEventListener("act", (event) => this.#act(/** @type {CustomEvent} */ (event).detail));
   }
 
-  get #store() {
+  get store() {
     return this.page.session.store;
   }
 
   /** Where the tree is changed: on the server, or in this page. */
-  get #tree() {
-    return this.#store.isTemporary ? this.temporaryTree : this.page.api;
+  get tree() {
+    return this.store.isTemporary ? this.temporaryTree : this.page.api;
   }
 
   /** @param {{act: string, id: string, button: HTMLElement}} pressed */
@@ -65,13 +64,13 @@ export class MessageActions {
         this.#fillModels(id);
         return this.againMenu.open(button);
       case "more":
-        find(document, "[data-menu-act=branch]").hidden = this.#store.isTemporary;
+        find(document, "[data-menu-act=branch]").hidden = this.store.isTemporary;
         this.#fillPin(id);
         this.#fillTexts(id);
         return this.messageMenu.open(button);
       case "good":
       case "bad":
-        return this.rate(id, act);
+        return this.#change((changes) => changes.rate(id, act));
       case "again":
         return this.regenerate(id);
       case "allow":
@@ -89,6 +88,29 @@ export class MessageActions {
     }
   }
 
+  /**
+   * What changes a message is loaded when it is first wanted.
+   * @param {(changes: import("./message-changes.js").MessageChanges) => unknown} work
+   */
+  async #change(work) {
+    this.#changes ??= import("./message-changes.js").then(({ MessageChanges }) => new MessageChanges(this));
+    const changes = await this.#changes.catch(() => null);
+    if (changes) return work(changes);
+    this.#changes = null; // tried again the next time
+    this.page.toasts.show(gettext("The server cannot be reached. Nothing was changed."));
+  }
+
+  /** @param {string} id */
+  edit(id) {
+    return this.#change((changes) => changes.edit(id));
+  }
+
+  /** Go on with what was being written in the place of messages. @param {boolean} [isQuiet] the focus stays where it is */
+  reopen(isQuiet = false) {
+    const { editing } = this.page.drafts.of(this.store.draftName);
+    if (Object.keys(editing).length) this.#change((changes) => changes.reopen(editing, isQuiet));
+  }
+
   // --- new answers -------------------------------------------------------------------------
 
   /**
@@ -104,26 +126,9 @@ export class MessageActions {
   /** @param {string} id */
   #fillPin(id) {
     const item = find(document, "[data-menu-act=pin]");
-    item.hidden = this.#store.isTemporary;
-    const isPinned = this.#store.shown(id)?.is_pinned;
+    item.hidden = this.store.isTemporary;
+    const isPinned = this.store.shown(id)?.is_pinned;
     setText(find(item, "span"), isPinned ? gettext("No longer keep in view") : gettext("Keep in the model’s view"));
-  }
-
-  /**
-   * Show a message to the model however long the chat gets, or no longer.
-   * @param {string} id
-   */
-  async pin(id) {
-    const { session, api } = this.page;
-    const store = this.#store;
-    const message = store.shown(id);
-    if (!message) return;
-    await this.#attempt(async () => {
-      const is_pinned = !message.is_pinned;
-      await api.pin(id, is_pinned);
-      session.take({ conversation: store.conversation, message: { ...message, is_pinned } });
-    });
-    this.#focus(id, "more");
   }
 
   /** @param {string} act chosen in the menu of a message */
@@ -131,11 +136,10 @@ export class MessageActions {
     const id = this.#menuFor;
     switch (act) {
       case "branch":
-        return this.branch(id);
       case "pin":
-        return this.pin(id);
+        return this.#change((changes) => changes[act](id));
       case "delete":
-        return this.remove(id);
+        return this.#change((changes) => changes.remove(id));
       default:
         return this.#withText(id, act);
     }
@@ -143,7 +147,7 @@ export class MessageActions {
 
   /** @param {string} id */
   async #fillTexts(id) {
-    const hasText = textOf(this.#store.shown(id)?.parts ?? []) !== "";
+    const hasText = textOf(this.store.shown(id)?.parts ?? []) !== "";
     const items = /** @type {NodeListOf<HTMLElement>} */ (this.messageMenu.root.querySelectorAll("[data-of-text]"));
     for (const item of items) item.hidden = !hasText || (item.dataset.menuAct === "read" && !globalThis.speechSynthesis);
     this.#texts ??= import("./message-text.js").then(({ MessageText }) => new MessageText());
@@ -154,46 +158,22 @@ export class MessageActions {
 
   /** Copy a text, or read it aloud. @param {string} id @param {string} act */
   async #withText(id, act) {
-    await this.#attempt(async () => {
-      const words = await (await this.#texts)?.act(act, id, textOf(this.#store.shown(id)?.parts ?? []));
+    await this.attempt(async () => {
+      const words = await (await this.#texts)?.act(act, id, textOf(this.store.shown(id)?.parts ?? []));
       if (words) this.page.toasts.show(words);
     });
-    this.#focus(id, "more");
-  }
-
-  /** The same again takes it back. @param {string} id @param {"good" | "bad"} rating */
-  async rate(id, rating) {
-    const before = this.#store.shown(id)?.feedback ?? null;
-    const isBack = before?.rating === rating;
-    await this.#attempt(() => this.#keepRating(id, isBack ? null : { rating, reasons: [], comment: "" }));
-    if (rating === "bad" && !isBack) {
-      const { askWhatIsWrong } = await import("./feedback.js");
-      await askWhatIsWrong((said) => this.#keepRating(id, said));
-    }
-    this.#focus(id, rating);
-  }
-
-  /**
-   * @param {string} id
-   * @param {import("./feedback.js").Feedback | null} feedback
-   */
-  async #keepRating(id, feedback) {
-    const { session, api } = this.page;
-    const store = this.#store;
-    await api.rate(id, feedback);
-    const message = store.shown(id);
-    if (message) session.take({ conversation: store.conversation, message: { ...message, feedback } });
+    this.focus(id, "more");
   }
 
   /** @param {DOMStringMap} chosen what the menu item says */
   #again({ wish, model }) {
-    const before = this.#store.shown(this.#menuFor);
+    const before = this.store.shown(this.#menuFor);
     this.regenerate(this.#menuFor, { wish: wish ?? null, model: model ?? before?.model });
   }
 
   /** @param {string} id of the answer, whose model is left out */
   #fillModels(id) {
-    const { model: own } = /** @type {Message} */ (this.#store.shown(id));
+    const { model: own } = /** @type {Message} */ (this.store.shown(id));
     const others = this.page.models().filter(({ name, state }) => name !== own && state !== "failed");
     const rows = others.map(({ name, title }) =>
       element("button", {
@@ -207,58 +187,7 @@ export class MessageActions {
   /** @param {string} id of the answer */
   goOn(id) {
     const retake = { answer: id, goesOn: true, clientId: newId() };
-    this.#around(id, () => this.page.session.retake(retake), () => this.#store.leaf ?? id);
-  }
-
-  // --- other texts -------------------------------------------------------------------------
-
-  /**
-   * @param {string} id
-   * @param {string} [typed] what could not be saved before
-   */
-  async edit(id, typed) {
-    const { list, session } = this.page;
-    const root = list.rootOf(id);
-    const message = this.#store.shown(id);
-    const editor = await import("./message-editor.js").catch(() => null);
-    if (!editor || !root || !message || root.hasAttribute("data-editing")) return;
-    const isQuestion = message.role === "user";
-    const store = this.#store;
-    store.hold(id);
-    const text = await editor.edited({
-      root,
-      text: textOf(message.parts),
-      typed,
-      label: isQuestion ? gettext("Your message") : gettext("The answer"),
-      save: isQuestion ? gettext("Send") : gettext("Save"),
-      about: isQuestion ? gettext("It is asked anew; this version stays.") : gettext("It is kept as another version."),
-    });
-    store.hold(null);
-    if (store === this.#store) session.emit("path"); // another tab may have chosen meanwhile
-    if (text === null || store !== this.#store) return this.#focus(id, "edit");
-    if (isQuestion) {
-      const { model, keepSent, withNewTurn } = this.page;
-      const sent = { text, clientId: newId(), parent: message.parent, sources: message.sources ?? undefined };
-      keepSent(sent);
-      withNewTurn(() => session.send({ ...sent, model: model() }));
-      this.page.focusComposer();
-    } else await this.#saveAnswer(id, text);
-  }
-
-  /**
-   * Where that fails, its writer goes on with it.
-   * @param {string} id
-   * @param {string} text
-   */
-  async #saveAnswer(id, text) {
-    const { session } = this.page;
-    const store = this.#store;
-    const isSaved = await this.#attempt(async () => {
-      const changed = await this.#tree.editAnswer(id, text, newId());
-      this.#around(id, () => session.take(changed), () => changed.message.id);
-      this.#focus(changed.message.id, "edit");
-    }, text);
-    if (!isSaved && store === this.#store) await this.edit(id, text);
+    this.around(id, () => this.page.session.retake(retake), () => this.store.leaf ?? id);
   }
 
   // --- versions ----------------------------------------------------------------------------
@@ -269,12 +198,12 @@ export class MessageActions {
    * @param {1 | -1} by
    */
   step(id, by) {
-    const siblings = this.#store.siblings(id);
+    const siblings = this.store.siblings(id);
     const at = siblings.findIndex((sibling) => sibling.id === id);
     const to = siblings[at + by];
-    if (!to || this.#store.beside(id).length) return false;
+    if (!to || this.store.beside(id).length) return false;
     this.#choose(to.id, id);
-    this.#focus(to.id, by < 0 ? "older" : "newer");
+    this.focus(to.id, by < 0 ? "older" : "newer");
     return true;
   }
 
@@ -285,51 +214,8 @@ export class MessageActions {
    */
   async #choose(id, from = id) {
     const { session } = this.page;
-    this.#around(from, () => session.choose(id), () => id);
-    await this.#attempt(async () => session.take(await this.#tree.choose(id)));
-  }
-
-  // --- branch, delete ----------------------------------------------------------------------
-
-  /** @param {string} id */
-  async branch(id) {
-    const { api, goTo } = this.page;
-    await this.#attempt(async () => goTo((await api.branch(id, newId())).conversation));
-  }
-
-  /** @param {string} id */
-  async remove(id) {
-    const store = this.#store;
-    const message = store.shown(id);
-    if (!message) return;
-    let withReplies = true;
-    if (store.hasReplies(id)) {
-      const choice = await choiceOf(find(document, "#delete-message"));
-      if (!choice) return this.#focus(id, "more");
-      withReplies = choice === "all";
-    }
-    const { session, toasts } = this.page;
-    const deletion = newId();
-    await this.#attempt(async () => {
-      const version = store.version;
-      const changed = await this.#tree.deleteMessage(id, { deletion, replies: withReplies, version });
-      this.#around(message.parent ?? id, () => session.take(changed), () => message.parent ?? id);
-      this.page.focusComposer();
-      const undo = () => this.#restore(store, deletion);
-      toasts.show(gettext("The message is deleted."), { action: gettext("Undo"), run: undo, shownMs: UNDO_MS });
-    });
-  }
-
-  /**
-   * @param {import("./conversation-store.js").ConversationStore} store
-   * @param {string} deletion
-   */
-  async #restore(store, deletion) {
-    const { api, session } = this.page;
-    const tree = store.isTemporary ? this.temporaryTree : api;
-    if (store.isTemporary && store !== this.#store) return; // that chat is gone
-    const id = /** @type {any} */ (store.conversation?.id ?? null);
-    await this.#attempt(async () => session.take(await tree.restore(id, deletion)));
+    this.around(from, () => session.choose(id), () => id);
+    await this.attempt(async () => session.take(await this.tree.choose(id)));
   }
 
   // --- by the keyboard ---------------------------------------------------------------------
@@ -341,7 +227,7 @@ export class MessageActions {
   }
 
   editLast() {
-    const last = this.#store.path().findLast(({ role, status }) => role === "user" && status === "complete");
+    const last = this.store.path().findLast(({ role, status }) => role === "user" && status === "complete");
     if (last) this.edit(last.id);
   }
 
@@ -352,14 +238,14 @@ export class MessageActions {
 
   continueLast() {
     const id = this.#last();
-    const message = id ? this.#store.shown(id) : null;
+    const message = id ? this.store.shown(id) : null;
     if (message && isCut(message)) this.goOn(message.id);
   }
 
   /** The last answer of the branch, or that with the focus, if it has ended. */
   #last() {
-    const ids = [this.focused, this.#store.leaf];
-    const answers = ids.map((id) => this.#store.shown(id)).filter((message) => message !== null);
+    const ids = [this.focused, this.store.leaf];
+    const answers = ids.map((id) => this.store.shown(id)).filter((message) => message !== null);
     const found = answers.find(({ role }) => role === "assistant");
     const hasEnded = found && !["sending", "running", "deleted"].includes(found.status);
     return hasEnded ? found.id : null;
@@ -373,7 +259,7 @@ export class MessageActions {
    * @param {() => void} change
    * @param {() => string} nextId
    */
-  #around(id, change, nextId) {
+  around(id, change, nextId) {
     const { list, scroll } = this.page;
     let isChanged = false;
     scroll.around(() => list.rootOf(isChanged ? nextId() : id), () => {
@@ -386,7 +272,7 @@ export class MessageActions {
    * @param {string} id
    * @param {string} act
    */
-  #focus(id, act) {
+  focus(id, act) {
     const button = this.page.list.rootOf(id)?.querySelector(`[data-act=${act}]`);
     /** @type {HTMLElement | null | undefined} */ (button)?.focus({ preventScroll: true });
   }
@@ -396,8 +282,25 @@ export class MessageActions {
    * @param {string} [text] that must not be lost
    * @returns {Promise<boolean>} whether it is done
    */
-  async #attempt(work, text) {
-    // One after the other: each names the version of the chat that it has seen, and makes a newer one.
+  async attempt(work, text) {
+    try {
+      await this.inTurn(work);
+      return true;
+    } catch (error) {
+      const { code, message } = /** @type {any} */ (error);
+      const { toasts, session } = this.page;
+      const copy = text && { action: gettext("Copy text"), run: () => copyText(text) };
+      toasts.show(message, copy || {});
+      if (code === "conflict" || code === "not_found") session.refresh();
+      return false;
+    }
+  }
+
+  /**
+   * One after the other: each names the version of the chat that it has seen, and makes a newer one.
+   * @param {() => Promise<void>} work
+   */
+  async inTurn(work) {
     const before = this.#changing;
     /** @type {() => void} */
     let done = () => {};
@@ -405,14 +308,6 @@ export class MessageActions {
     await before;
     try {
       await work();
-      return true;
-    } catch (error) {
-      const { code, message } = /** @type {any} */ (error);
-      const { toasts, session } = this.page;
-      const copy = text && { action: gettext("Copy text"), run: () => this.#attempt(() => copyText(text)) };
-      toasts.show(message, copy || {});
-      if (code === "conflict" || code === "not_found") session.refresh();
-      return false;
     } finally {
       done();
     }

@@ -1,17 +1,21 @@
 // @ts-check
 /**
  * Writing another text in the place of a message. Ctrl or ⌘ with Enter saves, Escape leaves it.
- * What was written is given to whoever asks for it.
+ * What was written is given to whoever asks for it, and before that to whoever keeps it.
  */
 
 import { element } from "./dom.js";
 import { gettext } from "./i18n.js";
 
+const KEEP_AFTER_MS = 300;
+
 /**
  * @typedef {object} Editing
  * @property {HTMLElement} root the message
  * @property {string} text
- * @property {string} [typed] what was written before, and could not be saved
+ * @property {string} [typed] what was written before, and is not saved
+ * @property {(typed: string) => void} keep in case that the page goes before it is saved
+ * @property {boolean} [isQuiet] the focus stays where it is
  * @property {string} label
  * @property {string} save words on the button
  * @property {string} about what saving does
@@ -21,7 +25,7 @@ import { gettext } from "./i18n.js";
  * @param {Editing} editing
  * @returns {Promise<string | null>} the new text, null if it stays as it is
  */
-export function edited({ root, text, typed = text, label, save, about }) {
+export function edited({ root, text, typed = text, keep, isQuiet = false, label, save, about }) {
   const input = /** @type {HTMLTextAreaElement} */ (
     element("textarea", { class: "editor__input", rows: "1", dir: "auto", "aria-label": label })
   );
@@ -35,10 +39,12 @@ export function edited({ root, text, typed = text, label, save, about }) {
   root.querySelector(".editor")?.remove();
   root.setAttribute("data-editing", "");
   root.querySelector(".message__parts")?.after(form);
-  input.focus();
   input.setSelectionRange(typed.length, typed.length);
+  if (!isQuiet) input.focus();
+  const stopKeeping = keepTyped(input, keep);
   return new Promise((resolve) => {
     const end = (/** @type {string | null} */ value) => {
+      stopKeeping();
       root.removeAttribute("data-editing");
       form.remove();
       resolve(value);
@@ -62,4 +68,31 @@ export function edited({ root, text, typed = text, label, save, about }) {
       }
     });
   });
+}
+
+/**
+ * Another chat may be shown, or another page, before anything is decided here.
+ * @param {HTMLTextAreaElement} input
+ * @param {(typed: string) => void} keep
+ * @returns {() => void} to stop
+ */
+function keepTyped(input, keep) {
+  const over = new AbortController();
+  let timer = 0;
+  const keepNow = () => {
+    clearTimeout(timer);
+    if (!over.signal.aborted) keep(input.value);
+    if (!input.isConnected) over.abort(); // the same message may have another editor by now
+  };
+  const keepSoon = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(keepNow, KEEP_AFTER_MS);
+  };
+  input.addEventListener("input", keepSoon);
+  input.addEventListener("blur", keepNow);
+  addEventListener("pagehide", () => (input.isConnected ? keepNow() : over.abort()), { signal: over.signal });
+  return () => {
+    clearTimeout(timer);
+    over.abort();
+  };
 }

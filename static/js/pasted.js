@@ -7,15 +7,16 @@ import { gettext } from "./i18n.js";
 const MAX_NAME_CHARS = 48;
 
 /**
+ * Where it cannot become one, it is text.
  * @param {{input: HTMLTextAreaElement, picked: import("./picked-sources.js").PickedSources, text: string,
- *   attach: (files: File[]) => void, tell: (words: string, more: {action: string, run: () => void}) => void}} pasted
+ *   attach: import("./source-door.js").Attach, tell: (words: string, more: {action: string, run: () => void}) => void}} pasted
  */
-export function attachText({ input, picked, text, attach, tell }) {
+export async function attachText({ input, picked, text, attach, tell }) {
   const name = pastedName(text, gettext("Pasted text"));
   const before = new Set(picked.attachments);
-  attach([new File([text], name, { type: "text/plain" })]);
+  if (!(await attach([new File([text], name, { type: "text/plain" })], text))) return insertText(input, text);
+  const made = picked.attachments.find((one) => one.text === text && !before.has(one));
   const instead = () => {
-    const made = picked.attachments.find((one) => one.name === name && !before.has(one));
     if (made) picked.remove(made);
     insertText(input, text);
   };

@@ -13,6 +13,8 @@
  * @property {number | null} progress 0–1, null where nobody knows
  * @property {string} problem
  * @property {string | null} document its id, once the server has it
+ * @property {File | null} file null where another try cannot help
+ * @property {string | null} text what was pasted, if the file is made of that
  * @typedef {{collections: Named[], documents: Named[], attachments: Attachment[]}} Picked
  */
 
@@ -61,13 +63,13 @@ export class PickedSources extends Emitter {
   /**
    * Another chat is shown.
    * @param {string | null} chat
-   * @param {Sources} sources what was picked for it before this page was loaded, or the collections of its
-   *   last question
+   * @param {Sources | null} sources what was picked for it before this page was loaded, or the collections of
+   *   its last question; null: that is not known yet
    */
-  open(chat, { collections, documents }, takesNoFiles = false) {
+  open(chat, sources, takesNoFiles = false) {
     this.takesNoFiles = takesNoFiles;
     this.#chat = chat;
-    if (!this.#chats.has(chat)) this.#chats.set(chat, { collections, documents, attachments: [] });
+    if (sources && !this.#chats.has(chat)) this.#chats.set(chat, { ...sources, attachments: [] });
     this.emit("changed");
   }
 
@@ -104,12 +106,15 @@ export class PickedSources extends Emitter {
   /**
    * A file begins to be brought.
    * @param {string} name
+   * @param {{file?: File, text?: string}} [made] what it is made of
    * @returns {Attachment | null} null where there are too many
    */
-  attach(name) {
+  attach(name, { file, text } = {}) {
     if (this.size >= MAX_PICKED) return null;
     /** @type {Attachment} */
-    const attachment = { key: ++this.#numAttached, name, state: "sending", progress: 0, problem: "", document: null };
+    const attachment = {
+      key: ++this.#numAttached, name, state: "sending", progress: 0, problem: "", document: null, file: file ?? null, text: text ?? null,
+    };
     this.#put({ attachments: [...this.attachments, attachment] });
     return attachment;
   }

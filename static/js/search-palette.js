@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * <search-palette>: recent chats first, then what is found as one types. A combobox: the focus stays
+ * <search-palette>, loaded when it is first opened: recent chats first, then what is found as one types. A combobox: the focus stays
  * in the box, arrows walk the list, Enter opens a chat at the message. What the server found is put in
  * as text, never as HTML.
  * Event: "open" {conversation, message, url}.
@@ -53,12 +53,12 @@ export class SearchPalette extends HTMLElement {
     this.dialog.addEventListener("close", () => this.#asked.abort());
   }
 
-  /** Show it with what was typed last, chosen: typing begins anew. */
-  open() {
-    if (this.dialog.open) return;
-    this.dialog.showModal();
-    this.input.focus();
-    this.input.select();
+  /**
+   * Its dialog is open: find what stands in the box.
+   * @param {import("./api.js").Api} api
+   */
+  search(api) {
+    this.api = api;
     this.#search();
   }
 

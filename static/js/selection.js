@@ -37,6 +37,11 @@ export class Selection {
     this.#anchor = id;
   }
 
+  /** @param {string[]} order all rows that can be seen */
+  all(order) {
+    for (const row of order) this.chosen.add(row);
+  }
+
   /** @param {string} id that is no longer there */
   drop(id) {
     this.chosen.delete(id);

@@ -58,11 +58,19 @@ export class ShareList extends EventTarget {
     this.dispatchEvent(new Event("changed"));
   }
 
+  /** Where they do not come, the button stays. */
   async #more() {
-    const { items, next } = await this.api.shares({ conversation: this.#conversation, before: this.#next ?? "" });
-    this.#shares.push(...items);
-    this.#next = next;
+    const num = this.#shares.length;
+    try {
+      const { items, next } = await this.api.shares({ conversation: this.#conversation, before: this.#next ?? "" });
+      this.#shares.push(...items);
+      this.#next = next;
+    } catch (error) {
+      this.#say(/** @type {Error} */ (error).message);
+      return;
+    }
     this.#render();
+    this.#focusNear(num);
   }
 
   /** @param {Share} share */

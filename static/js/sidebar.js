@@ -232,12 +232,14 @@ export class ChatSidebar extends HTMLElement {
     const button = /** @type {Element} */ (event.target).closest("button");
     if (!button) return;
     if ("cancel" in button.dataset) this.#choose(() => this.selection.clear());
+    if ("all" in button.dataset) this.#choose(() => this.selection.all(this.library.visible));
     if (!button.dataset.arrange) return;
     const chosen = this.library.visible.filter((id) => this.selection.chosen.has(id));
     const chats = chosen.flatMap((id) => this.library.conversations.get(id) ?? []);
     const { arrange } = button.dataset;
-    await this.#withMenu((menu) => menu.arrange(arrange, chats));
-    this.#choose(() => this.selection.clear());
+    await this.#withMenu(async (menu) => {
+      if (await menu.arrange(arrange, chats)) this.#choose(() => this.selection.clear());
+    });
   }
 
   /** @param {KeyboardEvent} event */

@@ -15,12 +15,15 @@ const LONG_CHARS = 4_000;
 
 /**
  * @typedef {object} Page
- * @property {HTMLElement} page
  * @property {HTMLElement} list of the messages
  * @property {import("./composer.js").ChatComposer} composer
  * @property {import("./api.js").Api} api
  * @property {(answer: string) => Promise<import("./source-card.js").Told[]>} excerptsOf
  * @property {(words: string, more?: {action: string, run: () => void}) => void} tell
+ * @property {number} maxFileBytes
+ *
+ * @typedef {(files: Iterable<File>, text?: string) => Promise<boolean>} Attach false where one was not taken; a `text`
+ *   that was pasted is what the file is made of
  *
  * @param {Page} page
  */
@@ -49,22 +52,33 @@ function listenForCitations({ list, excerptsOf }) {
   for (const type of ["pointerover", "focusin", "click"]) list.addEventListener(type, over);
 }
 
+/**
+ * Why no file is taken now; null where they are.
+ * @param {import("./composer.js").ChatComposer} composer
+ */
+export function whyNoFiles(composer) {
+  if (!composer.querySelector(".composer__attach")) return gettext("Your plan has no files of your own.");
+  return composer.picked.takesNoFiles ? gettext("A temporary chat keeps no files.") : null;
+}
+
 /** @param {Page} page */
-function listenForPicking({ page, composer, api, tell }) {
+function listenForPicking({ composer, api, tell, maxFileBytes }) {
   const { input, picked } = composer;
   /** @type {Promise<import("./source-picker.js").SourcePicker> | null} */
   let picker = null;
   const load = () => {
-    picker ??= import("./source-picker.js").then(({ SourcePicker }) => new SourcePicker({ composer, api, tell }));
+    picker ??= import("./source-picker.js").then(({ SourcePicker }) => new SourcePicker({ composer, api, tell, maxFileBytes }));
     picker.catch(() => (picker = null));
     return picker;
   };
-  const attach = async (/** @type {Iterable<File>} */ files) => {
+  /** @type {Attach} */
+  const attach = async (files, text) => {
     const given = [...files];
     try {
-      (await load()).attach(given);
+      return (await load()).attach(given, text);
     } catch {
       tell(gettext("The server cannot be reached. Nothing was uploaded."));
+      return false;
     }
   };
 
@@ -74,17 +88,17 @@ function listenForPicking({ page, composer, api, tell }) {
     const isPlain = !event.isComposing && !event.repeat;
     if (event.key === "Backspace" && isPlain && !input.value && picked.removeLast()) event.preventDefault();
   });
-  if (composer.querySelector(".composer__attach")) listenForFiles(page, composer, attach, tell);
+  if (composer.querySelector(".composer__attach")) listenForFiles(composer, attach, tell);
+  listenForDrops({ whyNone: () => whyNoFiles(composer), attach, tell, maxBytes: maxFileBytes });
 }
 
 /**
- * Files that are chosen, pasted or dropped; a plan may have none.
- * @param {HTMLElement} page
+ * Files that are chosen or pasted; a plan may have none.
  * @param {import("./composer.js").ChatComposer} composer
- * @param {(files: FileList | File[]) => void} attach
+ * @param {Attach} attach
  * @param {Page["tell"]} tell
  */
-function listenForFiles(page, composer, attach, tell) {
+function listenForFiles(composer, attach, tell) {
   const { input, picked } = composer;
   const chooser = /** @type {HTMLInputElement} */ (find(composer, ".composer__files"));
   find(composer, ".composer__attach").addEventListener("click", () => chooser.click());
@@ -100,13 +114,12 @@ function listenForFiles(page, composer, attach, tell) {
     attach(files);
   });
   listenForLongTexts(composer, attach, tell);
-  listenForDrops(page, composer, attach);
 }
 
 /**
  * Unless its writer says otherwise: by Shift, in the settings, or afterwards.
  * @param {import("./composer.js").ChatComposer} composer
- * @param {(files: File[]) => void} attach
+ * @param {Attach} attach
  * @param {Page["tell"]} tell
  */
 function listenForLongTexts({ input, picked }, attach, tell) {
@@ -121,7 +134,7 @@ function listenForLongTexts({ input, picked }, attach, tell) {
     if (event.defaultPrevented || wantsText || picked.takesNoFiles || text.length < LONG_CHARS) return;
     event.preventDefault();
     try {
-      (await import("./pasted.js")).attachText({ input, picked, text, attach, tell });
+      await (await import("./pasted.js")).attachText({ input, picked, text, attach, tell });
     } catch {
       insertText(input, text); // the server is away: nothing is lost
     }
@@ -129,25 +142,39 @@ function listenForLongTexts({ input, picked }, attach, tell) {
 }
 
 /**
- * @param {HTMLElement} page
- * @param {import("./composer.js").ChatComposer} composer
- * @param {(files: FileList) => void} attach
+ * A file that misses the chat by an inch must not be opened in its place.
+ * @param {ConstructorParameters<typeof import("./file-drops.js").FileDrops>[0]} page
  */
-function listenForDrops(page, composer, attach) {
-  const hasFiles = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files") && !composer.picked.takesNoFiles;
-  const mark = (/** @type {boolean} */ isOver) => composer.form.toggleAttribute("data-drop", isOver);
-  page.addEventListener("dragover", (event) => {
-    if (!hasFiles(event)) return;
+function listenForDrops(page) {
+  /** @type {Promise<import("./file-drops.js").FileDrops | null> | null} */
+  let loading = null;
+  /** @type {import("./file-drops.js").FileDrops | null} */
+  let drops = null;
+  let isOver = false;
+  const hasFiles = (/** @type {DragEvent} */ event) => Boolean(event.dataTransfer?.types.includes("Files"));
+  const leave = () => {
+    isOver = false;
+    drops?.hide();
+  };
+  document.addEventListener("dragover", async (event) => {
+    if (!hasFiles(event) || !event.dataTransfer) return;
     event.preventDefault();
-    mark(true);
+    const isBusy = document.querySelector("dialog[open]") !== null;
+    if (isBusy || page.whyNone()) event.dataTransfer.dropEffect = "none";
+    isOver = !isBusy;
+    loading ??= import("./file-drops.js").then(({ FileDrops }) => (drops = new FileDrops(page)), () => (loading = null));
+    await loading;
+    if (isOver) drops?.show();
   });
-  page.addEventListener("dragleave", (event) => {
-    if (!page.contains(/** @type {Node | null} */ (event.relatedTarget))) mark(false);
-  });
-  page.addEventListener("drop", (event) => {
-    mark(false);
-    if (!hasFiles(event)) return;
+  document.addEventListener("dragleave", ({ relatedTarget }) => relatedTarget ?? leave());
+  document.addEventListener("drop", (event) => {
+    const { dataTransfer } = event;
+    if (!hasFiles(event) || !dataTransfer) return;
     event.preventDefault();
-    attach(/** @type {DataTransfer} */ (event.dataTransfer).files);
+    const isTaken = isOver;
+    leave();
+    if (!isTaken) return;
+    if (drops) drops.drop(dataTransfer);
+    else if (!page.whyNone()) page.attach([...dataTransfer.files]); // it is quicker than what would show it
   });
 }

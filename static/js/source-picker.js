@@ -5,9 +5,11 @@
  */
 
 import { Attachments } from "./attachments.js";
+import { insertText } from "./caret.js";
 import { CaretMenu, replaceCall } from "./caret-menu.js";
 import { element, find, icon, setText } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
+import { size } from "./import-words.js";
 import { MAX_PICKED } from "./picked-sources.js";
 import { hashAt, sourcesFor } from "./source-text.js";
 import { percent } from "./words.js";
@@ -32,14 +34,15 @@ export class SourcePicker {
    * @param {import("./composer.js").ChatComposer} page.composer
    * @param {import("./api.js").Api} page.api
    * @param {(words: string) => void} page.tell
+   * @param {number} page.maxFileBytes
    */
-  constructor({ composer, api, tell }) {
+  constructor({ composer, api, tell, maxFileBytes }) {
     this.input = composer.input;
     this.picked = composer.picked;
     this.api = api;
     this.tell = tell;
     this.list = find(composer, ".picked");
-    this.attachments = new Attachments(api, this.picked);
+    this.attachments = new Attachments(api, this.picked, maxFileBytes);
     this.menu = new CaretMenu(this.input, {
       id: "source-menu",
       label: gettext("Collections and documents"),
@@ -54,15 +57,23 @@ export class SourcePicker {
     this.#render();
   }
 
-  /** @param {File[]} files */
-  attach(files) {
-    if (this.picked.takesNoFiles) return;
+  /**
+   * @param {File[]} files
+   * @param {string} [text] that was pasted, and of which the file is made
+   * @returns {boolean} false where one of them was not taken
+   */
+  attach(files, text) {
+    if (this.picked.takesNoFiles) return false;
     for (const file of files) {
-      const attachment = this.picked.attach(file.name);
-      if (!attachment) return this.#tooMany();
-      this.attachments.send(attachment, file);
+      const attachment = this.picked.attach(file.name, { file, text });
+      if (!attachment) {
+        this.#tooMany();
+        return false;
+      }
+      this.attachments.send(attachment);
     }
     this.input.focus();
+    return true;
   }
 
   /** At once what is known already; the server may know more. @param {string} query */
@@ -125,7 +136,7 @@ export class SourcePicker {
     const chips = [
       ...collections.map((one) => this.#chip(one, "library")),
       ...documents.map((one) => this.#chip(one, "file-text")),
-      ...attachments.map((one) => showState(this.#chip(one, "paperclip"), one)),
+      ...attachments.map((one) => showState(this.#chips.get(one) ?? this.#attachmentChip(one), one)),
     ];
     const present = [...this.list.children];
     const lost = present.findIndex((chip) => chip.contains(document.activeElement) && !chips.includes(/** @type {HTMLElement} */ (chip)));
@@ -149,6 +160,37 @@ export class SourcePicker {
     this.#chips.set(entry, chip);
     return chip;
   }
+
+  /**
+   * With what can be done about it: another try, and a text back into the message that it was pasted into.
+   * @param {Attachment} attachment
+   */
+  #attachmentChip(attachment) {
+    const chip = this.#chip(attachment, "paperclip");
+    const { file, text } = attachment;
+    const remove = find(chip, ".picked__remove");
+    const again = element("button", { type: "button", class: "small-button", "data-again": "" }, [gettext("Try again")]);
+    again.addEventListener("click", () => {
+      remove.focus(); // for this one goes
+      this.attachments.send(attachment);
+    });
+    remove.before(
+      element("span", { class: "source__place", "data-size": "" }, file ? [size(file.size)] : []),
+      element("span", { class: "source__place numbers", "aria-hidden": "true" }), element("span", { class: "source__place", role: "status" }),
+      again,
+    );
+    if (text !== null) {
+      const words = gettext("Put it into the message");
+      const back = element("button", { type: "button", class: "picked__text", title: words, "aria-label": `${attachment.name}: ${words}` });
+      back.append(find(chip, ".source__name"));
+      back.addEventListener("click", () => {
+        this.picked.remove(attachment);
+        insertText(this.input, text);
+      });
+      find(chip, ".icon").after(back);
+    }
+    return chip;
+  }
 }
 
 /**
@@ -156,12 +198,9 @@ export class SourcePicker {
  * @param {HTMLElement} chip
  * @param {Attachment} attachment
  */
-function showState(chip, { state, progress, problem, name }) {
-  if (!chip.querySelector("[role=status]")) {
-    chip.lastElementChild?.before(
-      element("span", { class: "source__place numbers", "aria-hidden": "true" }), element("span", { class: "source__place", role: "status" }),
-    );
-  }
+function showState(chip, { state, progress, problem, name, file }) {
+  find(chip, "[data-again]").hidden = state !== "failed" || !file;
+  find(chip, "[data-size]").hidden = state === "failed" || !file;
   chip.dataset.state = state;
   chip.style.setProperty("--progress", String(progress ?? 0));
   setText(find(chip, ".source__name"), name);

@@ -53,7 +53,7 @@ def test_a_long_text_becomes_a_file_and_can_be_put_into_the_message(chat: Script
     expect(chips(page)).to_have_count(1)
     expect(chips(page)).to_contain_text("Minutes of the fourth of May.txt")
     expect(page.locator(INPUT)).to_have_value("")
-    page.get_by_role("button", name="Put it into the message").click()
+    page.locator(".toast").get_by_role("button", name="Put it into the message").click()
     expect(chips(page)).to_have_count(0)
     expect(page.locator(INPUT)).to_have_value(LONG)
 

@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.pages import cookies_of, last_answer
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
@@ -131,3 +131,27 @@ def test_one_chat_is_exported_from_its_bar(mine: Page) -> None:
     expect(mine.locator(".message--assistant .prose").last).not_to_be_empty()
     expect(mine.get_by_role("button", name="Print or save as PDF")).to_be_visible()
     expect_no_faults(mine)
+
+
+def test_links_that_do_not_come_can_be_asked_for_again(mine: Page) -> None:
+    def link(title: str) -> dict[str, object]:
+        texts = dict.fromkeys(("id", "conversation", "message", "title"), title)
+        more = {"kind": "snapshot", "with_steps": False, "shown_name": "", "expires_at": None}
+        return {**texts, **more, "url": f"/s/{title}", "created_at": "2026-11-20T10:00:00Z"}
+
+    def answer(route: Route) -> None:
+        is_first = "before" not in route.request.url
+        items, next = ([link("one")], "one") if is_first else ([link("two")], None)
+        route.fulfill(json={"items": items, "next": next})
+
+    mine.route("**/api/shares?*", answer)
+    mine.goto("/settings/#data")
+    links = mine.locator("[data-shares] ul")
+    more = links.get_by_role("button", name="More")
+    mine.route("**/api/shares?*", lambda route: route.abort(), times=1)
+    more.click()
+    expect(mine.get_by_text("The server cannot be reached.")).to_be_visible()
+    more.click()
+    expect(links.locator("[data-share]")).to_have_count(2)
+    expect(links.get_by_role("button", name="Copy link: two")).to_be_focused()
+    expect(more).to_have_count(0)

@@ -121,3 +121,7 @@ def test_a_text_is_copied_plain_and_with_formatting(chat: ScriptedChat) -> None:
     )
     assert "<strong>Bold</strong>" in html
     assert "<li>two</li>" in html
+    page.locator(".toast").last.get_by_role("button", name="Dismiss").click()
+    page.evaluate("(document.execCommand = () => false) && null")
+    choose(page, "copy-rich")
+    expect(page.locator(".toast").last).to_contain_text("did not allow copying")

@@ -90,7 +90,7 @@ def test_what_was_opened_can_be_read_without_a_connection(
     expect(shell.locator(f"chat-sidebar a[href='{first}']")).to_be_visible()
     # What was not opened is not there, and says so.
     shell.locator(f"chat-sidebar a[href='{unopened}']").click()
-    expect(shell.locator(".toast")).to_be_visible()
+    expect(shell.locator(".unopened")).to_be_visible()
     shell.goto("/settings/")
     expect(shell.get_by_role("heading", name=OUT_OF_REACH)).to_be_visible()
     gate.is_open = True

@@ -1,10 +1,11 @@
 """Finding and keeping: search and jump, pins, folders, tags, many chats at once, and the way back."""
 
+import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.library import add_chats
 from tests.browser.pages import cookies_of
@@ -148,6 +149,18 @@ def test_a_search_that_fails_can_be_tried_again(library: Page) -> None:
     expect(library.get_by_role("option")).to_have_count(1)
 
 
+def test_what_is_typed_before_the_search_is_loaded_is_looked_for(library: Page) -> None:
+    held: list[Route] = []
+    script = re.compile(r"/search-palette\b.*\.js")
+    library.route(script, lambda route: held.append(route))
+    with library.expect_request(script):
+        library.keyboard.press("Control+k")
+    library.keyboard.type("walrus")
+    expect(library.get_by_role("combobox", name="Search chats")).to_have_value("walrus")
+    held[0].continue_()
+    expect(library.get_by_role("option")).to_have_count(1)
+
+
 def test_a_late_answer_to_an_older_question_is_not_shown(library: Page) -> None:
     waiting: list[Any] = []
     library.route(re.compile(r"/api/search\?q=zeb&"), lambda route: waiting.append(route), times=1)
@@ -224,6 +237,20 @@ def test_many_chats_are_chosen_with_shift_deleted_and_brought_back(library: Page
     row(library, "First of many").locator("a").click(modifiers=["Shift"])
     bar = library.get_by_role("toolbar", name="The chosen chats")
     expect(bar).to_contain_text("3 chats chosen")
+    for action in ("Move to a folder", "Tag"):  # that is left without doing it
+        bar.get_by_role("button", name=action).click()
+        library.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        expect(library.get_by_role("dialog")).to_have_count(0)
+    with library.expect_download() as downloading:
+        bar.get_by_role("button", name="Export").click()
+    exported = json.loads(downloading.value.path().read_text())
+    titles = {chat["title"] for chat in exported["chats"]}
+    assert titles == {"First of many", "Second of many", "Third of many"}
+    expect(bar).to_contain_text("3 chats chosen")
+    library.route("**/api/conversations", lambda route: route.abort(), times=1)
+    bar.get_by_role("button", name="Delete").click()
+    expect(library.locator(".toast")).to_contain_text("cannot be reached")
+    library.locator(".toast").get_by_role("button", name="Dismiss").click()
     expect(many.get_by_role("checkbox", checked=True)).to_have_count(3)
     bar.get_by_role("button", name="Delete").click()
     expect(many).to_have_count(0)
@@ -236,9 +263,28 @@ def test_many_chats_are_chosen_with_shift_deleted_and_brought_back(library: Page
     library.get_by_role("checkbox", name="Choose Second of many").focus()
     library.keyboard.press("Space")
     expect(bar).to_contain_text("2 chats chosen")
+    bar.get_by_role("button", name="Choose all that are listed").click()
+    expect(library.get_by_role("checkbox", checked=False)).to_have_count(0)
     library.keyboard.press("Escape")
     expect(bar).to_be_hidden()
     expect(library.get_by_role("checkbox")).to_have_count(0)
+
+
+def test_undo_shows_the_chat_that_was_shown_again_at_the_second_try(library: Page) -> None:
+    row(library, "Pin me").locator("a").click()
+    expect(library.locator(".message--user")).to_have_text(re.compile("one"))
+    address = library.url
+    library.keyboard.press("Control+Shift+Backspace")
+    library.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(library).to_have_url("/")
+    library.route("**/api/conversations", lambda route: route.abort(), times=1)
+    undo(library)
+    toast = library.locator(".toast")
+    expect(toast).to_contain_text("cannot be reached")
+    toast.get_by_role("button", name="Try again").click()
+    expect(library).to_have_url(address)
+    expect(library.locator(".message--user")).to_have_text(re.compile("one"))
+    expect(toast).to_have_count(0)
 
 
 def test_what_is_archived_leaves_the_list_and_is_still_found(library: Page) -> None:

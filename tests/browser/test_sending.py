@@ -199,12 +199,16 @@ def test_a_chat_that_is_clicked_while_a_new_one_is_accepted_is_shown_under_its_a
     expect(page.locator(".chat-link a[aria-current]")).to_have_text("Hello")
 
 
-def test_where_the_chat_that_is_clicked_cannot_be_read_the_address_goes_back(
+def test_where_the_chat_that_is_clicked_cannot_be_read_the_one_before_is_a_click_away(
     chat: ScriptedChat, page: Page
 ) -> None:
-    _, url, route = accepted_while_another_is_asked_for(chat, page)
+    other, url, route = accepted_while_another_is_asked_for(chat, page)
     route.abort()
-    expect(page.locator(".toast")).to_have_count(1)
+    expect(page.locator(".unopened")).to_be_visible()
+    expect(page).to_have_url(other)
+    expect(page).to_have_title("Hello · Vitrine")
+    page.route(f"**/api/conversations/{url[3:]}", lambda route: route.abort())
+    page.locator(".chat-link a", has_text="Another").click()
     expect(page.locator(".message--user .message__text")).to_have_text(["Another"])
     expect(page).to_have_url(url)
     expect(page).to_have_title("Another · Vitrine")

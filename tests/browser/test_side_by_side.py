@@ -34,12 +34,17 @@ def test_models_answer_in_columns_and_the_chat_goes_on_from_the_chosen_one(
     page.route(
         "**/api/messages/a2/choose", lambda route: route.fulfill(json={"conversation": None})
     )
+    page.fill(INPUT, "And then?")
+    page.press(INPUT, "Enter")
+    expect(page.locator("#composer-hint")).to_contain_text("Choose one of the answers")
+    expect(page.locator(".message--user")).to_have_count(1)
     columns(page).last.locator("[data-act=choose]").click()
-    expect(columns(page)).to_have_count(0)
-    expect(page.locator(".message--assistant .message__parts")).to_have_text("I am larger.")
-    expect(page.locator(".message--assistant [data-version]")).to_have_text("2/2")
-    page.focus(INPUT)
-    ask(page, "And then?")
+    expect(page.locator(".turn").first.locator(".beside")).to_have_count(0)
+    answers = page.locator(".message--assistant")
+    expect(answers.first.locator(".message__parts")).to_have_text("I am larger.")
+    expect(answers.first.locator("[data-version]")).to_have_text("2/2")
+    expect(page.locator(".message--user").last).to_contain_text("And then?")
+    expect(page.locator("#composer-hint")).not_to_contain_text("Choose one of the answers")
     assert chat.heard_of("message.send")[1]["parent"] == "a2"
 
 

@@ -1,13 +1,14 @@
 """Messages edited, answered again, switched, deleted and restored, by mouse and by keys."""
 
 import re
+from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 
 import pytest
 from playwright.sync_api import APIResponse, BrowserContext, Locator, Page, Route, expect
 
-from tests.browser.pages import INPUT, answer_text, ask, cookies_of, last_answer
+from tests.browser.pages import INPUT, answer_text, ask, cookies_of, last_answer, wait_for
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
 
@@ -127,7 +128,10 @@ def test_a_deleted_answer_comes_back_by_undo(own_page: Page) -> None:
     press(last_answer(page), "more")
     page.locator("[data-menu-act=delete]").click()
     expect(page.locator(".message--assistant")).to_have_count(0)
+    page.route("**/messages/restore", lambda route: route.abort(), times=1)
     page.locator(".toast__action", has_text="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("cannot be reached")
+    page.locator(".toast__action", has_text="Try again").click()
     expect(page.locator(".message--assistant")).to_have_count(1)
     assert answer_text(page) == before
 
@@ -291,9 +295,88 @@ def test_an_edited_question_is_not_lost_before_the_server_has_it(
     chat.say({"type": "error", **refused})
     expect(page.locator(".toast")).to_contain_text("Full.")
     page.locator(".chat-link a", has_text="First").click()
-    expect(page.locator(INPUT)).to_have_value("First, but better")
+    expect(page.locator(".editor__input")).to_have_value("First, but better")
+    expect(page.locator(INPUT)).to_have_value("")
     page.wait_for_timeout(100)
     assert len(chat.heard_of("message.send")) == 3
+
+
+def test_a_refused_edit_comes_back_into_its_editor(chat: ScriptedChat, page: Page) -> None:
+    ask(page, "First")
+    chat.finish("r1")
+    ask(page, "Second")
+    chat.finish("r2")
+    chat.auto_accept = False
+    press(page.locator(".message--user").first, "edit")
+    page.locator(".editor__input").fill("First, but better")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".message--user")).to_have_count(1)
+    sent = chat.heard_of("message.send")[-1]
+    refused = {"code": "busy", "message": "Full.", "client_id": sent["client_id"]}
+    chat.say({"type": "error", **refused})
+    expect(page.locator(".message--user")).to_have_count(2)
+    editor = page.locator(".message--user").first.locator(".editor__input")
+    expect(editor).to_have_value("First, but better")
+    expect(editor).to_be_focused()
+    expect(page.locator(INPUT)).to_have_value("")
+    editor.press("Control+Enter")
+    expect(page.locator(".message--user")).to_have_count(1)
+    assert chat.heard_of("message.send")[-1]["parent"] == sent["parent"]
+
+
+def leave_by_a_click(page: Page) -> None:
+    page.locator(".sidebar__new [data-new-chat]").click()
+    expect(page.locator(".editor")).to_have_count(0)
+    page.locator(".chat-link a", has_text="First").click()
+
+
+def leave_by_going_back(page: Page) -> None:
+    page.go_back()
+    expect(page.locator(".editor")).to_have_count(0)
+    page.go_forward()
+
+
+def open_it_around_the_editor(page: Page) -> None:
+    """As a search result in the same chat does."""
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+
+
+@pytest.mark.parametrize(
+    "leave", [leave_by_a_click, leave_by_going_back, open_it_around_the_editor]
+)
+def test_what_is_written_in_an_editor_is_there_when_its_chat_is_shown_again(
+    chat: ScriptedChat, page: Page, leave: Callable[[Page], None]
+) -> None:
+    ask(page, "First")
+    chat.write("r1", "An answer")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    chat.messages[1] |= {"status": "complete", "parts": [{"type": "text", "text": "An answer"}]}
+    press(question(page), "edit")
+    page.locator(".editor__input").fill("Half a thought")
+    leave(page)
+    editor = page.locator(".editor__input")
+    expect(editor).to_have_value("Half a thought")
+    expect(editor).to_be_focused()
+    editor.press("Control+Enter")
+    expect(question(page)).to_contain_text("Half a thought")
+    assert chat.heard_of("message.send")[-1]["parent"] is None
+    wait_for(page, "Object.values(localStorage).every((one) => !one.includes('Half a'))")
+
+
+def test_an_editor_survives_a_reload_until_it_is_left(own_page: Page) -> None:
+    page = own_page
+    answered(page, "What is 2 + 3?")
+    press(last_answer(page), "edit")
+    page.locator(".editor__input").fill("Five, I think.")
+    page.reload()
+    expect(last_answer(page).locator(".editor__input")).to_have_value("Five, I think.")
+    page.keyboard.press("Escape")
+    expect(page.locator(".editor")).to_have_count(0)
+    page.reload()
+    page.locator("status-bar:defined").wait_for(state="attached")
+    expect(last_answer(page)).to_contain_text("5")
+    expect(page.locator(".editor")).to_have_count(0)
 
 
 def tab_to(page: Page, selector: str, key: str = "Tab") -> None:

@@ -26,7 +26,7 @@ function start({ refuses = [], fails = false } = {}) {
     arranging.on(name, (value) => heard.push([name, value]));
   }
   const of = (name) => heard.filter(([kind]) => kind === name).map(([, value]) => value);
-  return { arranging, asked, of };
+  return { arranging, api, asked, of };
 }
 
 test("undo puts each chat back where it was", async () => {
@@ -67,9 +67,27 @@ test("what is refused is told and not undone", async () => {
 
 test("without a server nothing is said to be done", async () => {
   const { arranging, of } = start({ fails: true });
-  await arranging.pin([conversation("a")], true);
+  assert.equal(await arranging.pin([conversation("a")], true), false);
   assert.deepEqual(of("done"), []);
   assert.deepEqual(of("problem"), ["The server cannot be reached."]);
+});
+
+test("an undo that fails says so, and goes on with what is left", async () => {
+  const { arranging, asked, api, of } = start();
+  const many = Array.from({ length: 501 }, (_, n) => conversation(`c${n}`, { archived: false }));
+  await arranging.archive(many, true);
+  const [{ undo }] = of("done");
+  let numCalls = 0;
+  const { arrange } = api;
+  api.arrange = (changes) => {
+    numCalls += 1;
+    if (numCalls === 2) throw new Error("The server cannot be reached.");
+    return arrange(changes);
+  };
+  await assert.rejects(undo, { message: "The server cannot be reached." });
+  assert.deepEqual(of("problem"), [], "whoever asked for it says so");
+  assert.equal((await undo()).size, 501);
+  assert.deepEqual(asked.slice(2).map((changes) => changes.length), [500, 1]);
 });
 
 test("many chats go in portions that the server takes", async () => {

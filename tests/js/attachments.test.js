@@ -32,8 +32,8 @@ const document = (state, more = {}) => ({
 const settled = () => new Promise((resolve) => setTimeout(resolve));
 
 /** A file on its way, and what the server will say of it, one answer after the other. */
-function sending(answers = []) {
-  const request = new FakeRequest();
+function sending(answers = [], size = 100) {
+  const requests = [];
   const api = {
     csrf: "token",
     async document() {
@@ -44,10 +44,11 @@ function sending(answers = []) {
   };
   const picked = new PickedSources();
   picked.open(null, { collections: [], documents: [] });
-  const attachments = new Attachments(api, picked, { make: () => request, pause: async () => {} });
-  const attachment = picked.attach("a.pdf");
-  attachments.send(attachment, { name: "a.pdf" });
-  return { request, picked, attachment };
+  const make = () => (requests.push(new FakeRequest()), requests.at(-1));
+  const attachments = new Attachments(api, picked, 100, { make, pause: async () => {} });
+  const attachment = picked.attach("a.pdf", { file: { name: "a.pdf", size } });
+  attachments.send(attachment);
+  return { request: requests[0], requests, picked, attachment, attachments };
 }
 
 test("a file is sent, read and ready, and tells how far it is", async () => {
@@ -77,6 +78,24 @@ test("a file that is refused or cannot be read says why", async () => {
   await settled();
   assert.equal(broken.attachment.problem, "It is no PDF.");
   for (const { picked } of [refused, garbled, broken]) assert.equal(picked.holds, "failed");
+});
+
+test("what has failed is tried again from its beginning", async () => {
+  const { request, requests, picked, attachment, attachments } = sending([document("ready")]);
+  request.dispatchEvent(new Event("error"));
+  assert.equal(picked.holds, "failed");
+  attachments.send(attachment);
+  assert.deepEqual([attachment.state, attachment.progress, attachment.problem], ["sending", 0, ""]);
+  requests[1].answers(201, document("queued"));
+  await settled();
+  assert.equal(picked.holds, null);
+});
+
+test("a file that is too large is not even sent, nor tried again", () => {
+  const { requests, attachment } = sending([], 101);
+  assert.equal(requests.length, 0);
+  assert.equal(attachment.problem, "The file is larger than 100 bytes.");
+  assert.equal(attachment.file, null);
 });
 
 test("a line that is gone for a moment is waited for, a document that is gone is not", async () => {

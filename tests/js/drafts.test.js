@@ -10,7 +10,7 @@ beforeEach(() => {
   Object.defineProperty(globalThis, "localStorage", { value, configurable: true });
 });
 
-const EMPTY = { typed: "", sources: null, queued: [], sent: [] };
+const EMPTY = { typed: "", sources: null, editing: {}, queued: [], sent: [] };
 const kept = () => Object.keys(localStorage);
 
 test("each account and each chat has a draft of its own", () => {
@@ -31,8 +31,8 @@ test("what is typed behind a sent message does not touch it", () => {
   assert.deepEqual(drafts.of(null), {
     ...EMPTY, typed: "typed since", sent: [{ text: "sent", clientId: "x" }],
   });
-  assert.equal(drafts.dropSent(null, "another"), false);
-  assert.equal(drafts.dropSent(null, "x"), true);
+  assert.equal(drafts.dropSent(null, "another"), null);
+  assert.deepEqual(drafts.dropSent(null, "x"), { text: "sent", clientId: "x" });
   assert.deepEqual(drafts.of(null), { ...EMPTY, typed: "typed since" });
 });
 
@@ -158,6 +158,25 @@ test("of a temporary chat nothing is stored", () => {
   assert.deepEqual(kept(), []);
   drafts.forget(TEMPORARY);
   assert.deepEqual(drafts.of(TEMPORARY), EMPTY);
+});
+
+test("what is written in the place of messages is kept beside what is typed, until it is saved or left", () => {
+  const drafts = new Drafts("1");
+  drafts.type("c1", "below");
+  drafts.edit("c1", "m1", "another question");
+  drafts.edit("c1", "m2", "another answer");
+  const again = new Drafts("1"); // after a reload
+  assert.deepEqual(again.of("c1").editing, { m1: "another question", m2: "another answer" });
+  assert.deepEqual(again.of("c2").editing, {});
+  again.edit("c1", "m1", null);
+  again.type("c1", "");
+  assert.deepEqual(again.of("c1"), { ...EMPTY, editing: { m2: "another answer" } });
+  again.edit("c1", "m2", null);
+  again.edit("c1", "m3", null); // nothing was written there
+  assert.deepEqual(kept(), []);
+  again.edit(TEMPORARY, "m1", "a secret");
+  assert.equal(again.of(TEMPORARY).editing.m1, "a secret");
+  assert.deepEqual(kept(), []);
 });
 
 test("what was picked is kept beside what is typed, also alone", () => {

@@ -80,6 +80,13 @@ test("Shift chooses all between, whichever way", () => {
   assert.deepEqual([...selection.chosen].sort(), ["a", "c"]);
 });
 
+test("all that are seen are chosen beside those that were", () => {
+  const selection = new Selection();
+  selection.toggle("in a closed folder");
+  selection.all(["a", "b"]);
+  assert.deepEqual([...selection.chosen], ["in a closed folder", "a", "b"]);
+});
+
 test("a row that is gone is no beginning", () => {
   const selection = new Selection();
   selection.toggle("gone");

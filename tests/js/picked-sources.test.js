@@ -130,3 +130,17 @@ test("collections of an assistant make room for those of another, and others sta
   sources.swap([log], []);
   assert.deepEqual(sources.collections, [mine]);
 });
+
+test("what a chat was answered from last is picked once that is known, unless its reader was faster", () => {
+  const picked = new PickedSources();
+  const last = { collections: [{ id: "k", name: "Notes" }], documents: [] };
+  picked.open("c1", null);
+  assert.equal(picked.size, 0);
+  picked.open("c1", last);
+  assert.deepEqual(picked.collections, last.collections);
+  picked.open("c2", null);
+  picked.attach("a.pdf");
+  picked.open("c2", last);
+  assert.equal(picked.attachments.length, 1);
+  assert.deepEqual(picked.collections, []);
+});
