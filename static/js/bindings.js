@@ -6,6 +6,7 @@
 
 import { gettext } from "./i18n.js";
 import { preference, remember } from "./preferences.js";
+import { isSign, keyOf } from "./shortcuts.js";
 
 /**
  * @typedef {{key: string, mod?: boolean, shift?: boolean, alt?: boolean}} Keys
@@ -56,18 +57,20 @@ export function withOwnKeys(shortcuts, own = ownKeys()) {
 }
 
 /**
- * The keys of a key press; null while only modifiers are held.
- * @param {{key: string, code?: string, ctrlKey: boolean, metaKey: boolean, shiftKey: boolean,
- *   altKey: boolean}} event
+ * The keys of a key press; null while only modifiers are held. A sign is itself, with Shift or without.
+ * @param {import("./shortcuts.js").Press} event
  * @returns {Keys | null}
  */
 export function keysOf({ key, code = "", ctrlKey, metaKey, shiftKey, altKey }) {
-  const name = key.toLowerCase();
+  const name = keyOf({ key, code });
   if (MODIFIERS.includes(name)) return null;
-  const mod = ctrlKey || metaKey;
   const letter = code.match(/^Key([A-Z])$/)?.[1].toLowerCase();
-  const isSign = name.length === 1 && !/[a-z]/.test(name) && !mod;
-  return { key: altKey && letter ? letter : name, mod, shift: shiftKey && !isSign, alt: altKey };
+  return { key: altKey && letter ? letter : name, mod: ctrlKey || metaKey, shift: shiftKey && !isSign(name), alt: altKey };
+}
+
+/** What cannot be told from one another on every keyboard is the same. @param {Keys} keys */
+function samenessOf({ key, shift, ...keys }) {
+  return chordOf({ key, ...keys, shift: shift && !isSign(key) });
 }
 
 /**
@@ -81,7 +84,7 @@ export function objection(shortcuts, shortcut, keys) {
   if (TAKEN.includes(chord)) return gettext("The browser needs these keys itself.");
   if (NOT_ALONE.includes(keys.key) && !keys.mod && !keys.alt) return gettext("This key is needed for writing and moving.");
   if (/^[a-z0-9]$/.test(keys.key) && !keys.mod && !keys.alt) return gettext("Add Ctrl, ⌘ or Alt, for this is typed in texts.");
-  const other = shortcuts.find((one) => one !== shortcut && chordOf(one) === chord);
+  const other = shortcuts.find((one) => one !== shortcut && samenessOf(one) === samenessOf(keys));
   return other ? gettext("These keys are taken: %(shortcut)s.", { shortcut: other.words }) : null;
 }
 
