@@ -3,6 +3,7 @@
 
 import { find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { keepPlace } from "./preferences.js";
 
 const CHAT = /^\/c\/([0-9a-f-]{36})$/;
 
@@ -26,6 +27,7 @@ export function wantedMessage() {
 export function goTo(conversation, how = "pushState") {
   const url = conversation?.url ?? "/";
   if (location.pathname + location.search !== url) history[how](null, "", url);
+  keepPlace(location.pathname);
 }
 
 /** @param {{title: string} | null} conversation */
@@ -36,5 +38,10 @@ export function setTitle(conversation) {
 
 /** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
-  addEventListener("popstate", () => show(conversationAt(location.pathname), wantedMessage()));
+  addEventListener("popstate", () => {
+    keepPlace(location.pathname);
+    show(conversationAt(location.pathname), wantedMessage());
+  });
 }
+
+keepPlace(location.pathname);

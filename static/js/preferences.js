@@ -28,6 +28,24 @@ export function remember(name, value) {
   }
 }
 
+/** The address that the chat page had last in this tab; the chat that began nowhere is at "/". */
+export function lastPlace() {
+  try {
+    return sessionStorage.getItem("vitrine.place") ?? "/";
+  } catch {
+    return "/";
+  }
+}
+
+/** @param {string} path of the chat page */
+export function keepPlace(path) {
+  try {
+    sessionStorage.setItem("vitrine.place", path);
+  } catch {
+    return; // the way back leads to a new chat
+  }
+}
+
 /**
  * @param {`draft.${string}`} prefix of the names that are forgotten
  */

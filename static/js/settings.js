@@ -1,6 +1,7 @@
 // @ts-check
 /** The settings page: what this browser remembers, saved at once. */
 
+import "./back-to-chat.js";
 import { copyText, find } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
