@@ -29,7 +29,7 @@ import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
 import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
-import { listenForShortcuts } from "./shortcuts.js";
+import { keyWords, listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
 import { listenForSources } from "./source-door.js";
 import { ChatSidebar } from "./sidebar.js";
@@ -41,6 +41,7 @@ import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
 import { ToastRegion } from "./toast.js";
 import { whenTyped } from "./typed-sign.js";
+import { endLine, phaseLine } from "./words.js";
 
 const MOVE_MS = 180;
 const UNDO_MS = 10_000;
@@ -437,9 +438,17 @@ list.addEventListener("drawn", (event) => {
   for (const id of /** @type {CustomEvent} */ (event).detail) {
     const message = session.store.shown(id);
     if (message?.role !== "assistant" || message.status === "sending") continue;
-    announcer.follow(id, textOf(message.parts), message.status !== "running", message.key !== undefined);
+    const hasEnded = message.status !== "running";
+    announcer.follow(id, textOf(message.parts), hasEnded, message.key !== undefined, hasEnded ? endLine(message) : null);
+    const phase = hasEnded ? null : session.store.phases.get(message.run ?? "");
+    if (phase?.phase === "approval") announcer.ask(phase.detail, `${phaseLine(phase).text} ${approvalKeys()}`);
   }
 });
+
+function approvalKeys() {
+  return gettext("%(allow)s allows it, %(deny)s does not.", { allow: keysOf("allow"), deny: keysOf("deny") });
+}
+
 list.addEventListener("trace", (event) => {
   const { id, opener } = /** @type {CustomEvent} */ (event).detail;
   glass.toggle(id, opener);
@@ -567,8 +576,8 @@ function copyLast(selector, words) {
 }
 
 renameKeyHints(ownKeys());
-listenForShortcuts(
-  withOwnKeys(chatShortcuts(
+const shortcuts = withOwnKeys(
+  chatShortcuts(
     {
       startNew,
       search,
@@ -590,8 +599,14 @@ listenForShortcuts(
       newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
     },
     copyLast,
-  )),
+  ),
 );
+listenForShortcuts(shortcuts);
+
+/** @param {string} name of a shortcut */
+function keysOf(name) {
+  return keyWords(/** @type {import("./shortcuts.js").Shortcut} */ (shortcuts.find((one) => one.name === name)));
+}
 
 /** The last button that is seen. @param {HTMLElement} root @param {string} selector */
 function press(root, selector) {
