@@ -124,22 +124,24 @@ export class ChatSetup extends Emitter {
 }
 
 /**
- * The empty chat of an assistant, or the usual one.
+ * The empty chat of an assistant, or the usual one: what the built-in model is asked for is what little it can.
  * @param {HTMLElement} page
  */
 export function welcomeOf(page) {
   const greeting = find(page, "#greeting");
   const about = find(page, "[data-about-model]");
   const list = find(page, ".starters__list");
-  const usual = { greeting: greeting.textContent, starters: [...list.children] };
+  const usual = { greeting: greeting.textContent, starters: /** @type {HTMLElement[]} */ ([...list.children]) };
   /**
    * @param {Assistant | null} assistant
-   * @param {string} description of the model
+   * @param {{name: string, description: string} | null} model
    */
-  return (assistant, description) => {
+  return (assistant, model) => {
+    const starters = usual.starters.filter(({ dataset }) => "demo" in dataset === (model?.name === list.dataset.demoOf));
+    for (const item of starters) item.hidden = false;
     setText(greeting, assistant?.name ?? usual.greeting);
-    setText(about, assistant?.description || (assistant ? "" : description));
-    list.replaceChildren(...(assistant ? assistant.starters.map(starter) : usual.starters));
+    setText(about, assistant?.description || (assistant ? "" : (model?.description ?? "")));
+    list.replaceChildren(...(assistant ? assistant.starters.map(starter) : starters));
   };
 }
 

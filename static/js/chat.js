@@ -181,7 +181,7 @@ function showModels() {
   const assistant = conversation ? conversation.assistant : setup.assistant;
   picker.show(session.models, model?.name ?? "", assistant, answering().beside);
   statusBar.setModel(model);
-  showWelcome(setup.assistant, model?.description ?? "");
+  showWelcome(setup.assistant, model ?? null);
 }
 
 /** @param {string} name */

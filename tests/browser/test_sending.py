@@ -244,6 +244,21 @@ def test_a_starter_fills_the_box_and_does_not_send(chat: ScriptedChat, page: Pag
     expect(page.locator(".message")).to_have_count(0)
 
 
+def test_other_models_are_asked_for_more_than_the_built_in_one_can(
+    chat: ScriptedChat, page: Page
+) -> None:
+    starters = page.locator(".starter")
+    expect(starters.filter(visible=True)).to_have_count(4)
+    larger = [{**each, "default": each["name"] == "org/assistant-8b"} for each in chat.models]
+    chat.say({"type": "models.changed", "models": larger})
+    expect(starters.filter(has_text="heat pump")).to_be_visible()
+    expect(starters.filter(has_text="17 * 23")).to_have_count(0)
+    starters.filter(has_text="heat pump").click()
+    expect(page.locator(INPUT)).to_have_value("Explain in simple words how a heat pump works.")
+    chat.say({"type": "models.changed", "models": chat.models})
+    expect(starters.filter(has_text="17 * 23")).to_be_visible()
+
+
 def test_a_failed_answer_can_be_asked_again(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Hello")
     chat.write("r1", "Hel")
