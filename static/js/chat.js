@@ -21,7 +21,7 @@ import { ModelChoice } from "./model-choice.js";
 import { ModelPicker } from "./model-picker.js";
 import { Glass } from "./glass.js";
 import { GlassMarks } from "./glass-marks.js";
-import { conversationAt, goTo, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
+import { conversationAt, goTo, markNews, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
 import { textOf } from "./parts.js";
 import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
@@ -41,7 +41,7 @@ import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
 import { ToastRegion } from "./toast.js";
 import { whenTyped } from "./typed-sign.js";
-import { endLine, phaseLine } from "./words.js";
+import { endLine, newsLine, phaseLine } from "./words.js";
 
 const MOVE_MS = 180;
 const UNDO_MS = 10_000;
@@ -131,7 +131,10 @@ function showPath() {
 /** Whether something is being written, and if not, what is sent next. */
 function showRunning() {
   const { store } = session;
-  if (wasBusy && !store.isBusy) budgetLine.refresh();
+  if (wasBusy && !store.isBusy) {
+    budgetLine.refresh();
+    markNews();
+  }
   wasBusy = store.isBusy;
   composer.setRunning(store.isBusy);
   const last = store.leaf === null ? null : store.shown(store.leaf);
@@ -395,6 +398,7 @@ session.on("path", showPath);
 session.on("models", showModels);
 session.on("message", (id) => {
   list.touch(id);
+  if (session.store.phases.get(session.store.shown(id)?.run ?? "")?.phase === "approval") markNews();
   showLeftOut(list, leftOutOf(session.store.path()), (summary) => api.summary(summary));
   showRunning();
 });
@@ -525,7 +529,9 @@ sidebar.addEventListener("done", (event) => {
 });
 sidebar.addEventListener("answered", (event) => {
   const conversation = /** @type {CustomEvent} */ (event).detail;
-  const text = gettext("“%(title)s” has been answered.", { title: conversation.title || gettext("New chat") });
+  const text = newsLine(conversation);
+  if (!text) return;
+  markNews();
   toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
 });
 

@@ -30,10 +30,27 @@ export function goTo(conversation, how = "pushState") {
   keepPlace(location.pathname);
 }
 
+let name = "";
+/** Something has happened that nobody has looked at. */
+let hasNews = false;
+
 /** @param {{title: string} | null} conversation */
 export function setTitle(conversation) {
-  setText(find(document, "#title"), conversation?.title || gettext("New chat"));
-  document.title = conversation?.title ? `${conversation.title} · Vitrine` : "Vitrine";
+  name = conversation?.title ?? "";
+  setText(find(document, "#title"), name || gettext("New chat"));
+  nameTab();
+}
+
+/** The tab of a hidden page says that there are news, until somebody looks. */
+export function markNews() {
+  if (document.hidden === hasNews) return;
+  hasNews = document.hidden;
+  nameTab();
+}
+document.addEventListener("visibilitychange", () => document.hidden || markNews());
+
+function nameTab() {
+  document.title = `${hasNews ? "● " : ""}${name ? `${name} · ` : ""}Vitrine`;
 }
 
 /** @param {(conversation: string | null, message: string | null) => void} show */

@@ -107,6 +107,18 @@ export function endLine({ status, finish_reason, error }) {
 }
 
 /**
+ * What has become of an answer in a chat that is not shown; null where its reader ended it.
+ * @param {{title: string, last_answer?: string | null}} conversation
+ */
+export function newsLine({ title, last_answer: status }) {
+  const values = { title: title || gettext("New chat") };
+  if (status === "stopped") return null;
+  if (status === "failed") return gettext("The answer in “%(title)s” could not be finished.", values);
+  if (status === "refused") return gettext("The answer in “%(title)s” was refused.", values);
+  return gettext("“%(title)s” has been answered.", values);
+}
+
+/**
  * What is said of a model's reasoning. `ms` null: nobody knows how long it took.
  * @param {{isLive: boolean, ms: number | null}} thought
  */
