@@ -26,7 +26,7 @@ import { textOf } from "./parts.js";
 import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
-import { ScrollKeeper } from "./scroll.js";
+import { ScrollKeeper, followKeyboard } from "./scroll.js";
 import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
 import { keyWords, listenForShortcuts } from "./shortcuts.js";
@@ -630,8 +630,9 @@ function deleteShown() {
 // --- begin -------------------------------------------------------------------------------------
 
 new ResizeObserver(([{ borderBoxSize }]) => {
-  scroller.style.setProperty("--foot-size", `${borderBoxSize[0].blockSize}px`);
+  for (const one of [scroller, toasts]) one.style.setProperty("--foot-size", `${borderBoxSize[0].blockSize}px`);
 }).observe(foot);
+followKeyboard();
 placeAllPopovers();
 followTheme();
 onBackAndForward(show);
