@@ -555,6 +555,10 @@ picker.addEventListener("assistant", (event) => {
   chooseAssistant(/** @type {CustomEvent} */ (event).detail);
 });
 find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
+find(page, "[data-chat-menu]").addEventListener("click", (/** @type {Event} */ { currentTarget }) => {
+  const { conversation } = session.store;
+  if (conversation) sidebar.openMenu(conversation, /** @type {HTMLElement} */ (currentTarget));
+});
 statusBar.addEventListener("retry", () => socket.connect());
 statusBar.addEventListener("load", () => loadModel(currentModel().name));
 

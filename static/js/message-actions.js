@@ -66,6 +66,7 @@ export class MessageActions {
         return this.againMenu.open(button);
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.#store.isTemporary;
+        find(document, "[data-menu-act=share]").hidden = this.#store.isTemporary || this.#store.shown(id)?.role !== "assistant";
         this.#fillPin(id);
         this.#fillTexts(id);
         return this.messageMenu.open(button);
@@ -132,6 +133,8 @@ export class MessageActions {
     switch (act) {
       case "branch":
         return this.branch(id);
+      case "share":
+        return this.share(id);
       case "pin":
         return this.pin(id);
       case "delete":
@@ -295,6 +298,15 @@ export class MessageActions {
   async branch(id) {
     const { api, goTo } = this.page;
     await this.#attempt(async () => goTo((await api.branch(id, newId())).conversation));
+  }
+
+  /** A link to the chat as far as an answer. @param {string} id */
+  async share(id) {
+    const store = this.#store;
+    await this.#attempt(async () => {
+      const { openShareDialog } = await import("./share-dialog.js");
+      await openShareDialog(this.page.api, store.conversation?.id ?? "", store.path(), id);
+    });
   }
 
   /** @param {string} id */
