@@ -3,7 +3,7 @@
 
 import { Announcer } from "./announcer.js";
 import { Api } from "./api.js";
-import { ownKeys, renameKeyHints, withOwnKeys } from "./bindings.js";
+import { ownKeys, withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
 import { BudgetLine } from "./budget-line.js";
 import { listenForChatTools } from "./chat-tools.js";
@@ -569,9 +569,12 @@ find(page, ".starters").addEventListener("click", (event) => {
 listenForChatTools(session, api, (words) => toasts.show(words));
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
 
-function showShortcuts() {
+async function showShortcuts() {
   find(document, "#account-menu").hidePopover();
-  find(document, "#shortcuts").showModal();
+  const dialog = find(document, "#shortcuts");
+  const help = await import("./shortcut-help.js").catch(() => null);
+  help?.fillHelp(dialog, shortcuts);
+  if (!dialog.open) dialog.showModal();
 }
 
 /**
@@ -585,7 +588,8 @@ function copyLast(selector, words) {
   toasts.show(words);
 }
 
-renameKeyHints(ownKeys());
+const own = ownKeys();
+if (Object.keys(own).length) import("./key-hints.js").then(({ renameKeyHints }) => renameKeyHints(own), () => {});
 const shortcuts = withOwnKeys(
   chatShortcuts(
     {
@@ -610,8 +614,10 @@ const shortcuts = withOwnKeys(
     },
     copyLast,
   ),
+  own,
 );
 listenForShortcuts(shortcuts);
+composer.stopKeys = keysOf("stop");
 
 /** @param {string} name of a shortcut */
 function keysOf(name) {

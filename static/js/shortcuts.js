@@ -1,7 +1,5 @@
 // @ts-check
-/** Keyboard shortcuts, from one list that the help dialog shows too. */
-
-import { element, find } from "./dom.js";
+/** Keyboard shortcuts, from one list that the help dialog shows too (shortcut-help.js). */
 
 /**
  * @typedef {object} Shortcut
@@ -62,7 +60,7 @@ export function isSign(key) {
 export function means(event, shortcut, isTyping, isExact = false) {
   const { key, mod = false, shift = false, alt = false } = shortcut;
   if ((event.ctrlKey || event.metaKey) !== mod || event.altKey !== alt) return false;
-  if (!mod && isTyping && !["escape", "enter"].includes(key)) return false;
+  if (!mod && isTyping && !/^(escape|enter|f\d+)$/.test(key)) return false;
   const mayDiffer = isSign(key) && (!mod || (event.shiftKey && !isExact));
   if (event.shiftKey !== shift && !mayDiffer) return false;
   if (alt && event.code === `Key${key.toUpperCase()}`) return true; // with Alt it writes another sign
@@ -82,7 +80,7 @@ export function meantBy(event, shortcuts, isTyping) {
 }
 
 /**
- * Listen for shortcuts and fill the help dialog.
+ * Listen for shortcuts, and name them where the page asks for it.
  * @param {Shortcut[]} shortcuts
  */
 export function listenForShortcuts(shortcuts) {
@@ -95,19 +93,11 @@ export function listenForShortcuts(shortcuts) {
     if (!meant || (meant.notInText && isTyping && target.value)) return;
     if (meant.run() !== false) event.preventDefault();
   });
-  const groups = Map.groupBy(shortcuts, (shortcut) => shortcut.words);
-  find(document, ".shortcut-list").replaceChildren(...[...groups].map(helpRow));
   for (const hint of document.querySelectorAll("[data-shortcut]")) {
     const name = /** @type {HTMLElement} */ (hint).dataset.shortcut;
     const shortcut = shortcuts.find((one) => one.name === name);
     if (shortcut) hint.textContent = keyWords(shortcut);
   }
-}
-
-/** @param {[string, Shortcut[]]} group what it does, and each way to do it */
-function helpRow([words, shortcuts]) {
-  const keys = shortcuts.map((shortcut) => element("kbd", {}, [keyWords(shortcut)]));
-  return element("div", {}, [element("dt", {}, [words]), element("dd", {}, keys)]);
 }
 
 /** @param {Pick<Shortcut, "key" | "mod" | "shift" | "alt">} shortcut */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chordOf, keysOf, objection, ownKeys, keepOwnKeys, withOwnKeys } from "../../static/js/bindings.js";
+import { chordOf, ownKeys, withOwnKeys } from "../../static/js/bindings.js";
 import { chatShortcuts } from "../../static/js/commands.js";
+import { keepOwnKeys, keysOf, objection } from "../../static/js/key-choice.js";
 import { means } from "../../static/js/shortcuts.js";
 
 const press = (key, more = {}) => ({

@@ -23,6 +23,7 @@ test("a plain key is text while typing", () => {
 
 test("Escape works everywhere, and with Shift it is another shortcut", () => {
   assert.equal(means(press("Escape"), { key: "escape" }, true), true);
+  assert.equal(means(press("F2"), { key: "f2" }, true), true); // instead of it, for whoever wants so
   assert.equal(means(press("Escape", { shiftKey: true }), { key: "escape" }, true), false);
   assert.equal(means(press("Escape", { shiftKey: true }), { key: "escape", shift: true }, true), true);
 });
