@@ -7,6 +7,7 @@ const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
 const oneTenth = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const twoDigits = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 2 });
+const percents = new Intl.NumberFormat(LOCALE, { style: "percent" });
 const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
 /** @type {Record<string, string>} position in a queue, by the plural category of English ordinals */
 const SUFFIXES = { one: "%(n)sst", two: "%(n)snd", few: "%(n)srd", other: "%(n)sth" };
@@ -184,7 +185,12 @@ export function rate(perSecond) {
 
 /** @param {number} fraction */
 export function percent(fraction) {
-  return `${Math.round((fraction ?? 0) * 100)} %`;
+  return percents.format(fraction ?? 0);
+}
+
+/** What is full or used, and not rounded up to what it is not yet. @param {number} fraction */
+export function percentReached(fraction) {
+  return percent(Math.floor(fraction * 100) / 100);
 }
 
 /** @param {number} position */

@@ -81,8 +81,8 @@ def test_of_a_file_on_its_way_states_are_heard_and_numbers_only_seen(chat: Scrip
     page.evaluate("document.querySelector('chat-composer').picked.attach('minutes.txt') && null")
     expect(chips(page)).to_have_count(1)
     heard_and_seen = [
-        ["uploading…", "25 %"],
-        ["uploading…", "50 %"],
+        ["uploading…", "25%"],
+        ["uploading…", "50%"],
         ["uploading…", ""],
         ["reading…", ""],
         ["reading…", ""],

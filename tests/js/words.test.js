@@ -13,7 +13,7 @@ test("phases tell the truth in words and numbers", () => {
   assert.equal(text({ phase: "decode", tokens: 9, tokens_per_s: 60.7 }), "Writing · 61 tokens/s");
   assert.equal(text({ phase: "tool", detail: "calculator" }), "Using the calculator");
   assert.equal(text({ phase: "loading", progress: 0.42, detail: "weights" }),
-    "Loading the model · 42 % · weights");
+    "Loading the model · 42% · weights");
   assert.equal(text({ phase: "asking", detail: "gpu1:8000" }), "Waiting for gpu1:8000");
   assert.equal(text({ phase: "decode", tokens: 0, tokens_per_s: 0 }), "Writing");
   assert.equal(text(null), "Sending");
