@@ -445,7 +445,7 @@ list.addEventListener("drawn", (event) => {
     const hasEnded = message.status !== "running";
     announcer.follow(id, textOf(message.parts), hasEnded, message.key !== undefined, hasEnded ? endLine(message) : null);
     const phase = hasEnded ? null : session.store.phases.get(message.run ?? "");
-    if (phase?.phase === "approval") announcer.ask(phase.detail, `${phaseLine(phase).text} ${approvalKeys()}`);
+    if (phase?.phase === "approval") announcer.ask(`${message.run} ${phase.detail}`, `${phaseLine(phase).text} ${approvalKeys()}`);
   }
 });
 

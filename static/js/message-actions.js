@@ -26,6 +26,7 @@ import { Menu } from "./menu.js";
 import { isCut } from "./message-bar.js";
 import { textOf } from "./parts.js";
 import { TemporaryTree } from "./temporary.js";
+import { fullDate } from "./words.js";
 
 const UNDO_MS = 10_000;
 
@@ -67,6 +68,7 @@ export class MessageActions {
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.#store.isTemporary;
         find(document, "[data-menu-act=share]").hidden = this.#store.isTemporary || this.#store.shown(id)?.role !== "assistant";
+        setText(find(document, "#message-time"), fullDate(this.#store.shown(id)?.created_at ?? ""));
         this.#fillPin(id);
         this.#fillTexts(id);
         return this.messageMenu.open(button);
