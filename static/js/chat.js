@@ -133,7 +133,8 @@ function showRunning() {
   const { store } = session;
   if (wasBusy && !store.isBusy) {
     budgetLine.refresh();
-    markNews();
+    const ended = store.leaf === null ? null : store.shown(store.leaf);
+    tellAway(newsLine({ title: store.conversation?.title ?? "", last_answer: ended?.status }), () => {});
   }
   wasBusy = store.isBusy;
   composer.setRunning(store.isBusy);
@@ -142,6 +143,17 @@ function showRunning() {
   if (store.isBusy || !last) queue.hold(null);
   else queue.hold(store.beside(last.id).length ? "beside" : hasFailed ? "failed" : null);
   if (last && !store.isBusy && !queue.isHeld) sendNext(); // what waits never begins a chat
+}
+
+/**
+ * Something has happened; nobody may be looking.
+ * @param {string | null} words
+ * @param {() => void} open
+ */
+function tellAway(words, open) {
+  markNews();
+  if (!words || !document.hidden || preference("notify") !== "yes") return;
+  import("./notify.js").then(({ notify }) => notify(words, open), () => {}); // the tab is marked all the same
 }
 
 function sendNext() {
@@ -398,7 +410,7 @@ session.on("path", showPath);
 session.on("models", showModels);
 session.on("message", (id) => {
   list.touch(id);
-  if (session.store.phases.get(session.store.shown(id)?.run ?? "")?.phase === "approval") markNews();
+  if (session.store.phases.get(session.store.shown(id)?.run ?? "")?.phase === "approval") tellAway(gettext("A tool waits for your word."), () => {});
   showLeftOut(list, leftOutOf(session.store.path()), (summary) => api.summary(summary));
   showRunning();
 });
@@ -531,8 +543,9 @@ sidebar.addEventListener("answered", (event) => {
   const conversation = /** @type {CustomEvent} */ (event).detail;
   const text = newsLine(conversation);
   if (!text) return;
-  markNews();
-  toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
+  const run = () => openChat(conversation, null);
+  tellAway(text, run);
+  toasts.show(text, { action: gettext("Open"), run });
 });
 
 find(document, "search-palette").addEventListener("open", (/** @type {CustomEvent} */ { detail }) => {

@@ -3,7 +3,7 @@
 
 /**
  * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "signed-in" | "shortcuts" |
- *   "folders" | "keep-chats" | "dictation"} Preference
+ *   "folders" | "keep-chats" | "dictation" | "notify"} Preference
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}
  */

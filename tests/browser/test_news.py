@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import ask, last_answer
+from tests.browser.pages import ask, last_answer, wait_for
 from tests.browser.scripted import NOW, ScriptedChat
 
 HIDE = """
@@ -13,6 +13,16 @@ HIDE = """
     Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
     document.dispatchEvent(new Event("visibilitychange"));
   }
+"""
+
+NOTIFICATIONS = """
+  window.told = [];
+  window.Notification = class extends EventTarget {
+    static permission = "granted";
+    static requestPermission = async () => "granted";
+    constructor(title, { body }) { super(); window.told.push(body); }
+    close() {}
+  };
 """
 
 
@@ -55,6 +65,31 @@ def test_a_hidden_tab_says_that_its_answer_is_there(chat: ScriptedChat, page: Pa
     expect(page).to_have_title("● What is glass? · Vitrine")
     page.evaluate(HIDE, False)
     expect(page).to_have_title("What is glass? · Vitrine")
+
+
+def test_the_system_tells_of_it_where_that_is_wanted(chat: ScriptedChat, page: Page) -> None:
+    page.add_init_script(NOTIFICATIONS)
+    page.goto("/settings/")
+    told = page.get_by_role("radio", name="Is told by the system too")
+    told.check(force=True)
+    expect(told).to_be_checked()
+    page.goto("/")
+    page.locator("status-bar:defined").wait_for(state="attached")
+    other_chat(chat, ["r9"], "running")
+    page.evaluate(HIDE, True)
+    other_chat(chat, [], "complete")
+    wait_for(page, "window.told.join() === '“Glass” has been answered.'")
+    page.evaluate(HIDE, False)
+    other_chat(chat, ["r9"], "running")
+    other_chat(chat, [], "complete")
+    expect(page.locator(".toast")).to_have_count(2)
+    assert len(page.evaluate("window.told")) == 1
+    page.goto("/settings/")
+    page.evaluate("Notification.requestPermission = async () => 'denied'")
+    page.get_by_role("radio", name="Marks the tab").check(force=True)
+    told.check(force=True)
+    expect(page.get_by_text("The browser does not allow it for this site.")).to_be_visible()
+    expect(told).not_to_be_checked()
 
 
 def test_one_that_looks_is_told_nothing(chat: ScriptedChat, page: Page) -> None:
