@@ -5,6 +5,7 @@ from typing import Any
 from chat import values
 from chat.actions import Sent
 from chat.db import in_db
+from chat.models import MessageStatus
 
 
 async def accepted(sent: Sent) -> values.Value:
@@ -14,7 +15,8 @@ async def accepted(sent: Sent) -> values.Value:
         return await in_db(_found_values)(sent)
     running = [str(generation.pk) for generation in sent.generations]
     answers = [values.message_value(g.message, g.pk) for g in sent.generations]
-    return _values(sent, values.conversation_value(sent.conversation, running), answers)
+    conversation = values.conversation_value(sent.conversation, running, MessageStatus.RUNNING)
+    return _values(sent, conversation, answers)
 
 
 def _found_values(sent: Sent) -> values.Value:

@@ -64,8 +64,10 @@ class Draft:
     conversation_id: UUID | None = None
     parent_id: UUID | None = None
     tools: tuple[str, ...] = ()
-    assistant_id: UUID | None = None  # these two for new conversations only
+    assistant_id: UUID | None = None  # these four for new conversations only
     system_prompt: str = ""
+    parameters: dict[str, Any] | None = None
+    history_strategy: str = ""
     beside: tuple[str, ...] = ()
     picked: Picked = NOTHING
 
@@ -117,7 +119,8 @@ def _save(rights: Rights, draft: Draft, text: str, lease_owner: str) -> Sent:
     if draft.conversation_id is None:
         if draft.parent_id is not None:
             raise NotFound("message")
-        setup = personal.setup_of(user, draft.assistant_id, draft.system_prompt)
+        wanted = (draft.system_prompt, draft.parameters, draft.history_strategy)
+        setup = personal.setup_of(user, draft.assistant_id, *wanted)
         conversation = new_chat(user, draft, text, setup)
         conversation.save(force_insert=True)
     else:

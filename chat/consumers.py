@@ -189,6 +189,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             tools=self.rights.tools,
             assistant_id=frame.assistant,
             system_prompt=frame.system_prompt,
+            parameters=frame.parameters,
+            history_strategy=frame.history_strategy,
             beside=frame.beside,
             picked=frame.picked,
         )
@@ -226,7 +228,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             messages=tuple(temporary.said_of(frame.messages)),
             wish=frame.wish,
             goes_on=frame.goes_on,
-            setup=temporary.Setup(frame.assistant, frame.system_prompt),
+            setup=temporary.Setup(
+                frame.assistant, frame.system_prompt, frame.parameters, frame.history_strategy
+            ),
         )
         run = await temporary.answer(self.rights, ask)
         told = {"type": "temporary.accepted", "client_id": frame.client_id}

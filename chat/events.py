@@ -218,12 +218,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The answer could not be completed; what was written so far is kept."""
+    """The answer could not be completed; what was written so far is kept. By `trace_id` those who run
+    the site find it in the logs."""
 
     code: str
     message: str
     retry_after_s: float | None = None
     param: str | None = None
+    trace_id: str | None = None
     kind: Literal["failed"] = "failed"
 
 

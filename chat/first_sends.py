@@ -173,7 +173,8 @@ def _begun(
     price = prices.get(draft.model)
     if price and price.engine_s and rights.budget().cost_per_month is not None:
         return None  # what it may cost is looked up in what the user's answers took so far
-    setup = personal.setup_by(before.own, draft.system_prompt)
+    wanted = (draft.system_prompt, draft.parameters, draft.history_strategy)
+    setup = personal.setup_by(before.own, *wanted)
     conversation = new_chat(rights.user, draft, one.text, setup)
     message = question_in(conversation, draft, one.text)
     params = params_for(rights, draft, conversation)

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from chat.access import as_uuid
 from chat.errors import BadFrame
+from chat.parameters import checked_parameters
+from chat.personal_models import HistoryStrategy
 from chat.retakes import Wish
 from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.spans import trace_id_of
@@ -29,6 +31,8 @@ class SendMessage:
     trace_id: str | None = None
     assistant: UUID | None = None
     system_prompt: str = ""
+    parameters: dict[str, Any] | None = None
+    history_strategy: str = ""
     beside: tuple[str, ...] = ()
     picked: Picked = NOTHING
 
@@ -63,6 +67,8 @@ class SendTemporary:
     trace_id: str | None = None
     assistant: UUID | None = None
     system_prompt: str = ""
+    parameters: dict[str, Any] | None = None
+    history_strategy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +143,8 @@ def parse(raw: str) -> Frame:
                 model=fields.model(),
                 assistant=fields.optional_id("assistant"),
                 system_prompt=fields.system_prompt(),
+                parameters=fields.parameters(),
+                history_strategy=fields.history_strategy(),
                 beside=fields.models("beside"),
                 picked=fields.picked(),
                 trace_id=trace_id_of(values.get("traceparent")),
@@ -163,6 +171,8 @@ def parse(raw: str) -> Frame:
                 goes_on=values.get("goes_on") is True,
                 assistant=fields.optional_id("assistant"),
                 system_prompt=fields.system_prompt(),
+                parameters=fields.parameters(),
+                history_strategy=fields.history_strategy(),
                 trace_id=trace_id_of(values.get("traceparent")),
             )
         case "run.follow":
@@ -217,6 +227,17 @@ class _Fields:
         """Empty where there is none."""
         is_there = self._values.get("system_prompt") is not None
         return checked_system_prompt(self.text("system_prompt")) if is_there else ""
+
+    def parameters(self) -> dict[str, Any] | None:
+        value = self._values.get("parameters")
+        return None if value is None else checked_parameters(value)
+
+    def history_strategy(self) -> str:
+        """Empty where there is none."""
+        value = self._values.get("history_strategy") or ""
+        if value and value not in HistoryStrategy.values:
+            raise BadFrame(f"'history_strategy' is one of {', '.join(HistoryStrategy.values)}.")
+        return str(value)
 
     def model(self) -> str | None:
         return None if self._values.get("model") is None else self.text("model")

@@ -17,6 +17,7 @@ from chat.errors import BadFrame
 from chat.frames import MAX_CLIENT_ID_CHARS
 from chat.likelihoods import likelihoods
 from chat.meter import Sketch, meter
+from chat.parameters import Parameters
 from chat.replay import Progress, Result, replay
 from chat.rights import rights_of
 from chat.streaming import server_sent_events
@@ -37,6 +38,7 @@ class DraftIn(Schema):
     parent: str | None = None
     assistant: str | None = None
     system_prompt: str = ""
+    parameters: Parameters | None = None
     messages: list[Any] = []
 
 
@@ -48,7 +50,8 @@ async def measure_draft(request: HttpRequest, data: DraftIn) -> dict[str, Any]:
     rights.require_model(model)
     messages = tuple(said_of(data.messages))
     places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages)
-    return await meter(request.user, Sketch(data.text, model, *places))
+    parameters = data.parameters.as_values() if data.parameters else None
+    return await meter(request.user, Sketch(data.text, model, *places, parameters))
 
 
 @router.get("/warmth")

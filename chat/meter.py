@@ -58,7 +58,7 @@ _kept = _Kept()
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """A message that might be sent. Without a conversation it begins one, with these two.
+    """A message that might be sent. Without a conversation it begins one, with these three.
 
     `messages` are what is said already in a temporary chat.
     """
@@ -70,6 +70,7 @@ class Sketch:
     assistant_id: str | None = None
     system_prompt: str = ""
     messages: tuple[Said, ...] = ()
+    parameters: dict[str, Any] | None = None
 
 
 async def meter(user: Any, sketch: Sketch) -> Value:
@@ -94,7 +95,8 @@ def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
     """The prompt up to where the message would come, and the chat's parameters."""
     if sketch.conversation_id is None:
         assistant = sketch.assistant_id and access.as_uuid(sketch.assistant_id, "assistant")
-        setup = personal.setup_of(user, assistant or None, sketch.system_prompt)
+        wanted = (sketch.system_prompt, sketch.parameters)
+        setup = personal.setup_of(user, assistant or None, *wanted)
         new = Conversation(owner=user, **setup)
         exchanges = exchanges_of(sketch.messages)
         return PromptPlan(exchanges, system=history.system_text(new)), new.parameters

@@ -3,7 +3,9 @@
 from typing import Any
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
+
+from chat.errors import BadFrame
 
 
 class Parameters(Schema):
@@ -23,3 +25,13 @@ class Parameters(Schema):
 
     def as_values(self) -> dict[str, Any]:
         return self.model_dump(exclude_none=True)
+
+
+def checked_parameters(value: object) -> dict[str, Any]:
+    """Of a frame. Raises BadFrame."""
+    try:
+        return Parameters.model_validate(value).as_values()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(("parameters", *map(str, first["loc"])))
+        raise BadFrame(f"'{place}': {first['msg']}") from None

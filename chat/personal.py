@@ -144,27 +144,42 @@ def delete_prompt(user: Any, prompt_id: object) -> None:
 # --- a chat that starts ---------------------------------------------------------------------------
 
 
-def setup_of(user: Any, assistant_id: object = None, system_prompt: str = "") -> dict[str, Any]:
-    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound."""
+def setup_of(
+    user: Any,
+    assistant_id: object = None,
+    system_prompt: str = "",
+    parameters: dict[str, Any] | None = None,
+    history_strategy: str = "",
+) -> dict[str, Any]:
+    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound.
+
+    What is left out is the assistant's, or else the user's own.
+    """
     own = personalisation_of(user)
-    fields = setup_by(own, system_prompt)
+    fields = setup_by(own, system_prompt, parameters, history_strategy)
     if assistant_id is None:
         return fields
     row = assistant_for(user, assistant_id)
     return fields | {
         "system_prompt": system_prompt or row.system_prompt,
-        "history_strategy": row.history_strategy or own.history_strategy,
-        "parameters": row.parameters,
+        "history_strategy": history_strategy or row.history_strategy or own.history_strategy,
+        "parameters": row.parameters if parameters is None else parameters,
         "assistant": {"id": str(row.pk), "name": row.name, "version": row.version},
     }
 
 
-def setup_by(own: Personalisation, system_prompt: str) -> dict[str, Any]:
+def setup_by(
+    own: Personalisation,
+    system_prompt: str,
+    parameters: dict[str, Any] | None,
+    history_strategy: str,
+) -> dict[str, Any]:
     """The same without an assistant, by a row that is at hand."""
     return {
         "instructions": instructions_text(own),
         "system_prompt": system_prompt,
-        "history_strategy": own.history_strategy,
+        "parameters": parameters or {},
+        "history_strategy": history_strategy or own.history_strategy,
     }
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 from uuid import UUID
 
 from django.db import connection
@@ -51,6 +52,8 @@ async def resume(run_id: UUID) -> bool:
     events = logged.events
     is_revoked = not generation.stop_requested and await in_db(_is_revoked)(generation, events)
     end = _end_without_engine(generation, logged, is_revoked)
+    if isinstance(end, Failed):
+        end = replace(end, trace_id=trace.id)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
         await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)

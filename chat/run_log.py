@@ -427,6 +427,7 @@ def _summary_of(end: LogEvent) -> dict[str, object]:
         case Refused(code=code, message=message, stage=stage, decision=decision):
             error = {"code": code, "message": message, "stage": stage, "decision": decision}
             return {"finish_reason": "content_filter", "error": error}
-        case Failed(code=code, message=message):
-            return {"finish_reason": "error", "error": {"code": code, "message": message}}
+        case Failed(code=code, message=message, trace_id=trace_id):
+            named = {"code": code, "message": message, "trace_id": trace_id}
+            return {"finish_reason": "error", "error": named}
     raise TypeError(end)

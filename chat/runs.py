@@ -247,6 +247,8 @@ class Run:
     async def _flush(self) -> None:
         """Log what is pending, then show it."""
         events, self._pending = self._pending, []
+        if isinstance(events[-1], Failed):
+            events[-1] = replace(events[-1], trace_id=self.trace.id)
         await self._keep(events)
         self.events += events
         if isinstance(events[-1], Refused) and events[-1].removes:

@@ -21,6 +21,8 @@ from chat.events import Phase, for_reader
 from chat.following import Ended, Numbered, Reset, follow
 from chat.frames import MAX_BESIDE, MAX_CLIENT_ID_CHARS, checked_client_id, checked_system_prompt
 from chat.ids import uuid7
+from chat.parameters import Parameters
+from chat.personal_models import HistoryStrategy
 from chat.retakes import Retake, Wish
 from chat.rights import rights_of
 from chat.streaming import server_sent_events
@@ -36,8 +38,9 @@ class Asked(Schema):
 
 
 class MessageIn(Asked):
-    """No `conversation`: a new one, to which alone `assistant` and `system_prompt` apply. No `parent`:
-    the first message of its conversation. The models of `beside` answer beside `model`."""
+    """No `conversation`: a new one, to which alone `assistant`, `system_prompt`, `parameters` and
+    `history_strategy` apply. No `parent`: the first message of its conversation. The models of `beside`
+    answer beside `model`."""
 
     text: str
     model: str | None = None
@@ -45,6 +48,8 @@ class MessageIn(Asked):
     parent: UUID | None = None
     assistant: UUID | None = None
     system_prompt: str = ""
+    parameters: Parameters | None = None
+    history_strategy: HistoryStrategy | None = None
     beside: list[str] = Field([], max_length=MAX_BESIDE)
 
 
@@ -76,6 +81,8 @@ async def send_message(request: HttpRequest, data: MessageIn) -> Status[dict[str
         tools=rights.tools,
         assistant_id=data.assistant,
         system_prompt=checked_system_prompt(data.system_prompt),
+        parameters=data.parameters.as_values() if data.parameters else None,
+        history_strategy=data.history_strategy or "",
         beside=tuple(data.beside),
     )
     return await _begun(await answers.send(rights, draft))

@@ -1,8 +1,10 @@
-"""What people type to find a chat: words, "phrases", -words and filters. Pure; never raises."""
+"""What people type to find a chat: words, "phrases", -words and filters. Never raises."""
 
 import re
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, tzinfo
+
+from django.utils.translation import gettext
 
 MAX_QUERY_CHARS = 400
 MAX_UNITS = 16
@@ -66,7 +68,8 @@ def _add_unit(query: SearchQuery, unit: Unit) -> None:
     if len(query.units) < MAX_UNITS:
         query.units.append(unit)
     else:
-        _complain(query, f"Only the first {MAX_UNITS} words are looked for.")
+        text = gettext("Only the first %(n)s words are looked for.")
+        _complain(query, text % {"n": MAX_UNITS})
 
 
 def _add_filter(query: SearchQuery, name: str, value: str, zone: tzinfo) -> None:
@@ -75,9 +78,10 @@ def _add_filter(query: SearchQuery, name: str, value: str, zone: tzinfo) -> None
     elif name == "folder" and value:
         query.folders.append(value)
     elif name in ("tag", "folder"):
-        _complain(
-            query, f'{name}: needs a name, in quotes where it has spaces: {name}:"two words".'
+        text = gettext(
+            '%(filter)s needs a name, in quotes where it has spaces: %(filter)s"two words".'
         )
+        _complain(query, text % {"filter": f"{name}:"})
     elif name in ("pinned", "archived"):
         _add_choice(query, name, value.lower())
     else:
@@ -88,14 +92,15 @@ def _add_choice(query: SearchQuery, name: str, value: str) -> None:
     if value in _YES | _NO:
         setattr(query, name, value in _YES)
     else:
-        _complain(query, f"{name}: is yes or no.")
+        _complain(query, gettext("%(filter)s is yes or no.") % {"filter": f"{name}:"})
 
 
 def _add_moment(query: SearchQuery, name: str, value: str, zone: tzinfo) -> None:
     """before:2026-03 ends where March begins; after:2026-03 begins where March ends."""
     days = _days_of(value)
     if days is None:
-        _complain(query, f"{name}: needs a date such as 2026, 2026-03 or 2026-03-31.")
+        text = gettext("%(filter)s needs a date such as 2026, 2026-03 or 2026-03-31.")
+        _complain(query, text % {"filter": f"{name}:"})
         return
     first, behind = days
     day = first if name == "before" else behind

@@ -94,10 +94,13 @@ class Setup:
 
     assistant_id: UUID | None = None
     system_prompt: str = ""
+    parameters: dict[str, Any] | None = None
+    history_strategy: str = ""
 
     def fields(self, user: Any) -> dict[str, Any]:
         """Of a conversation. Raises NotFound."""
-        return personal.setup_of(user, self.assistant_id, self.system_prompt)
+        wanted = (self.system_prompt, self.parameters, self.history_strategy)
+        return personal.setup_of(user, self.assistant_id, *wanted)
 
 
 @dataclass(frozen=True, slots=True)

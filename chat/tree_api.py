@@ -9,7 +9,8 @@ from ninja import Router, Schema, Status
 from chat import access, library_api, notices, runs, temporary, tree, values
 from chat.db import in_db
 from chat.frames import checked_client_id, checked_system_prompt
-from chat.models import Conversation
+from chat.models import Conversation, HistoryStrategy
+from chat.parameters import Parameters
 from chat.rights import rights_of
 
 router = Router()
@@ -42,18 +43,26 @@ class Kept(Schema):
     messages: list[Any]
     assistant: UUID | None = None
     system_prompt: str = ""
+    parameters: Parameters | None = None
+    history_strategy: HistoryStrategy | None = None
 
 
 @router.post("/temporary/keep", response={201: dict[str, Any]})
 async def keep_temporary(request: HttpRequest, data: Kept) -> Status[dict[str, Any]]:
     """Make a chat like any other of a temporary one."""
     rights_of(request).require_model(data.model)
+    setup = temporary.Setup(
+        data.assistant,
+        checked_system_prompt(data.system_prompt),
+        data.parameters.as_values() if data.parameters else None,
+        data.history_strategy or "",
+    )
     row = await in_db(temporary.keep)(
         request.user,
         checked_client_id(data.client_id),
         data.model,
         temporary.said_of(data.messages),
-        temporary.Setup(data.assistant, checked_system_prompt(data.system_prompt)),
+        setup,
     )
     return Status(201, await _changed(request.user, row, with_messages=True))
 

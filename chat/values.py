@@ -6,15 +6,25 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
+
 from chat.events import Phase, places_of
-from chat.models import ACTIVE_STATUSES, Conversation, Folder, Generation, Message, MessageStatus
+from chat.models import (
+    ACTIVE_STATUSES,
+    Conversation,
+    Folder,
+    Generation,
+    Message,
+    MessageStatus,
+    Role,
+)
 from inference import ModelState
 
 Value = dict[str, Any]
 
 
 def conversation_summaries(conversations: Iterable[Conversation]) -> list[Value]:
-    """Summaries of many conversations; one query for all their running answers."""
+    """Summaries of many conversations; a query for all their running answers, one for the last ones."""
     rows = list(conversations)
     running: dict[UUID, list[str]] = defaultdict(list)
     active = Generation.objects.filter(
@@ -22,15 +32,29 @@ def conversation_summaries(conversations: Iterable[Conversation]) -> list[Value]
     )
     for run_id, conversation_id in active.values_list("pk", "conversation_id"):
         running[conversation_id].append(str(run_id))
-    return [conversation_value(row, running[row.pk]) for row in rows]
+    ended = _last_answers([row.pk for row in rows if row.pk not in running])
+    last = dict.fromkeys(running, MessageStatus.RUNNING) | ended
+    return [conversation_value(row, running[row.pk], last.get(row.pk)) for row in rows]
+
+
+def _last_answers(conversation_ids: list[UUID]) -> dict[UUID, str | None]:
+    """The status of the newest answer of each; None where there is none."""
+    if not conversation_ids:
+        return {}
+    answers = Message.objects.filter(conversation=OuterRef("pk"), role=Role.ASSISTANT)
+    newest = answers.order_by("-created_at").values("status")[:1]
+    rows = Conversation.objects.filter(pk__in=conversation_ids)
+    return dict(rows.values_list("pk", Subquery(newest)))
 
 
 def conversation_summary(conversation: Conversation) -> Value:
     return conversation_summaries([conversation])[0]
 
 
-def conversation_value(conversation: Conversation, running: list[str]) -> Value:
-    """`running` are the answers that are being written in it."""
+def conversation_value(
+    conversation: Conversation, running: list[str], last_answer: str | None
+) -> Value:
+    """`running` are the answers that are being written in it, `last_answer` is how the newest stands."""
     return {
         "id": str(conversation.pk),
         "url": f"/c/{conversation.pk}",
@@ -45,6 +69,7 @@ def conversation_value(conversation: Conversation, running: list[str]) -> Value:
         "created_at": conversation.created_at.isoformat(),
         "updated_at": conversation.updated_at.isoformat(),
         "running": running,
+        "last_answer": last_answer,
     }
 
 

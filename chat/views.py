@@ -18,6 +18,7 @@ from chat.personal_api import assistant_values
 from chat.rights import rights_of
 from chat.search_query import FILTERS
 from chat.usage_api import gauge_value
+from inference import BUILTIN
 
 NUM_PAINTED = 12
 MAX_SHOWN = 100  # assistants in the picker; all of them are in the settings
@@ -72,6 +73,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     sidebar = library_api.sidebar(user)
     rights = rights_of(request)
     models = [values.model_value(state) for state in rights.models("chat")]
+    default = next((model["name"] for model in models if model["default"]), None)
     return {
         "conversations": [*sidebar["pinned"], *sidebar["items"]],
         "palette_filters": FILTERS,
@@ -79,6 +81,8 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "messages": shown,
         "is_whole": len(shown) == len(path),
         "models": models,
+        "demo_model": BUILTIN,
+        "shows_demo": default == BUILTIN,
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
         "bootstrap": {

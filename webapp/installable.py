@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import get_language, get_language_bidi, gettext
 
 _FIRST = (
     "js/",
@@ -41,7 +42,9 @@ async def manifest(request: HttpRequest) -> JsonResponse:
         "id": "/",
         "name": "Vitrine",
         "short_name": "Vitrine",
-        "description": "A chat with its own engine.",
+        "description": gettext("A chat with its own engine."),
+        "lang": get_language(),
+        "dir": "rtl" if get_language_bidi() else "ltr",
         "start_url": "/",
         "scope": "/",
         "display": "standalone",
@@ -54,7 +57,7 @@ async def manifest(request: HttpRequest) -> JsonResponse:
             "method": "GET",
             "params": {"title": "title", "text": "text", "url": "url"},
         },
-        "shortcuts": [{"name": "New chat", "url": "/"}],
+        "shortcuts": [{"name": gettext("New chat"), "url": "/"}],
     }
     return JsonResponse(value, content_type="application/manifest+json")
 

@@ -32,6 +32,10 @@ PLACES = (
     Place(_("Space between things"), _GENERAL, _ALL, "density-label", _("density compact")),
     Place(_("Send a message with"), _GENERAL, _ALL, "send-key-label", _("Enter key new line")),
     Place(_("A long text that is pasted"), _GENERAL, _ALL, "long-paste-label", _("clipboard file")),
+    Place(
+        *(_("An answer that comes while you look elsewhere"), _GENERAL, _ALL, "notify-label"),
+        _("notification desktop alert background"),
+    ),
     Place(_("Language"), _GENERAL, _ALL, "language", _("translation locale")),
     Place(_("Keyboard"), _GENERAL, _ALL, "keyboard-title", _("shortcuts keys hotkeys")),
     Place(_("About you"), _PERSONALISATION, _PERSONAL, "id_about_you", _("custom instructions")),

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * The one voice for screen readers: says that an answer begins, then its sentences as they are
- * finished, never tokens. Code is named, not read.
+ * finished, never tokens, then how it ended where it did not end by itself. Code is named, not read.
  */
 
 import { element } from "./dom.js";
@@ -41,6 +41,8 @@ function readable(markdown) {
 export class Announcer {
   /** @type {Map<string, number>} message → how much of its text was said; Infinity at its end */
   #said = new Map();
+  /** @type {Set<string>} calls of tools that were asked about */
+  #asked = new Set();
   #isOffline = false;
 
   /** @param {HTMLElement} region a polite live region */
@@ -73,14 +75,26 @@ export class Announcer {
    * @param {string} text
    * @param {boolean} isComplete
    * @param {boolean} isWitnessed this tab had it from its start
+   * @param {string | null} [end] how it ended, where that has to be said
    */
-  follow(message, text, isComplete, isWitnessed) {
+  follow(message, text, isComplete, isWitnessed, end = null) {
     const before = this.#said.get(message);
     if (before === Infinity || (before === undefined && isComplete && !isWitnessed)) return;
     if (before === undefined) this.say(gettext("Answering."));
     const { words, to } = sentencesBehind(text, before ?? 0, isComplete);
     this.#said.set(message, isComplete ? Infinity : to);
     this.say(words);
+    if (isComplete && end) this.say(end);
+  }
+
+  /**
+   * A tool waits for the reader's word.
+   * @param {string} call
+   * @param {string} words
+   */
+  ask(call, words) {
+    if (!this.#asked.has(call)) this.say(words);
+    this.#asked.add(call);
   }
 
   /** What is on the screen already is not said. @param {string} message @param {string} text */

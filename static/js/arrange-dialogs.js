@@ -49,13 +49,17 @@ function folderChoice(folder, isCurrent) {
 }
 
 /**
- * Ask for a folder's new name.
+ * Ask for another name.
  * @param {string} name
+ * @param {string} heading
+ * @param {number} maxChars
  * @returns {Promise<string | null>} null: it stays
  */
-export function askForName(name) {
-  const dialog = find(document, "#folder-dialog");
+export function askForName(name, heading, maxChars) {
+  const dialog = find(document, "#name-dialog");
   const field = find(dialog, "input");
+  setText(find(dialog, "h2"), heading);
+  field.maxLength = maxChars;
   field.value = name;
   return new Promise((resolve) => {
     closing(dialog, () => {

@@ -7,6 +7,7 @@
  */
 
 import { LOCALE, gettext } from "./i18n.js";
+import { percentReached } from "./words.js";
 
 const WARN_AT = 0.8;
 const when = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "long", hour: "numeric", minute: "2-digit" });
@@ -47,7 +48,7 @@ export function isSpent({ share }) {
 export function budgetLine(budget) {
   const [some, none] = LINES[budget.name];
   const text = isSpent(budget) ? none : some;
-  const share = `${Math.floor(budget.share * 100)} %`;
+  const share = percentReached(budget.share);
   return text.replace("%(share)s", share).replace("%(when)s", when.format(new Date(budget.resets_at)));
 }
 

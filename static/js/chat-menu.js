@@ -6,23 +6,29 @@
 
 import { Arranging } from "./arranging.js";
 import { find, setText } from "./dom.js";
-import { gettext, listed } from "./i18n.js";
-import { placePopover } from "./popover.js";
+import { gettext } from "./i18n.js";
+import { Menu } from "./menu.js";
 
 /** @typedef {import("./library.js").Conversation} Conversation */
 /** @typedef {import("./library.js").Folder} Folder */
 
+const MAX_TITLE_CHARS = 200;
+const MAX_FOLDER_CHARS = 80;
+
 export class ChatMenu {
-  menu = find(document, "#chat-menu");
-  folderMenu = find(document, "#folder-menu");
-  #chat = "";
+  menu = new Menu(find(document, "#chat-menu"), ({ dataset }) => this.#chosen(dataset));
+  folderMenu = new Menu(find(document, "#folder-menu"), ({ dataset }) => this.#chosenOfFolder(dataset));
+  /** @type {Conversation | null} */
+  #chat = null;
+  /** It was opened at a row of the list, and not in the bar of the chat. */
+  #isInList = true;
   #folder = "";
 
   /**
    * @param {import("./library.js").Library} library
    * @param {import("./api.js").Api} api
-   * @param {{rename: (id: string) => void, choose: (id: string) => void, changed: () => unknown,
-   *   take: (chats: Conversation[]) => void, deleted: (ids: string[]) => void,
+   * @param {{rename: (id: string) => void, saveTitle: (chat: Conversation, title: string) => unknown,
+   *   choose: (id: string) => void, changed: () => unknown, take: (chats: Conversation[]) => void, deleted: (ids: string[]) => void,
    *   tell: (name: "done" | "problem", detail: any) => void}} sidebar
    */
   constructor(library, api, sidebar) {
@@ -34,34 +40,30 @@ export class ChatMenu {
     this.arranging.on("deleted", sidebar.deleted);
     this.arranging.on("done", (done) => sidebar.tell("done", done));
     this.arranging.on("problem", (words) => sidebar.tell("problem", words));
-    for (const menu of [this.menu, this.folderMenu]) {
-      menu.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => walk(menu, event));
-    }
-    this.menu.addEventListener("click", (/** @type {Event} */ event) => this.#clicked(event));
-    this.folderMenu.addEventListener("click", (/** @type {Event} */ event) => {
-      this.#folderClicked(event);
-    });
   }
 
   /**
-   * @param {string} id of a chat
-   * @param {Element} button
+   * @param {Conversation} chat
+   * @param {HTMLElement} button
    */
-  open(id, button) {
-    this.#chat = this.menu.dataset.conversation = id;
-    const { pinned, folder } = this.library.conversations.get(id) ?? {};
-    setText(find(this.menu, "[data-arrange=pin] span"), pinned ? gettext("Unpin") : gettext("Pin"));
-    setText(find(this.menu, "[data-arrange=move] span"), folder ? gettext("Move…") : gettext("Move to a folder…"));
-    show(this.menu, button);
+  open(chat, button) {
+    const { root } = this.menu;
+    this.#chat = chat;
+    this.#isInList = button.closest("chat-sidebar") !== null;
+    root.dataset.conversation = chat.id;
+    setText(find(root, "[data-arrange=pin] span"), chat.pinned ? gettext("Unpin") : gettext("Pin"));
+    setText(find(root, "[data-arrange=move] span"), chat.folder ? gettext("Move…") : gettext("Move to a folder…"));
+    find(root, "[data-choose]").hidden = !this.#isInList;
+    this.menu.open(button);
   }
 
   /**
    * @param {string} id
-   * @param {Element} button
+   * @param {HTMLElement} button
    */
   openFolder(id, button) {
     this.#folder = id;
-    show(this.folderMenu, button);
+    this.folderMenu.open(button);
   }
 
   /**
@@ -118,27 +120,31 @@ export class ChatMenu {
     return folder;
   }
 
-  /** @param {Event} event */
-  #clicked(event) {
-    const button = /** @type {Element} */ (event.target).closest("button");
-    if (!button || button.dataset.chatTool) return;
-    this.menu.hidePopover();
-    const chat = this.library.conversations.get(this.#chat);
-    if ("rename" in button.dataset) this.sidebar.rename(this.#chat);
-    if ("choose" in button.dataset) this.sidebar.choose(this.#chat);
-    if (chat && button.dataset.arrange) this.arrange(button.dataset.arrange, [chat]);
+  /** @param {DOMStringMap} item what else may be asked for is asked for elsewhere (`data-chat-tool`) */
+  #chosen(item) {
+    const opened = this.#chat;
+    if (!opened) return;
+    const chat = this.library.conversations.get(opened.id) ?? opened;
+    if ("rename" in item) this.#isInList ? this.sidebar.rename(chat.id) : this.#rename(chat);
+    if ("choose" in item) this.sidebar.choose(chat.id);
+    if (item.arrange) this.arrange(item.arrange, [chat]);
   }
 
-  /** @param {Event} event */
-  async #folderClicked(event) {
-    const button = /** @type {Element} */ (event.target).closest("button");
+  /** Where no row of the list can be typed in. @param {Conversation} chat */
+  async #rename(chat) {
+    const { askForName } = await import("./arrange-dialogs.js");
+    const title = await askForName(chat.title, gettext("Rename this chat"), MAX_TITLE_CHARS);
+    if (title) await this.sidebar.saveTitle(chat, title);
+  }
+
+  /** @param {DOMStringMap} item */
+  async #chosenOfFolder(item) {
     const folder = this.library.folders.find(({ id }) => id === this.#folder);
-    if (!button || !folder) return;
-    this.folderMenu.hidePopover();
+    if (!folder) return;
     const { askForName } = await import("./arrange-dialogs.js");
     await this.#attempt(async () => {
-      if ("renameFolder" in button.dataset) {
-        const name = await askForName(folder.name);
+      if ("renameFolder" in item) {
+        const name = await askForName(folder.name, gettext("Folder"), MAX_FOLDER_CHARS);
         if (name) await this.api.renameFolder(folder.id, name, folder.version);
       } else if (await this.#mayDelete(folder)) await this.api.removeFolder(folder.id);
       await this.sidebar.changed();
@@ -160,27 +166,4 @@ export class ChatMenu {
       this.sidebar.tell("problem", /** @type {Error} */ (error).message);
     }
   }
-}
-
-/**
- * @param {any} menu
- * @param {Element} button
- */
-function show(menu, button) {
-  menu.showPopover();
-  placePopover(menu, button);
-  find(menu, "button").focus();
-}
-
-/**
- * @param {HTMLElement} menu
- * @param {KeyboardEvent} event
- */
-function walk(menu, event) {
-  const rows = /** @type {HTMLElement[]} */ ([...menu.querySelectorAll("button")]);
-  const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[event.key];
-  if (to === undefined) return;
-  event.preventDefault();
-  rows.at(to % rows.length)?.focus();
 }

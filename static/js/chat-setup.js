@@ -1,8 +1,7 @@
 // @ts-check
 /**
- * How a chat is set up: the assistant that a new one starts with, and the dialog for its system
- * prompt and for what is shown of it once it is long. A chat that has not begun keeps both here until
- * its first message takes them along.
+ * How a chat is set up: the assistant that a new one starts with, and what the dialog (chat-setup-dialog.js)
+ * sets for it. A chat that has not begun keeps both here until its first message takes them along.
  */
 
 import { element, find, setText } from "./dom.js";
@@ -10,20 +9,20 @@ import { Emitter } from "./emitter.js";
 import { gettext } from "./i18n.js";
 
 /**
+ * @typedef {Record<string, number>} Parameters of chat.parameters
  * @typedef {{id: string, name: string, description: string, model: string, system_prompt: string,
- *   starters: string[], history_strategy: string | null,
+ *   parameters: Parameters, starters: string[], history_strategy: string | null,
  *   collections: import("./sources.js").Named[]}} Assistant
- * @typedef {{assistant?: string, system_prompt?: string}} NewChat fields of message.send
+ * @typedef {{assistant?: string, system_prompt?: string, parameters?: Parameters,
+ *   history_strategy?: string}} NewChat fields of message.send
  */
 
 /** Emits "changed" when the next prompt will be another one. */
 export class ChatSetup extends Emitter {
   /** @type {Assistant | null} */
   #assistant = null;
-  #systemPrompt = "";
-  /** @type {{id: string} | null} */
-  #conversation = null;
-  #version = 0;
+  /** What the dialog has set for the chat that begins next. @type {NewChat} */
+  #own = {};
 
   /**
    * @param {import("./api.js").Api} api
@@ -35,14 +34,6 @@ export class ChatSetup extends Emitter {
     this.api = api;
     this.dialog = dialog;
     this.say = say;
-    this.prompt = /** @type {HTMLTextAreaElement} */ (find(dialog, "textarea"));
-    this.strategy = /** @type {HTMLSelectElement} */ (find(dialog, "select"));
-    find(dialog, "form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
-      const isSaved = /** @type {HTMLButtonElement | null} */ (event.submitter)?.value === "yes";
-      if (!isSaved) return;
-      event.preventDefault();
-      this.#save();
-    });
   }
 
   /** The one of the chat that begins next. */
@@ -57,89 +48,59 @@ export class ChatSetup extends Emitter {
 
   /** What the first message of a new chat takes along. @returns {NewChat} */
   get fieldsOfNew() {
-    return {
-      ...(this.assistant && { assistant: this.assistant.id }),
-      ...(this.#systemPrompt && { system_prompt: this.#systemPrompt }),
-    };
+    return { ...(this.assistant && { assistant: this.assistant.id }), ...this.#own };
   }
 
   /** Another chat is shown: what was prepared for a new one is over. */
   forget() {
     this.#assistant = null;
-    this.#systemPrompt = "";
+    this.#own = {};
   }
 
   /** @param {{id: string} | null} conversation null: the chat that begins next */
   async open(conversation) {
-    this.#conversation = conversation;
-    let setup;
     try {
-      setup = conversation ? await this.api.setup(conversation.id) : null;
+      const [{ askForSetup }, setup] = await Promise.all([
+        import("./chat-setup-dialog.js"),
+        conversation ? this.api.setup(conversation.id) : { ...this.assistant, ...this.#own },
+      ]);
+      askForSetup(this.dialog, setup, conversation === null, (changes) => this.#save(conversation, changes));
     } catch (error) {
       this.say(/** @type {Error} */ (error).message);
-      return;
     }
-    this.#version = setup?.version ?? 0;
-    this.prompt.value = setup?.system_prompt ?? (this.#systemPrompt || this.assistant?.system_prompt || "");
-    this.strategy.value = setup?.history_strategy ?? "window";
-    find(this.dialog, "[data-only-existing]").hidden = !conversation;
-    this.#showInstructions(setup?.instructions ?? "");
-    this.#problem("");
-    this.dialog.showModal();
   }
 
-  /** @param {string} instructions */
-  #showInstructions(instructions) {
-    const root = find(this.dialog, "[data-instructions]");
-    root.hidden = !instructions;
-    setText(find(root, "blockquote"), instructions);
-  }
-
-  async #save() {
-    const system_prompt = this.prompt.value.trim();
-    if (!this.#conversation) {
-      this.#systemPrompt = system_prompt;
-      this.dialog.close();
-      this.emit("changed");
-      return;
-    }
-    const changes = { system_prompt, history_strategy: this.strategy.value, version: this.#version };
-    try {
-      await this.api.changeSetup(this.#conversation.id, changes);
-    } catch (error) {
-      this.#problem(/** @type {Error} */ (error).message);
-      return; // what was typed stays
-    }
-    this.dialog.close();
+  /**
+   * @param {{id: string} | null} conversation
+   * @param {NewChat} changes
+   */
+  async #save(conversation, changes) {
+    if (conversation) await this.api.changeSetup(conversation.id, changes);
+    else this.#own = changes;
     this.emit("changed");
-    this.say(gettext("Saved. It counts from the next answer on."));
-  }
-
-  /** @param {string} words */
-  #problem(words) {
-    const root = find(this.dialog, "[data-problem]");
-    root.hidden = !words;
-    setText(root, words);
+    if (conversation) this.say(gettext("Saved. It counts from the next answer on."));
   }
 }
 
 /**
- * The empty chat of an assistant, or the usual one.
+ * The empty chat of an assistant, or the usual one: what the built-in model is asked for is what little it can.
  * @param {HTMLElement} page
  */
 export function welcomeOf(page) {
   const greeting = find(page, "#greeting");
   const about = find(page, "[data-about-model]");
   const list = find(page, ".starters__list");
-  const usual = { greeting: greeting.textContent, starters: [...list.children] };
+  const usual = { greeting: greeting.textContent, starters: /** @type {HTMLElement[]} */ ([...list.children]) };
   /**
    * @param {Assistant | null} assistant
-   * @param {string} description of the model
+   * @param {{name: string, description: string} | null} model
    */
-  return (assistant, description) => {
+  return (assistant, model) => {
+    const starters = usual.starters.filter(({ dataset }) => "demo" in dataset === (model?.name === list.dataset.demoOf));
+    for (const item of starters) item.hidden = false;
     setText(greeting, assistant?.name ?? usual.greeting);
-    setText(about, assistant?.description || (assistant ? "" : description));
-    list.replaceChildren(...(assistant ? assistant.starters.map(starter) : usual.starters));
+    setText(about, assistant?.description || (assistant ? "" : (model?.description ?? "")));
+    list.replaceChildren(...(assistant ? assistant.starters.map(starter) : starters));
   };
 }
 

@@ -17,7 +17,6 @@ export function listenForChatTools(session, api, say) {
     const button = /** @type {Element} */ (event.target).closest("[data-chat-tool]");
     if (!button) return;
     const menu = /** @type {HTMLElement | null} */ (button.closest("#chat-menu"));
-    menu?.hidePopover();
     const shown = session.store.conversation;
     const id = menu?.dataset.conversation ?? shown?.id;
     if (!id) return;

@@ -3,7 +3,7 @@
 
 import { Announcer } from "./announcer.js";
 import { Api } from "./api.js";
-import { ownKeys, renameKeyHints, withOwnKeys } from "./bindings.js";
+import { ownKeys, withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
 import { BudgetLine } from "./budget-line.js";
 import { listenForChatTools } from "./chat-tools.js";
@@ -21,15 +21,15 @@ import { ModelChoice } from "./model-choice.js";
 import { ModelPicker } from "./model-picker.js";
 import { Glass } from "./glass.js";
 import { GlassMarks } from "./glass-marks.js";
-import { conversationAt, goTo, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
+import { conversationAt, goTo, markNews, onBackAndForward, setTitle, wantedMessage } from "./navigation.js";
 import { textOf } from "./parts.js";
 import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
-import { ScrollKeeper } from "./scroll.js";
+import { ScrollKeeper, followKeyboard } from "./scroll.js";
 import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
-import { listenForShortcuts } from "./shortcuts.js";
+import { keyWords, listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
 import { listenForSources, whyNoFiles } from "./source-door.js";
 import { ChatSidebar } from "./sidebar.js";
@@ -41,6 +41,7 @@ import { TemporaryChat } from "./temporary-chat.js";
 import { followTheme } from "./theme.js";
 import { ToastRegion } from "./toast.js";
 import { whenTyped } from "./typed-sign.js";
+import { endLine, newsLine, phaseLine } from "./words.js";
 
 const MOVE_MS = 180;
 const UNDO_MS = 10_000;
@@ -134,7 +135,11 @@ function showPath() {
 function showRunning() {
   if (list.ariaBusy) return; // it is about another chat than the one that is written to
   const { store } = session;
-  if (wasBusy && !store.isBusy) budgetLine.refresh();
+  if (wasBusy && !store.isBusy) {
+    budgetLine.refresh();
+    const ended = store.leaf === null ? null : store.shown(store.leaf);
+    tellAway(newsLine({ title: store.conversation?.title ?? "", last_answer: ended?.status }), () => {});
+  }
   wasBusy = store.isBusy;
   composer.setRunning(store.isBusy);
   const last = store.leaf === null ? null : store.shown(store.leaf);
@@ -144,6 +149,17 @@ function showRunning() {
   else queue.hold(isUndecided ? "beside" : hasFailed ? "failed" : null);
   if (last && !store.isBusy && !queue.isHeld) sendNext(); // what waits never begins a chat
   composer.hold(isUndecided ? "beside" : null);
+}
+
+/**
+ * Something has happened; nobody may be looking.
+ * @param {string | null} words
+ * @param {() => void} open
+ */
+function tellAway(words, open) {
+  markNews();
+  if (!words || !document.hidden || preference("notify") !== "yes") return;
+  import("./notify.js").then(({ notify }) => notify(words, open), () => {}); // the tab is marked all the same
 }
 
 function sendNext() {
@@ -187,7 +203,7 @@ function showModels() {
   const assistant = conversation ? conversation.assistant : setup.assistant;
   picker.show(session.models, model?.name ?? "", assistant, answering().beside);
   statusBar.setModel(model);
-  showWelcome(setup.assistant, model?.description ?? "");
+  showWelcome(setup.assistant, model ?? null);
 }
 
 /** @param {string} name */
@@ -465,6 +481,7 @@ session.on("path", showPath);
 session.on("models", showModels);
 session.on("message", (id) => {
   list.touch(id);
+  if (session.store.phases.get(session.store.shown(id)?.run ?? "")?.phase === "approval") tellAway(gettext("A tool waits for your word."), () => {});
   showLeftOut(list, leftOutOf(session.store.path()), (summary) => api.summary(summary));
   showRunning();
 });
@@ -513,9 +530,17 @@ list.addEventListener("drawn", (event) => {
   for (const id of /** @type {CustomEvent} */ (event).detail) {
     const message = session.store.shown(id);
     if (message?.role !== "assistant" || message.status === "sending") continue;
-    announcer.follow(id, textOf(message.parts), message.status !== "running", message.key !== undefined);
+    const hasEnded = message.status !== "running";
+    announcer.follow(id, textOf(message.parts), hasEnded, message.key !== undefined, hasEnded ? endLine(message) : null);
+    const phase = hasEnded ? null : session.store.phases.get(message.run ?? "");
+    if (phase?.phase === "approval") announcer.ask(`${message.run} ${phase.detail}`, `${phaseLine(phase).text} ${approvalKeys()}`);
   }
 });
+
+function approvalKeys() {
+  return gettext("%(allow)s allows it, %(deny)s does not.", { allow: keysOf("allow"), deny: keysOf("deny") });
+}
+
 list.addEventListener("trace", (event) => {
   const { id, opener } = /** @type {CustomEvent} */ (event).detail;
   glass.toggle(id, opener);
@@ -595,8 +620,11 @@ sidebar.addEventListener("done", (event) => {
 });
 sidebar.addEventListener("answered", (event) => {
   const conversation = /** @type {CustomEvent} */ (event).detail;
-  const text = gettext("“%(title)s” has been answered.", { title: conversation.title || gettext("New chat") });
-  toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
+  const text = newsLine(conversation);
+  if (!text) return;
+  const run = () => openChat(conversation, null);
+  tellAway(text, run);
+  toasts.show(text, { action: gettext("Open"), run });
 });
 
 find(document, "search-palette").addEventListener("open", (/** @type {CustomEvent} */ { detail }) => {
@@ -619,6 +647,10 @@ picker.addEventListener("assistant", (event) => {
   chooseAssistant(/** @type {CustomEvent} */ (event).detail);
 });
 find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
+find(page, "[data-chat-menu]").addEventListener("click", (/** @type {Event} */ { currentTarget }) => {
+  const { conversation } = session.store;
+  if (conversation) sidebar.openMenu(conversation, /** @type {HTMLElement} */ (currentTarget));
+});
 statusBar.addEventListener("retry", () => socket.connect());
 statusBar.addEventListener("load", () => loadModel(currentModel().name));
 
@@ -629,9 +661,12 @@ find(page, ".starters").addEventListener("click", (event) => {
 listenForChatTools(session, api, (words) => toasts.show(words));
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
 
-function showShortcuts() {
+async function showShortcuts() {
   find(document, "#account-menu").hidePopover();
-  find(document, "#shortcuts").showModal();
+  const dialog = find(document, "#shortcuts");
+  const help = await import("./shortcut-help.js").catch(() => null);
+  help?.fillHelp(dialog, shortcuts);
+  if (!dialog.open) dialog.showModal();
 }
 
 /**
@@ -645,9 +680,10 @@ function copyLast(selector, words) {
   toasts.show(words);
 }
 
-renameKeyHints(ownKeys());
-listenForShortcuts(
-  withOwnKeys(chatShortcuts(
+const own = ownKeys();
+if (Object.keys(own).length) import("./key-hints.js").then(({ renameKeyHints }) => renameKeyHints(own), () => {});
+const shortcuts = withOwnKeys(
+  chatShortcuts(
     {
       startNew,
       search,
@@ -669,8 +705,16 @@ listenForShortcuts(
       newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
     },
     copyLast,
-  )),
+  ),
+  own,
 );
+listenForShortcuts(shortcuts);
+composer.stopKeys = keysOf("stop");
+
+/** @param {string} name of a shortcut */
+function keysOf(name) {
+  return keyWords(/** @type {import("./shortcuts.js").Shortcut} */ (shortcuts.find((one) => one.name === name)));
+}
 
 /** The last button that is seen. @param {HTMLElement} root @param {string} selector */
 function press(root, selector) {
@@ -688,8 +732,9 @@ function deleteShown() {
 // --- begin -------------------------------------------------------------------------------------
 
 new ResizeObserver(([{ borderBoxSize }]) => {
-  scroller.style.setProperty("--foot-size", `${borderBoxSize[0].blockSize}px`);
+  for (const one of [scroller, toasts]) one.style.setProperty("--foot-size", `${borderBoxSize[0].blockSize}px`);
 }).observe(foot);
+followKeyboard();
 placeAllPopovers();
 followTheme();
 onBackAndForward(show);

@@ -2,6 +2,7 @@
 /** The page of a collection: its documents and how they stand, what is brought into it, who reads it. */
 
 import { AccessDialog } from "./access-dialog.js";
+import "./back-to-chat.js";
 import { confirmed } from "./dialog.js";
 import { DocumentApi } from "./document-api.js";
 import { filesOf, filesOfInput } from "./document-files.js";

@@ -1,6 +1,7 @@
 // @ts-check
 /** The page of all collections: made here, opened from here. */
 
+import "./back-to-chat.js";
 import { DocumentApi } from "./document-api.js";
 import { collectionUrl } from "./document-links.js";
 import { aboutCollection } from "./document-words.js";

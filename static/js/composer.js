@@ -13,6 +13,7 @@ import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { PickedSources } from "./picked-sources.js";
 import { preference } from "./preferences.js";
+import { keyWords } from "./shortcuts.js";
 
 const SAVE_AFTER_MS = 300;
 const HELD = {
@@ -41,6 +42,9 @@ export class ChatComposer extends HTMLElement {
 
   /** @type {() => import("./chat-setup.js").NewChat} */
   setupOfNew = () => ({});
+
+  /** What stops the answer, in words. */
+  stopKeys = "";
 
   picked = new PickedSources();
 
@@ -239,8 +243,7 @@ export class ChatComposer extends HTMLElement {
     }
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
     if (event.isComposing || event.keyCode === 229) return; // 229: Safari ends composing first
-    const needsModifier = preference("send-key") === "mod-enter" || hasVirtualKeyboard();
-    if (needsModifier && !event.ctrlKey && !event.metaKey) return;
+    if ((needsModifier() || hasVirtualKeyboard()) && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     this.#sendOrQueue();
   }
@@ -291,10 +294,11 @@ export class ChatComposer extends HTMLElement {
     const isEmpty = !this.input.value.trim();
     this.button.setAttribute("aria-disabled", String(!this.#isRunning && isEmpty));
     this.button.setAttribute("aria-label", this.#isRunning ? gettext("Stop") : gettext("Send"));
-    this.button.title = this.#isRunning ? gettext("Stop (Esc)") : gettext("Send");
+    this.button.title = this.#isRunning ? gettext("Stop (%(keys)s)", { keys: this.stopKeys }) : gettext("Send");
     this.queueButton.hidden = !this.#isRunning || isEmpty;
     const canEscape = this.#isRunning && !hasVirtualKeyboard();
-    const keys = isEmpty ? gettext("Esc stops the answer.") : gettext("Enter sends it after this answer. Esc stops the answer.");
+    const named = { keys: this.stopKeys, send: keyWords({ key: "enter", mod: needsModifier() }) };
+    const keys = isEmpty ? gettext("%(keys)s stops the answer.", named) : gettext("%(send)s sends it after this answer. %(keys)s stops the answer.", named);
     setText(this.hint, this.#held ? HELD[this.#held] : canEscape ? keys : this.#usualHint);
     this.hint.toggleAttribute("data-held", this.#held !== null);
   }
@@ -310,6 +314,10 @@ export class ChatComposer extends HTMLElement {
 /** @param {string[]} texts */
 function join(...texts) {
   return texts.filter((text) => text.trim()).join("\n\n");
+}
+
+function needsModifier() {
+  return preference("send-key") === "mod-enter";
 }
 
 function hasVirtualKeyboard() {

@@ -7,7 +7,7 @@
  * @typedef {import("./run-state.js").RunState} RunState
  * @typedef {{id: string, url: string, title: string, model: string, version: number,
  *   created_at: string, updated_at: string, running: string[], folder: string | null,
- *   tags: string[], pinned: boolean, archived: boolean}} Conversation
+ *   tags: string[], pinned: boolean, archived: boolean, last_answer?: string | null}} Conversation
  * @typedef {object} Message
  * @property {string} id
  * @property {string | null} parent

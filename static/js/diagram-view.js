@@ -20,7 +20,7 @@ export function frameDiagram(code) {
   const pre = /** @type {HTMLElement} */ (code.parentElement);
   const frame = element("div", { class: "code diagram", dir: "ltr" }, [
     element("div", { class: "code__bar" }, [
-      element("span", { class: "code__language" }, ["diagram"]),
+      element("span", { class: "code__language" }, [gettext("diagram")]),
       element("span", { class: "code__actions" }, [
         barButton("show-source", "workflow", gettext("Show the source"), { "aria-pressed": "false", hidden: "" }),
         barButton("download-diagram", "download", gettext("Download"), { hidden: "" }),

@@ -1,10 +1,11 @@
 // @ts-check
 /** The list of shortcuts on the settings page, where each can be given other keys. */
 
-import { chordOf, keepOwnKeys, keysOf, objection, ownKeys, withOwnKeys } from "./bindings.js";
+import { chordOf, ownKeys, withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
 import { element, icon, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { keepOwnKeys, keysOf, objection } from "./key-choice.js";
 import { keyWords } from "./shortcuts.js";
 
 /** @typedef {import("./shortcuts.js").Shortcut} Shortcut */

@@ -25,6 +25,7 @@ import { Menu } from "./menu.js";
 import { isCut } from "./message-bar.js";
 import { textOf } from "./parts.js";
 import { TemporaryTree } from "./temporary.js";
+import { fullDate } from "./words.js";
 
 export class MessageActions {
   /** The message whose menu is open. */
@@ -65,6 +66,8 @@ export class MessageActions {
         return this.againMenu.open(button);
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.store.isTemporary;
+        find(document, "[data-menu-act=share]").hidden = this.store.isTemporary || this.store.shown(id)?.role !== "assistant";
+        setText(find(document, "#message-time"), fullDate(this.store.shown(id)?.created_at ?? ""));
         this.#fillPin(id);
         this.#fillTexts(id);
         return this.messageMenu.open(button);
@@ -136,6 +139,7 @@ export class MessageActions {
     const id = this.#menuFor;
     switch (act) {
       case "branch":
+      case "share":
       case "pin":
         return this.#change((changes) => changes[act](id));
       case "delete":

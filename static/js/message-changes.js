@@ -139,6 +139,15 @@ export class MessageChanges {
 
   // --- branch, delete ----------------------------------------------------------------------
 
+  /** A link to the chat as far as an answer. @param {string} id */
+  async share(id) {
+    const { store, page } = this.actions;
+    await this.actions.attempt(async () => {
+      const { openShareDialog } = await import("./share-dialog.js");
+      await openShareDialog(page.api, store.conversation?.id ?? "", store.path(), id);
+    });
+  }
+
   /** @param {string} id */
   async branch(id) {
     const { api, goTo } = this.page;

@@ -191,6 +191,9 @@ export class MessageView {
     appeal.hidden = !decision;
     appeal.setAttribute("href", `/settings/moderation#decision-${decision ?? ""}`);
     find(root, "[data-act=confirm]").hidden = !isAsking;
+    const traceId = message.status === "failed" ? message.error?.trace_id : null;
+    find(root, ".message__trace").hidden = !traceId;
+    setText(find(root, ".message__trace code"), traceId ?? "");
   }
 }
 

@@ -9,7 +9,7 @@
  */
 
 import { gettext, ngettext } from "./i18n.js";
-import { count, thousands } from "./words.js";
+import { count, percentReached, thousands } from "./words.js";
 
 /** @type {Record<string, [string, string]>} name → words, tone */
 const SEGMENTS = {
@@ -43,7 +43,7 @@ export function meterWords(meter) {
   if (meter.is_too_long) {
     return gettext("Too long for this model: %(tokens)s, and there is room for %(room)s.", { tokens: count(meter.prompt_tokens, "token"), room: thousands(room) });
   }
-  const percent = `${Math.floor(fullness(meter) * 100)} %`;
+  const percent = percentReached(fullness(meter));
   const { num_messages: number = 0, is_new: isNew = false } = meter.left_out ?? {};
   if (number) {
     if (isNew) {

@@ -3,6 +3,7 @@
 
 import { find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { keepPlace } from "./preferences.js";
 
 const CHAT = /^\/c\/([0-9a-f-]{36})$/;
 
@@ -26,15 +27,38 @@ export function wantedMessage() {
 export function goTo(conversation, how = "pushState") {
   const url = conversation?.url ?? "/";
   if (location.pathname + location.search !== url) history[how](null, "", url);
+  keepPlace(location.pathname);
 }
+
+let name = "";
+/** Something has happened that nobody has looked at. */
+let hasNews = false;
 
 /** @param {{title: string} | null} conversation */
 export function setTitle(conversation) {
-  setText(find(document, "#title"), conversation?.title || gettext("New chat"));
-  document.title = conversation?.title ? `${conversation.title} · Vitrine` : "Vitrine";
+  name = conversation?.title ?? "";
+  setText(find(document, "#title"), name || gettext("New chat"));
+  nameTab();
+}
+
+/** The tab of a hidden page says that there are news, until somebody looks. */
+export function markNews() {
+  if (document.hidden === hasNews) return;
+  hasNews = document.hidden;
+  nameTab();
+}
+document.addEventListener("visibilitychange", () => document.hidden || markNews());
+
+function nameTab() {
+  document.title = `${hasNews ? "● " : ""}${name ? `${name} · ` : ""}Vitrine`;
 }
 
 /** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
-  addEventListener("popstate", () => show(conversationAt(location.pathname), wantedMessage()));
+  addEventListener("popstate", () => {
+    keepPlace(location.pathname);
+    show(conversationAt(location.pathname), wantedMessage());
+  });
 }
+
+keepPlace(location.pathname);

@@ -3,7 +3,7 @@
 
 /**
  * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "signed-in" | "shortcuts" |
- *   "folders" | "keep-chats" | "dictation"} Preference
+ *   "folders" | "keep-chats" | "dictation" | "notify"} Preference
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}
  */
@@ -25,6 +25,24 @@ export function remember(name, value) {
     else localStorage.setItem(`vitrine.${name}`, value);
   } catch {
     return; // nothing depends on it
+  }
+}
+
+/** The address that the chat page had last in this tab; the chat that began nowhere is at "/". */
+export function lastPlace() {
+  try {
+    return sessionStorage.getItem("vitrine.place") ?? "/";
+  } catch {
+    return "/";
+  }
+}
+
+/** @param {string} path of the chat page */
+export function keepPlace(path) {
+  try {
+    sessionStorage.setItem("vitrine.place", path);
+  } catch {
+    return; // the way back leads to a new chat
   }
 }
 

@@ -8,7 +8,7 @@
  * @typedef {{prompt_tokens: number, cached_tokens: number, completion_tokens: number}} Usage
  * @typedef {{queued_ms: number, prefill_ms: number, ttft_ms: number, decode_ms: number,
  *   tools_ms: number, total_ms: number, stop_ms: number}} Timings
- * @typedef {{code: string, message: string, retry_after_s?: number | null}} RunError
+ * @typedef {{code: string, message: string, retry_after_s?: number | null, trace_id?: string | null}} RunError
  * @typedef {"running" | "complete" | "stopped" | "refused" | "failed"} Status
  * @typedef {{asked_at: string, question: string, similarity: number}} FromCache
  * @typedef {object} RunState
@@ -120,8 +120,8 @@ function changeBy(state, event) {
       return { status: "refused", error, ...(removes ? { parts: [] } : {}) };
     }
     case "failed": {
-      const { code, message, retry_after_s } = event;
-      return { status: "failed", error: { code, message, retry_after_s } };
+      const { code, message, retry_after_s, trace_id } = event;
+      return { status: "failed", error: { code, message, retry_after_s, trace_id } };
     }
     default:
       return {}; // an event of a newer server: it has its number and nothing that we can show

@@ -9,6 +9,7 @@ const UNPIN_PX = 3;
 const REPIN_PX = 60;
 const SHOW_JUMP_PX = 200;
 const TARGET_PX = 24;
+const MIN_KEYBOARD_PX = 100; // less is a bar of the browser
 
 /**
  * What a scroll event means. Pure.
@@ -38,6 +39,30 @@ export function jumpShows(isShown, isPinned, distance) {
 /** @param {{top: number, height: number, view: number}} position */
 function toEnd({ top, height, view }) {
   return height - top - view;
+}
+
+/**
+ * How much of the window a keyboard of glass covers, in px: iOS lays it over the page. Nothing while fingers
+ * have made the page larger. Pure.
+ * @param {{height: number, scale: number}} view what is seen of the window
+ * @param {number} windowPx
+ */
+export function keyboardSize({ height, scale }, windowPx) {
+  const covered = Math.round(windowPx - height * scale);
+  return Math.abs(scale - 1) < 0.01 && covered >= MIN_KEYBOARD_PX ? covered : 0;
+}
+
+/** The page ends where the keyboard begins, so that the composer stands above it. */
+export function followKeyboard() {
+  const view = globalThis.visualViewport;
+  let before = 0;
+  const follow = () => {
+    const size = view ? keyboardSize(view, innerHeight) : 0;
+    if (size) scrollTo(0, 0); // the browser has pushed the page up to show the box
+    if (size !== before) document.documentElement.style.setProperty("--keyboard-size", `${size}px`);
+    before = size;
+  };
+  for (const name of ["resize", "scroll"]) view?.addEventListener(name, follow);
 }
 
 export class ScrollKeeper {

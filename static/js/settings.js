@@ -1,7 +1,8 @@
 // @ts-check
 /** The settings page: what this browser remembers, saved at once. */
 
-import { copyText, find } from "./dom.js";
+import "./back-to-chat.js";
+import { copyText, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
 import { preference, remember } from "./preferences.js";
@@ -29,6 +30,15 @@ for (const name of /** @type {const} */ (["text-size", "density"])) {
 }
 bindChoice("long-paste", preference("long-paste") ?? "file", (value) => remember("long-paste", value));
 bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
+const isNotified = preference("notify") === "yes" && globalThis.Notification?.permission === "granted";
+bindChoice("notify", isNotified ? "yes" : "no", async (value) => {
+  const isWanted = value === "yes";
+  const isAllowed = isWanted && (await globalThis.Notification?.requestPermission()) === "granted";
+  remember("notify", isAllowed ? "yes" : null);
+  const problem = isWanted && !isAllowed ? gettext("The browser does not allow it for this site.") : "";
+  setText(find(document, "[data-notify-problem]"), problem);
+  if (problem) find(document, "input[name=notify][value=no]").checked = true;
+});
 const keeping = /** @type {HTMLElement | null} */ (document.querySelector("[data-keep-chats]"));
 if (keeping) {
   const user = keeping.dataset.keepChats ?? "";

@@ -26,12 +26,14 @@ let list = null;
  * @param {import("./api.js").Api} api
  * @param {string} id of the conversation
  * @param {Message[]} shown the branch that the reader sees
+ * @param {string} [upTo] the answer that the link ends with at first; without it the last one
  */
-export async function openShareDialog(api, id, shown) {
+export async function openShareDialog(api, id, shown, upTo) {
   conversation = id;
   path = shown;
   list ??= madeList(api);
   fillAnswers();
+  if (path.some(({ id: shownId }) => shownId === upTo)) form.elements.message.value = upTo;
   showFacts();
   showProblem("");
   setText(news, "");

@@ -1,7 +1,5 @@
 // @ts-check
-/** Keyboard shortcuts, from one list that the help dialog shows too. */
-
-import { element, find } from "./dom.js";
+/** Keyboard shortcuts, from one list that the help dialog shows too (shortcut-help.js). */
 
 /**
  * @typedef {object} Shortcut
@@ -22,28 +20,67 @@ const KEY_WORDS = {
 };
 
 /**
- * Whether a key press means a shortcut. Pure.
- * @param {{key: string, code?: string, ctrlKey: boolean, metaKey: boolean, shiftKey: boolean,
- *   altKey: boolean}} event
- * @param {Pick<Shortcut, "key" | "mod" | "shift" | "alt">} shortcut
- * @param {boolean} isTyping
+ * Signs by their keys on a Latin keyboard.
+ * @type {Record<string, string>}
  */
-export function means(event, shortcut, isTyping) {
-  const { key, mod = false, shift = false, alt = false } = shortcut;
-  if ((event.ctrlKey || event.metaKey) !== mod || event.altKey !== alt) return false;
-  if (!mod && isTyping && !["escape", "enter"].includes(key)) return false;
-  // A sign such as ? needs Shift on some keyboards and not on others.
-  const isLetter = /^[a-z]$|^.{2,}$/.test(key);
-  if ((isLetter || mod) && event.shiftKey !== shift) return false;
-  if (alt && event.code === `Key${key.toUpperCase()}`) return true; // with Alt it writes another sign
-  return event.key.toLowerCase() === key || (shift && event.code === CODES[key]);
-}
-
-/** With Shift some keys have another name. @type {Record<string, string>} */
-const CODES = { ";": "Semicolon", "'": "Quote" };
+const SIGNS = {
+  Semicolon: ";", Quote: "'", Comma: ",", Period: ".", Slash: "/", Backslash: "\\", Minus: "-", Equal: "=",
+  BracketLeft: "[", BracketRight: "]", Backquote: "`",
+};
 
 /**
- * Listen for shortcuts and fill the help dialog.
+ * @typedef {{key: string, code?: string, ctrlKey: boolean, metaKey: boolean, shiftKey: boolean,
+ *   altKey: boolean}} Press
+ */
+
+/**
+ * The key that was pressed, in lower case. One that writes another script is known by its place: where a
+ * Latin keyboard has K is K. Pure.
+ * @param {Pick<Press, "key" | "code">} event
+ */
+export function keyOf({ key, code = "" }) {
+  const name = key.toLowerCase();
+  if (/^[ -~]+$/.test(name)) return name;
+  if (name === "؟") return "?";
+  return code.match(/^(?:Key|Digit)(.)$/)?.[1].toLowerCase() ?? SIGNS[code] ?? name;
+}
+
+/** Neither letter nor digit: some keyboards need Shift for it, and others do not. @param {string} key */
+export function isSign(key) {
+  return /^[^\p{L}\p{N}\s]$/u.test(key);
+}
+
+/**
+ * Whether a key press means a shortcut. Pure.
+ * @param {Press} event
+ * @param {Pick<Shortcut, "key" | "mod" | "shift" | "alt">} shortcut
+ * @param {boolean} isTyping
+ * @param {boolean} [isExact] Shift is not forgiven where a sign may need it
+ */
+export function means(event, shortcut, isTyping, isExact = false) {
+  const { key, mod = false, shift = false, alt = false } = shortcut;
+  if ((event.ctrlKey || event.metaKey) !== mod || event.altKey !== alt) return false;
+  if (!mod && isTyping && !/^(escape|enter|f\d+)$/.test(key)) return false;
+  const mayDiffer = isSign(key) && (!mod || (event.shiftKey && !isExact));
+  if (event.shiftKey !== shift && !mayDiffer) return false;
+  if (alt && event.code === `Key${key.toUpperCase()}`) return true; // with Alt it writes another sign
+  // With Shift some keys have another name.
+  return keyOf(event) === key || (shift && SIGNS[event.code ?? ""] === key);
+}
+
+/**
+ * The shortcut that a key press means: Ctrl and / is Shift and 7 on some keyboards, unless that is another one. Pure.
+ * @param {Press} event
+ * @param {Shortcut[]} shortcuts
+ * @param {boolean} isTyping
+ */
+export function meantBy(event, shortcuts, isTyping) {
+  const found = (/** @type {boolean} */ isExact) => shortcuts.find((shortcut) => means(event, shortcut, isTyping, isExact));
+  return found(true) ?? found(false);
+}
+
+/**
+ * Listen for shortcuts, and name them where the page asks for it.
  * @param {Shortcut[]} shortcuts
  */
 export function listenForShortcuts(shortcuts) {
@@ -52,23 +89,15 @@ export function listenForShortcuts(shortcuts) {
     if (document.querySelector("dialog[open], :popover-open")) return; // they have their own keys
     const target = /** @type {HTMLInputElement} */ (event.target);
     const isTyping = target.matches("input, textarea, select");
-    const meant = shortcuts.find((shortcut) => means(event, shortcut, isTyping));
+    const meant = meantBy(event, shortcuts, isTyping);
     if (!meant || (meant.notInText && isTyping && target.value)) return;
     if (meant.run() !== false) event.preventDefault();
   });
-  const groups = Map.groupBy(shortcuts, (shortcut) => shortcut.words);
-  find(document, ".shortcut-list").replaceChildren(...[...groups].map(helpRow));
   for (const hint of document.querySelectorAll("[data-shortcut]")) {
     const name = /** @type {HTMLElement} */ (hint).dataset.shortcut;
     const shortcut = shortcuts.find((one) => one.name === name);
     if (shortcut) hint.textContent = keyWords(shortcut);
   }
-}
-
-/** @param {[string, Shortcut[]]} group what it does, and each way to do it */
-function helpRow([words, shortcuts]) {
-  const keys = shortcuts.map((shortcut) => element("kbd", {}, [keyWords(shortcut)]));
-  return element("div", {}, [element("dt", {}, [words]), element("dd", {}, keys)]);
 }
 
 /** @param {Pick<Shortcut, "key" | "mod" | "shift" | "alt">} shortcut */

@@ -20,19 +20,33 @@ export function closeSheet() {
   find(document, ".bar [data-toggle-sidebar]").focus();
 }
 
-/** Follow its buttons, Escape, and a window that becomes wide. */
+/** Follow its buttons, Escape, a window that becomes wide, and the links that skip to parts of the page. */
 export function listenForSidebar() {
   PHONE.addEventListener("change", closeSheet);
   document.addEventListener("click", (event) => {
     const target = /** @type {Element} */ (event.target);
     if (target.closest("[data-toggle-sidebar]")) toggleSidebar();
     if (target.closest("[data-close-sheet]")) closeSheet();
+    const skip = /** @type {HTMLAnchorElement | null} */ (target.closest(".skip-link"));
+    if (skip) skipTo(event, skip.hash);
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !isSheetOpen()) return;
     event.preventDefault();
     closeSheet();
   });
+}
+
+/**
+ * Without a new address: the page would read its chat again for it.
+ * @param {Event} event
+ * @param {string} selector
+ */
+function skipTo(event, selector) {
+  event.preventDefault();
+  const isAway = PHONE.matches ? !isSheetOpen() : root.dataset.sidebar === "closed";
+  if (selector === "#chats" && isAway) toggleSidebar();
+  find(document, selector).focus();
 }
 
 function isSheetOpen() {

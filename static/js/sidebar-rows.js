@@ -92,7 +92,7 @@ export class Rows {
 function folderRow(id, title, isOpen) {
   const name = element("span", { dir: "auto" }, [title]);
   const toggle = { type: "button", class: "folder__name", "aria-expanded": String(isOpen) };
-  const menu = { type: "button", class: "icon-button chat-link__menu", "data-folder-menu": "" };
+  const menu = { type: "button", class: "icon-button chat-link__menu", "data-folder-menu": "", "aria-haspopup": "menu" };
   return element("li", { class: "chat-link folder", "data-folder": id }, [
     element("button", { ...toggle, "data-toggle-folder": "" }, [
       icon("chevron-right"), icon(isOpen ? "folder-open" : "folder"), name,
@@ -129,7 +129,7 @@ function chatRow({ id, url, title, running }, look, isInside) {
 /** @param {{state: string, words: string}} warmth */
 function warmMark({ state, words }) {
   return element("span", { class: "warm-mark", "data-warmth": state, title: words }, [
-    element("span", { class: "visually-hidden" }, [` (${state})`]),
+    element("span", { class: "visually-hidden" }, [state === "warm" ? gettext(" (warm)") : gettext(" (cold)")]),
   ]);
 }
 
@@ -147,5 +147,5 @@ function checkbox(name, isChosen) {
 /** @param {string} name */
 function menuButton(name) {
   const menu = { type: "button", class: "icon-button chat-link__menu", "aria-label": gettext("More for %(title)s", { title: name }) };
-  return element("button", { ...menu, "data-menu": "", title: gettext("More") }, [icon("ellipsis")]);
+  return element("button", { ...menu, "data-menu": "", "aria-haspopup": "menu", title: gettext("More") }, [icon("ellipsis")]);
 }

@@ -135,6 +135,15 @@ export class ChatSidebar extends HTMLElement {
     this.#render();
   }
 
+  /**
+   * The menu of a chat, also of one that is not listed.
+   * @param {Conversation} chat
+   * @param {HTMLElement} opener
+   */
+  openMenu(chat, opener) {
+    return this.#withMenu((menus) => menus.open(this.library.conversations.get(chat.id) ?? chat, opener));
+  }
+
   /** @param {string} id */
   async askToDelete(id) {
     const chat = this.library.conversations.get(id) ?? (await this.#api.conversation(id)).conversation;
@@ -206,6 +215,7 @@ export class ChatSidebar extends HTMLElement {
   async #withMenu(work) {
     const menu = (this.#menu ??= import("./chat-menu.js").then(({ ChatMenu }) => new ChatMenu(this.library, this.#api, {
       rename: (id) => this.#rename(id),
+      saveTitle: (chat, title) => this.#saveTitle(chat, title),
       choose: (id) => this.#choose(() => this.selection.toggle(id)),
       changed: () => this.refresh(),
       take: (chats) => this.#take(chats),
@@ -257,8 +267,9 @@ export class ChatSidebar extends HTMLElement {
     const target = /** @type {HTMLElement} */ (event.target);
     const id = idAt(target);
     const folder = /** @type {HTMLElement | null} */ (target.closest("[data-folder]"));
-    const menu = target.closest("[data-menu], [data-folder-menu]");
-    if (menu && id) this.#withMenu((menus) => menus.open(id, menu));
+    const menu = /** @type {HTMLElement | null} */ (target.closest("[data-menu], [data-folder-menu]"));
+    const chat = this.library.conversations.get(id);
+    if (menu && chat) this.openMenu(chat, menu);
     else if (menu && folder) this.#withMenu((menus) => menus.openFolder(folder.dataset.folder ?? "", menu));
     else if (target.closest("[data-toggle-folder]")) this.#toggleFolder(folder?.dataset.folder ?? "");
     else if (target.closest("[data-more]")) this.#loadMoreOf(target.dataset.more ?? "");

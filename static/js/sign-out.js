@@ -5,7 +5,7 @@
  * are still open hear of it through the storage.
  */
 
-import { forgetAll, preference, remember } from "./preferences.js";
+import { forgetAll, keepPlace, preference, remember } from "./preferences.js";
 
 /** @type {(() => void)[]} */
 const listeners = [];
@@ -18,6 +18,7 @@ export function onSignOut(listener) {
 }
 
 function tell() {
+  keepPlace("/");
   for (const listener of listeners) listener();
 }
 

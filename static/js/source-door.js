@@ -8,6 +8,7 @@ import { insertText } from "./caret.js";
 import { find } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { preference } from "./preferences.js";
+import { keyOf } from "./shortcuts.js";
 import { whenTyped } from "./typed-sign.js";
 
 /** From here on a pasted text becomes a file of the message. */
@@ -124,8 +125,8 @@ function listenForFiles(composer, attach, tell) {
  */
 function listenForLongTexts({ input, picked }, attach, tell) {
   let isPlain = false;
-  input.addEventListener("keydown", ({ key, shiftKey }) => {
-    if (key.toLowerCase() === "v") isPlain = shiftKey;
+  input.addEventListener("keydown", (event) => {
+    if (keyOf(event) === "v") isPlain = event.shiftKey;
   });
   input.addEventListener("paste", async (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";

@@ -9,7 +9,7 @@ import { element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { fullness, levelOf, meterWords, shares } from "./meter-words.js";
 import { placePopover } from "./popover.js";
-import { thousands } from "./words.js";
+import { percentReached, thousands } from "./words.js";
 
 const AFTER_MS = 400;
 
@@ -90,9 +90,9 @@ export class TokenMeter extends HTMLElement {
       return piece;
     });
     find(this, ".meter__bar").replaceChildren(...pieces);
-    const percent = Math.floor(fullness(meter) * 100);
+    const percent = percentReached(fullness(meter));
     const room = meter.context_tokens - meter.reserve_tokens;
-    const label = gettext("Context: %(used)s of %(room)s tokens, %(percent)s %", { used: thousands(meter.prompt_tokens), room: thousands(room), percent });
+    const label = gettext("Context: %(used)s of %(room)s tokens, %(percent)s", { used: thousands(meter.prompt_tokens), room: thousands(room), percent });
     this.button.setAttribute("aria-label", label);
     const rows = parts.map(({ words, tone, tokens }) => {
       const mark = element("span", { class: "meter__mark", "data-part": tone, "aria-hidden": "true" });

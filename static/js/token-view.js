@@ -120,7 +120,7 @@ export class TokenView {
     const bar = element("span", { class: "token-card__bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", String(Math.exp(other.logprob)));
     const name = element("span", {}, [element("code", {}, [visible(other.text)])]);
-    if (isWritten) name.append(element("small", {}, ["written"]));
+    if (isWritten) name.append(element("small", {}, [gettext("written")]));
     const parts = [name, bar, element("span", {}, [chance(other.logprob)])];
     if (isWritten || other.is_mark || !this.branch) return element("span", { class: "token-card__row" }, parts);
     const label = gettext("Go on with %(token)s instead, %(chance)s", { token: visible(other.text), chance: chance(other.logprob) });

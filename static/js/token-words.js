@@ -2,6 +2,10 @@
 /** How surprising a token was, in bits, in words and in steps for the eye. Pure functions. */
 
 import { LOCALE, gettext } from "./i18n.js";
+import { percent } from "./words.js";
+
+const tenthsOfPercents = new Intl.NumberFormat(LOCALE, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const fewPercents = new Intl.NumberFormat(LOCALE, { style: "percent", maximumSignificantDigits: 1 });
 
 /** Bits from which on a token is shaded in step 1, 2, 3 and 4. */
 const STEPS = [1, 2.5, 4.5, 7];
@@ -30,12 +34,11 @@ function decimals(value, digits) {
 /** @param {number | null} logprob */
 export function chance(logprob) {
   if (logprob === null) return gettext("not known");
-  const share = Math.exp(logprob) * 100;
-  if (share >= 99.95) return "100 %";
-  if (share < 0.01) return "< 0.01 %";
-  const digits = share >= 10 ? 0 : 1;
-  if (share < 1) return `${new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 1 }).format(share)} %`;
-  return `${decimals(share, digits)} %`;
+  const share = Math.exp(logprob);
+  if (share >= 0.9995) return percent(1);
+  if (share < 0.0001) return `< ${fewPercents.format(0.0001)}`;
+  if (share < 0.01) return fewPercents.format(share);
+  return share < 0.1 ? tenthsOfPercents.format(share) : percent(share);
 }
 
 /** @param {number | null} logprob */

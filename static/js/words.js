@@ -7,6 +7,7 @@ const whole = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
 const oneTenth = new Intl.NumberFormat(LOCALE, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const twoDigits = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 2 });
+const percents = new Intl.NumberFormat(LOCALE, { style: "percent" });
 const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
 /** @type {Record<string, string>} position in a queue, by the plural category of English ordinals */
 const SUFFIXES = { one: "%(n)sst", two: "%(n)snd", few: "%(n)srd", other: "%(n)sth" };
@@ -107,6 +108,18 @@ export function endLine({ status, finish_reason, error }) {
 }
 
 /**
+ * What has become of an answer in a chat that is not shown; null where its reader ended it.
+ * @param {{title: string, last_answer?: string | null}} conversation
+ */
+export function newsLine({ title, last_answer: status }) {
+  const values = { title: title || gettext("New chat") };
+  if (status === "stopped") return null;
+  if (status === "failed") return gettext("The answer in “%(title)s” could not be finished.", values);
+  if (status === "refused") return gettext("The answer in “%(title)s” was refused.", values);
+  return gettext("“%(title)s” has been answered.", values);
+}
+
+/**
  * What is said of a model's reasoning. `ms` null: nobody knows how long it took.
  * @param {{isLive: boolean, ms: number | null}} thought
  */
@@ -172,7 +185,12 @@ export function rate(perSecond) {
 
 /** @param {number} fraction */
 export function percent(fraction) {
-  return `${Math.round((fraction ?? 0) * 100)} %`;
+  return percents.format(fraction ?? 0);
+}
+
+/** What is full or used, and not rounded up to what it is not yet. @param {number} fraction */
+export function percentReached(fraction) {
+  return percent(Math.floor(fraction * 100) / 100);
 }
 
 /** @param {number} position */

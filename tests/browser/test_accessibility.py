@@ -153,3 +153,19 @@ def test_dialogs_take_and_give_back_the_focus(chat: ScriptedChat, page: Page) ->
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page.locator("#composer-input")).to_be_focused()
+
+
+def test_links_skip_to_the_conversation_and_to_the_chats(chat: ScriptedChat, page: Page) -> None:
+    page.locator("[data-toggle-sidebar]").first.click()
+    address = page.url
+    for name, selector in (
+        ("Skip to the conversation", "#conversation"),
+        ("Skip to the list of chats", "#chats"),
+    ):
+        link = page.get_by_role("link", name=name)
+        link.focus()
+        expect(link).to_be_in_viewport()
+        page.keyboard.press("Enter")
+        expect(page.locator(selector)).to_be_focused()
+    expect(page.locator("#chats")).to_be_visible()
+    assert page.url == address

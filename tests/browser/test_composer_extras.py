@@ -81,8 +81,8 @@ def test_of_a_file_on_its_way_states_are_heard_and_numbers_only_seen(chat: Scrip
     page.evaluate("document.querySelector('chat-composer').picked.attach('minutes.txt') && null")
     expect(chips(page)).to_have_count(1)
     heard_and_seen = [
-        ["uploading…", "25 %"],
-        ["uploading…", "50 %"],
+        ["uploading…", "25%"],
+        ["uploading…", "50%"],
         ["uploading…", ""],
         ["reading…", ""],
         ["reading…", ""],
@@ -152,6 +152,8 @@ def test_a_tool_is_allowed_by_the_keyboard(chat: ScriptedChat) -> None:
         chat.event(run, "tool_call", id="c1", name="mailer", arguments="{}")
         chat.phase(run, "approval", detail="c1")
         expect(page.locator("[data-act=allow]:visible")).to_have_count(1)
+        asked = page.locator("#announcer p", has_text="May the tool be used?")
+        expect(asked.last).to_contain_text("Ctrl + Alt + Enter allows it, Ctrl + Alt + ⌫ does not.")
         page.keyboard.press(keys)
         wait_for(page, "true")
         assert chat.heard_of("run.decide")[-1]["allow"] is allow

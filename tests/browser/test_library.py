@@ -34,6 +34,7 @@ CHATS: dict[str, Any] = {
     "Second of many": ["five", "5"],
     "Third of many": ["six", "6"],
     "Archive me": ["seven", "7"],
+    "Bar me": ["nine", "9", "ten", "10"],
     "<b>Bold</b> title": ["eight with a walrus", "8"],
 }
 
@@ -61,7 +62,7 @@ def row(page: Page, title: str) -> Locator:
 def from_menu(page: Page, title: str, action: str) -> None:
     row(page, title).hover()
     row(page, title).get_by_role("button").click()
-    page.locator("#chat-menu").get_by_role("button", name=action).click()
+    page.locator("#chat-menu").get_by_role("menuitem", name=action).click()
 
 
 def titles_under(page: Page, heading: str) -> list[str]:
@@ -211,7 +212,7 @@ def test_a_chat_is_moved_to_a_new_folder_and_out_of_it(library: Page) -> None:
     expect(library.locator(".chat-link--inside")).to_contain_text("File me")
     folder.hover()
     folder.get_by_role("button", name="More for the folder").click()
-    library.locator("#folder-menu").get_by_role("button", name="Delete").click()
+    library.locator("#folder-menu").get_by_role("menuitem", name="Delete").click()
     library.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(folder).to_have_count(0)
     expect(row(library, "File me")).to_have_count(1)
@@ -353,3 +354,53 @@ def test_a_high_window_is_filled_and_what_is_out_of_view_is_not_laid_out(
     rows.nth(94).scroll_into_view_if_needed()
     rows.nth(94).locator("a").focus()
     expect(rows.nth(94).locator("a")).to_be_focused()
+
+
+def test_the_open_chat_has_its_menu_in_the_bar(library: Page) -> None:
+    row(library, "Bar me").get_by_role("link").click()
+    library.set_viewport_size({"width": 390, "height": 844})
+    bar, menu = library.locator(".bar"), library.get_by_role("menu", name="Chat")
+    opener = bar.get_by_role("button", name="More for this chat")
+    opener.click()
+    expect(opener).to_have_attribute("aria-expanded", "true")
+    expect(menu.get_by_role("menuitem")).to_have_text(
+        ["Rename", "Pin", "Move to a folder…", "Tags…", "Share", "Export", "Archive", "Delete"]
+    )
+    expect(menu.get_by_role("menuitem", name="Rename")).to_be_focused()
+    expect_no_faults(library)
+    expect_no_sideways_scrolling(library)
+    expect(bar.get_by_role("button", name="Share this chat")).to_be_hidden()
+    library.keyboard.press("Enter")
+    dialog = library.get_by_role("dialog", name="Rename this chat")
+    dialog.get_by_role("textbox").fill("Bar me again")
+    dialog.get_by_role("button", name="Save").click()
+    expect(library).to_have_title("Bar me again · Vitrine")
+    opener.click()
+    menu.get_by_role("menuitem", name="Pin").click()
+    expect(library.locator(".toast")).to_contain_text("pinned")
+    opener.click()
+    expect(menu.get_by_role("menuitem", name="Unpin")).to_be_visible()
+    menu.get_by_role("menuitem", name="Share").click()
+    expect(library.get_by_role("dialog", name="Share this chat")).to_be_visible()
+    library.keyboard.press("Escape")
+    opener.click()
+    menu.get_by_role("menuitem", name="Delete").click()
+    expect(library).to_have_url(re.compile("/$"))
+    undo(library)
+
+
+def test_a_link_may_end_with_an_answer_before_the_last(library: Page) -> None:
+    row(library, "Bar me").get_by_role("link").click()
+    answer = library.locator(".message--assistant").first
+    answer.hover()
+    answer.get_by_role("button", name="More").click()
+    library.get_by_role("menuitem", name="Share up to here").click()
+    dialog = library.get_by_role("dialog", name="Share this chat")
+    expect(dialog.get_by_label("Up to")).to_have_value(answer.get_attribute("data-message") or "")
+    expect(dialog).to_contain_text("2 messages, from “nine”")
+    library.keyboard.press("Escape")
+    question = library.locator(".message--user").first
+    question.hover()
+    question.get_by_role("button", name="More").click()
+    expect(library.get_by_role("menuitem", name="Delete")).to_be_visible()
+    expect(library.get_by_role("menuitem", name="Share up to here")).to_be_hidden()

@@ -168,6 +168,37 @@ def test_a_chat_has_a_system_prompt_of_its_own_before_and_after_it_begins(own: P
     expect(own.locator("#chat-system-prompt")).to_have_value("You are Otto, a baker from Oslo.")
 
 
+def test_a_chat_has_parameters_of_its_own_before_and_after_it_begins(own: Page) -> None:
+    dialog = own.locator("#chat-setup")
+    longest = dialog.get_by_label("Longest answer")
+    save = dialog.get_by_role("button", name="Save")
+    own.click("[data-chat-setup]")
+    expect(dialog.get_by_label("When the chat gets too long")).to_have_value("")
+    dialog.get_by_label("When the chat gets too long").select_option("summary")
+    dialog.get_by_label("Temperature").fill("9")
+    save.click()
+    expect(dialog).to_be_visible()  # the browser says what is wrong
+    dialog.get_by_label("Temperature").fill("0")
+    longest.fill("2")
+    save.click()
+    expect(dialog).to_be_hidden()
+    ask(own, "who are you?")
+    expect(last_answer(own)).to_contain_text("reached its length limit", timeout=ANSWER_TIMEOUT_MS)
+    own.click("[data-chat-setup]")
+    expect(dialog.get_by_label("Temperature")).to_have_value("0")
+    expect(dialog.get_by_label("When the chat gets too long")).to_have_value("summary")
+    expect(longest).to_have_value("2")
+    longest.fill("")
+    save.click()
+    expect(own.locator(".toast")).to_contain_text("Saved.")
+    own.reload()
+    own.click("[data-chat-setup]")
+    expect(longest).to_have_value("")
+    expect(dialog.get_by_label("Temperature")).to_have_value("0")
+    expect_no_faults(own)
+    expect_no_sideways_scrolling(own)
+
+
 def test_instructions_are_saved_and_told_to_the_next_chat(own: Page) -> None:
     own.goto("/settings/personalisation")
     own.fill("[name=about_you]", "Call me Zelda.")

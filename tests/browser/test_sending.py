@@ -248,11 +248,31 @@ def test_a_starter_fills_the_box_and_does_not_send(chat: ScriptedChat, page: Pag
     expect(page.locator(".message")).to_have_count(0)
 
 
+def test_other_models_are_asked_for_more_than_the_built_in_one_can(
+    chat: ScriptedChat, page: Page
+) -> None:
+    starters = page.locator(".starter")
+    expect(starters.filter(visible=True)).to_have_count(4)
+    larger = [{**each, "default": each["name"] == "org/assistant-8b"} for each in chat.models]
+    chat.say({"type": "models.changed", "models": larger})
+    expect(starters.filter(has_text="heat pump")).to_be_visible()
+    expect(starters.filter(has_text="17 * 23")).to_have_count(0)
+    starters.filter(has_text="heat pump").click()
+    expect(page.locator(INPUT)).to_have_value("Explain in simple words how a heat pump works.")
+    chat.say({"type": "models.changed", "models": chat.models})
+    expect(starters.filter(has_text="17 * 23")).to_be_visible()
+
+
 def test_a_failed_answer_can_be_asked_again(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Hello")
     chat.write("r1", "Hel")
-    chat.event("r1", "failed", code="x", message="The engine died.", retry_after_s=None)
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    failure = {"code": "x", "message": "The engine died.", "retry_after_s": None}
+    chat.event("r1", "failed", **failure, trace_id=trace_id)
     expect(last_answer(page)).to_contain_text("The engine died. What was written is kept.")
+    expect(last_answer(page).get_by_text(f"Trace id {trace_id}")).to_be_visible()
+    announcer = page.locator("#announcer")
+    expect(announcer).to_contain_text("The engine died. What was written is kept.")
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator(".message--user")).to_have_count(1)
     assert chat.heard_of("answer.regenerate")[0]["answer"] == "a1"

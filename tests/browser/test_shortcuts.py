@@ -1,8 +1,17 @@
-"""Shortcuts with keys of one's own."""
+"""Shortcuts with keys of one's own, and where they are named."""
 
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.pages import INPUT, ask, last_answer
+from tests.browser.scripted import ScriptedChat
+from tests.browser.test_accessibility import expect_no_faults
+
 SIDEBAR = "Show or hide the sidebar"
+OWN_KEYS = """
+  localStorage.setItem("vitrine.shortcuts", JSON.stringify({
+    escape: { key: "f2" }, "alt+enter": { key: "g", mod: true },
+  }));
+"""
 
 
 def test_a_shortcut_gets_other_keys_and_its_usual_ones_back(
@@ -41,3 +50,31 @@ def test_a_shortcut_gets_other_keys_and_its_usual_ones_back(
     page.get_by_role("button", name="Usual keys for all").click()
     expect(page.get_by_role("button", name=f"{SIDEBAR}: Ctrl + Shift + S")).to_be_visible()
     expect(page.get_by_role("button", name="Usual keys for all")).to_be_hidden()
+
+
+def test_the_help_names_the_keys_of_the_message_box_too(chat: ScriptedChat, page: Page) -> None:
+    page.keyboard.press("Control+/")
+    writing = page.get_by_role("dialog").locator("[data-writing] > div")
+    expect(writing.filter(has_text="Send the message")).to_have_text("Send the messageEnter")
+    expect(writing.filter(has_text="A new line")).to_contain_text("Shift + Enter")
+    for sign in ("↑", "/", "#", "@"):
+        expect(writing.locator("kbd", has_text=sign).first).to_be_visible()
+    expect_no_faults(page)
+
+
+def test_hints_name_the_keys_that_were_chosen(chat: ScriptedChat, page: Page) -> None:
+    page.add_init_script(OWN_KEYS)
+    page.goto("/")
+    page.locator("status-bar:defined").wait_for(state="attached")
+    ask(page, "Hello")
+    stop = page.get_by_role("button", name="Stop")
+    expect(stop).to_have_attribute("title", "Stop (F2)")
+    hint = page.locator("#composer-hint")
+    expect(hint).to_have_text("F2 stops the answer.")
+    page.fill(INPUT, "And then?")
+    expect(hint).to_have_text("Enter sends it after this answer. F2 stops the answer.")
+    go_on = last_answer(page).locator("[data-act=continue]")
+    expect(go_on).to_have_attribute("aria-keyshortcuts", "Control+g Meta+g")
+    page.keyboard.press("F2")
+    expect(last_answer(page).locator(".phase__words")).to_have_text("Stopping")
+    assert len(chat.heard_of("run.stop")) == 1

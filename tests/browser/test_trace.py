@@ -68,12 +68,12 @@ def test_tokens_are_shaded_in_place_and_by_keyboard(chat: ScriptedChat, page: Pa
     expect(last_answer(page).locator(".message__parts")).to_be_hidden()
     tokens.nth(1).hover()
     card = page.locator(".token-card")
-    expect(card).to_contain_text("62 %")
+    expect(card).to_contain_text("62%")
     tokens.first.focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     expect(tokens.nth(3)).to_be_focused()
-    expect(card).to_contain_text("30 %")
+    expect(card).to_contain_text("30%")
     steps = [tokens.nth(i).get_attribute("data-step") for i in range(6)]
     assert steps == ["0", "0", "0", "1", "0", "2"], "weights of the line, not colours alone"
     page.keyboard.press("Escape")

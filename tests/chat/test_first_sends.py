@@ -74,21 +74,22 @@ def test_the_rows_are_those_of_a_send_alone(alice: User, bob: User, charlie: Use
     for user in (alice, charlie):
         with as_user(user.pk):
             Personalisation.objects.create(owner=user, about_you="I sail.", caches_answers=True)
-    one, other = saved((alice, a_draft("a", system_prompt="Rhyme.")), (bob, a_draft("b")))
+    setup: Any = {"parameters": {"temperature": 0}, "history_strategy": "summary"}
+    setup["system_prompt"] = "Rhyme."
+    one, other = saved((alice, a_draft("a", **setup)), (bob, a_draft("b")))
     assert one
     assert other
     assert one.cache
     assert not other.cache
     with as_user(charlie.pk):
-        actions.send_message(
-            rights_of(charlie), a_draft("c", system_prompt="Rhyme."), lease_owner="process"
-        )
+        actions.send_message(rights_of(charlie), a_draft("c", **setup), lease_owner="process")
     assert facts_of(alice) == facts_of(charlie)
     with as_user(alice.pk):
         stored = Message.objects.get(client_id="a")
         assert stored.pk == one.sent.message.pk
         assert stored.created_at == one.sent.message.created_at
         assert stored.conversation.instructions == "About the user: I sail."
+        assert stored.conversation.parameters == {"temperature": 0}
         assert Generation.objects.get().params["sent"] == "a"
         assert Reservation.objects.get().pk == one.sent.generation.pk
     with as_user(bob.pk):

@@ -11,6 +11,7 @@ from chat import frames
 from chat.errors import BadFrame, ChatError, NotFound
 
 RUN = str(uuid4())
+MESSAGE = {"type": "message.send", "client_id": "c", "text": "hi"}
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
@@ -26,6 +27,17 @@ def test_a_message() -> None:
     assert frame == frames.SendMessage("c", "hi", None, parent, None)
 
 
+def test_a_message_that_sets_up_a_chat() -> None:
+    setup = {"parameters": {"temperature": 0, "seed": 2**60}, "history_strategy": "summary"}
+    frame = frames.parse(json.dumps({**MESSAGE, **setup}))
+    assert isinstance(frame, frames.SendMessage)
+    assert frame.parameters == {"temperature": 0.0, "seed": 2**60}
+    assert frame.history_strategy == "summary"
+    plain = frames.parse(json.dumps(MESSAGE))
+    assert isinstance(plain, frames.SendMessage)
+    assert (plain.parameters, plain.history_strategy) == (None, "")
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -35,6 +47,12 @@ def test_a_message() -> None:
         {"type": "message.send", "client_id": "c", "text": 3},
         {"type": "message.send", "client_id": "c", "text": "\ud800"},
         {"type": "message.send", "client_id": "c", "text": "hi", "model": 1},
+        {**MESSAGE, "parameters": {"temperature": 3}},
+        {**MESSAGE, "parameters": {"temperature": float("nan")}},
+        {**MESSAGE, "parameters": {"colour": "red"}},
+        {**MESSAGE, "parameters": [1]},
+        {**MESSAGE, "history_strategy": "everything"},
+        {**MESSAGE, "history_strategy": ["window"]},
         {"type": "run.follow", "run": RUN, "after": -1},
         {"type": "run.follow", "run": RUN, "after": True},
         {"type": "run.follow", "run": RUN, "after": 2**40},
@@ -69,7 +87,9 @@ def test_no_json_and_too_much(raw: str) -> None:
         ["message.send", "run.follow", "run.unfollow", "run.stop", "run.ack", "ping", "?"]
     ),
     fields=st.dictionaries(
-        st.sampled_from(["client_id", "text", "conversation", "parent", "model", "run", "seq"]),
+        st.sampled_from(
+            ["client_id", "text", "conversation", "parent", "model", "run", "seq", "parameters"]
+        ),
         _json,
     ),
 )

@@ -13,7 +13,8 @@ from django.utils import timezone
 from chat import access, library, tasks
 from chat.errors import BadChange, Conflict, NotFound
 from chat.library import Change
-from chat.models import Conversation, Folder, Message, Role
+from chat.models import Conversation, Folder, Generation, Message, Role
+from chat.values import conversation_summaries
 from webapp.tenancy import as_nobody, as_system, as_user
 
 if TYPE_CHECKING:
@@ -48,6 +49,18 @@ def test_a_change_changes_what_it_names_and_the_version(mine: "User") -> None:
     assert (row.title, row.title_by_hand, row.tags, row.folder) == ("A title", True, [], None)
     assert row.pinned_at is None
     assert row.archived_at is not None
+
+
+def test_a_summary_says_how_the_newest_answer_stands(mine: "User") -> None:
+    asked, failed, writing = chat(mine), chat(mine), chat(mine)
+    for made, statuses in ((failed, ["complete", "failed"]), (writing, ["complete", "running"])):
+        for status in statuses:
+            answer = Message.objects.create(
+                conversation=made, role=Role.ASSISTANT, text="hi", status=status
+            )
+    Generation.objects.create(conversation=writing, message=answer, model="m")
+    told = conversation_summaries([asked, failed, writing])
+    assert [value["last_answer"] for value in told] == [None, "failed", "running"]
 
 
 def test_tags_are_small_letters_each_once(mine: "User") -> None:

@@ -127,6 +127,42 @@ def instructions(tab: Reader, accepted: Frame) -> str:
     return str(setup.json()["instructions"])
 
 
+def test_a_chat_begins_with_the_parameters_that_it_was_given(tab: Reader) -> None:
+    nina = made(
+        tab,
+        "/api/assistants",
+        name="Nina",
+        system_prompt=NINA,
+        parameters={"temperature": 0.3, "top_k": 5},
+        history_strategy="summary",
+    )
+
+    def setup_of(**fields: Any) -> Frame:
+        accepted, _ = said(tab, "who are you?", **fields)
+        path = f"/api/conversations/{accepted['conversation']['id']}/setup"
+        value: Frame = tab.client.get(path).json()
+        return value
+
+    given = {"parameters": {"temperature": 0, "seed": 7}, "history_strategy": "selective"}
+    names = ("parameters", "history_strategy")
+    for fields, wanted in (
+        (given, [{"temperature": 0, "seed": 7}, "selective"]),
+        ({}, [{}, "window"]),
+        ({"assistant": nina["id"]}, [{"temperature": 0.3, "top_k": 5}, "summary"]),
+        ({"assistant": nina["id"], **given}, [{"temperature": 0, "seed": 7}, "selective"]),
+        ({"assistant": nina["id"], "parameters": {}}, [{}, "summary"]),
+    ):
+        setup = setup_of(**fields)
+        assert [setup[name] for name in names] == wanted
+
+
+def test_a_longest_answer_is_kept_to(tab: Reader) -> None:
+    accepted, _ = said(tab, "who are you?", parameters={"max_tokens": 2})
+    path = f"/api/conversations/{accepted['conversation']['id']}"
+    answer = tab.client.get(path).json()["messages"][-1]
+    assert (answer["finish_reason"], answer["usage"]["completion_tokens"]) == ("length", 2)
+
+
 def test_a_chats_system_prompt_can_be_changed_by_who_saw_it_last(tab: Reader) -> None:
     accepted, text = said(tab, "who are you?", system_prompt=NINA)
     assert "Nina" in text

@@ -80,6 +80,7 @@ def test_an_answer_that_fails_opens(alices_tab: Reader) -> None:
     assert_adds_up(trace)
     assert kinds(trace)[-1] == "saved"
     assert trace["error"]["code"] == end["code"]
+    assert trace["error"]["trace_id"] == end["trace_id"] == trace["trace_id"]
     assert (trace["usage"], trace["engine_ms"]) == (None, None)
 
 

@@ -61,3 +61,22 @@ test("what was on the screen is not said again", () => {
   announcer.follow("a", "Read already. And this.", true, false);
   assert.deepEqual(said, ["And this."]);
 });
+
+test("how an answer ended is said once, behind what it says, and also where it says nothing", () => {
+  const { said, announcer } = spoken();
+  const end = "The model is gone. What was written is kept.";
+  announcer.follow("a", "Begun", false, true);
+  announcer.follow("a", "Begun", true, true, end);
+  announcer.follow("a", "Begun", true, true, end);
+  announcer.follow("refused", "", true, true, "This answer was refused.");
+  announcer.follow("old", "Long ago", true, false, end);
+  assert.deepEqual(said, ["Answering.", "Begun", end, "Answering.", "This answer was refused."]);
+});
+
+test("what a tool waits for is asked once", () => {
+  const { said, announcer } = spoken();
+  announcer.ask("call-1", "May it?");
+  announcer.ask("call-1", "May it?");
+  announcer.ask("call-2", "May this?");
+  assert.deepEqual(said, ["May it?", "May this?"]);
+});

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chordOf, keysOf, objection, ownKeys, keepOwnKeys, withOwnKeys } from "../../static/js/bindings.js";
+import { chordOf, ownKeys, withOwnKeys } from "../../static/js/bindings.js";
 import { chatShortcuts } from "../../static/js/commands.js";
+import { keepOwnKeys, keysOf, objection } from "../../static/js/key-choice.js";
 import { means } from "../../static/js/shortcuts.js";
 
 const press = (key, more = {}) => ({
@@ -20,6 +21,8 @@ test("keys that were pressed mean the shortcut that they were given to, whatever
     press("J", { ctrlKey: true, shiftKey: true, code: "KeyJ" }), press("j", { metaKey: true, code: "KeyJ" }),
     press("?", { shiftKey: true }), press("F2"), press("ArrowUp", { altKey: true }),
     press("Escape", { shiftKey: true }), press("å", { altKey: true, code: "KeyA" }),
+    press("ن", { ctrlKey: true, code: "KeyK" }), press("/", { ctrlKey: true, shiftKey: true, code: "Digit7" }),
+    press(":", { ctrlKey: true, shiftKey: true, code: "Semicolon" }),
   ];
   for (const event of events) {
     const [shortcut] = withOwnKeys([usual[0]], { [chordOf(usual[0])]: keysOf(event) });
@@ -32,6 +35,8 @@ test("keys of another shortcut, of the browser and of writing are refused with t
   const [first, second] = usual;
   assert.match(objection(usual, first, second), new RegExp(second.words));
   assert.match(objection(usual, first, { key: "c", mod: true }), /browser/);
+  assert.match(objection(usual, first, keysOf(press("/", { ctrlKey: true, shiftKey: true, code: "Digit7" }))), /taken/);
+  assert.match(objection(usual, first, keysOf(press("'", { ctrlKey: true, code: "Quote" }))), /taken/);
   assert.match(objection(usual, first, { key: "tab" }), /writing/);
   assert.match(objection(usual, first, { key: "g" }), /typed/);
   assert.equal(objection(usual, first, { key: "g", alt: true }), null);

@@ -18,9 +18,9 @@ test("a budget is told of from 80 % on, the most pressing one first", () => {
 });
 
 test("the line says how much, and when there is more", () => {
-  assert.equal(budgetLine(budget("tokens_per_day", 0.8349)), "83 % of your tokens for today are used.");
+  assert.equal(budgetLine(budget("tokens_per_day", 0.8349)), "83% of your tokens for today are used.");
   assert.match(budgetLine(budget("tokens_per_month", 1)), /^Your tokens for this month are used up\. There are new ones on .*November.*2[23]|2[23].*November/);
-  assert.match(budgetLine(budget("cost_per_month", 0.999)), /^99 % of your budget for this month is used\./);
+  assert.match(budgetLine(budget("cost_per_month", 0.999)), /^99% of your budget for this month is used\./);
 });
 
 test("a dismissal is for the day, and not for the time when all is used", () => {

@@ -23,8 +23,8 @@ test("each reason has its words, one that is new its name", () => {
 
 test("figures are told as far as they are there", () => {
   const told = (more) => figuresOf(candidate(1, null, more)).map(({ words, figure }) => `${words} ${figure}`);
-  assert.deepEqual(told(), ["by words #1", "by meaning –", "words covered 50 %"]);
+  assert.deepEqual(told(), ["by words #1", "by meaning –", "words covered 50%"]);
   assert.deepEqual(told({ vector_rank: 3, cosine: 0.617, relevance: 0.9 }), [
-    "by words #1", "by meaning #3", "cosine 0.62", "words covered 50 %", "by the reranker 0.90",
+    "by words #1", "by meaning #3", "cosine 0.62", "words covered 50%", "by the reranker 0.90",
   ]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { jumpShows, pinnedAfterScroll } from "../../static/js/scroll.js";
+import { jumpShows, keyboardSize, pinnedAfterScroll } from "../../static/js/scroll.js";
 
 const at = (top, height = 2000, view = 800) => ({ top, height, view });
 
@@ -27,4 +27,12 @@ test("the jump button appears far from the end, stays for a while, and never whi
   assert.equal(jumpShows(true, false, 150), true);
   assert.equal(jumpShows(true, false, 59), false);
   assert.equal(jumpShows(true, true, 500), false);
+});
+
+test("a keyboard over the page is known, and neither a bar of the browser nor pinching is one", () => {
+  assert.equal(keyboardSize({ height: 844, scale: 1 }, 844), 0);
+  assert.equal(keyboardSize({ height: 508.4, scale: 1 }, 844), 336);
+  assert.equal(keyboardSize({ height: 790, scale: 1 }, 844), 0);
+  assert.equal(keyboardSize({ height: 422, scale: 2 }, 844), 0);
+  assert.equal(keyboardSize({ height: 254, scale: 2 }, 844), 0);
 });

@@ -18,7 +18,7 @@ test("surprise is in bits, and grows in steps", () => {
 
 test("chances keep what they can say", () => {
   const words = [1, 0.83, 0.042, 0.0031, 1e-9].map((p) => chance(Math.log(p)));
-  assert.deepEqual(words, ["100 %", "83 %", "4.2 %", "0.3 %", "< 0.01 %"]);
+  assert.deepEqual(words, ["100%", "83%", "4.2%", "0.3%", "< 0.01%"]);
 });
 
 test("what has no shape can be seen", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { dayGroup, endLine, footerLine, phaseLine, toolLine } from "../../static/js/words.js";
+import { dayGroup, endLine, footerLine, newsLine, phaseLine, toolLine } from "../../static/js/words.js";
 
 test("phases tell the truth in words and numbers", () => {
   const text = (phase) => phaseLine(phase).text;
@@ -13,7 +13,7 @@ test("phases tell the truth in words and numbers", () => {
   assert.equal(text({ phase: "decode", tokens: 9, tokens_per_s: 60.7 }), "Writing · 61 tokens/s");
   assert.equal(text({ phase: "tool", detail: "calculator" }), "Using the calculator");
   assert.equal(text({ phase: "loading", progress: 0.42, detail: "weights" }),
-    "Loading the model · 42 % · weights");
+    "Loading the model · 42% · weights");
   assert.equal(text({ phase: "asking", detail: "gpu1:8000" }), "Waiting for gpu1:8000");
   assert.equal(text({ phase: "decode", tokens: 0, tokens_per_s: 0 }), "Writing");
   assert.equal(text(null), "Sending");
@@ -56,4 +56,12 @@ test("conversations are grouped by the reader's days", () => {
   assert.equal(at(2026, 10, 14), "Previous 7 days");
   assert.equal(at(2026, 9, 2), "October");
   assert.equal(at(2025, 11, 31), "December 2025");
+});
+
+test("what happened behind the scenes is told as it was", () => {
+  const line = (last_answer, title = "Glass") => newsLine({ title, last_answer });
+  assert.equal(line("complete"), "“Glass” has been answered.");
+  assert.equal(line("failed"), "The answer in “Glass” could not be finished.");
+  assert.equal(line("refused", ""), "The answer in “New chat” was refused.");
+  assert.equal(line("stopped"), null);
 });
