@@ -227,6 +227,10 @@ export class Api {
     return (await this.#call("GET", `/api/usage?since=${today}&until=${today}`)).budgets;
   }
 
+  async assistants() {
+    return (await this.#call("GET", "/api/assistants")).items;
+  }
+
   async prompts() {
     return (await this.#call("GET", "/api/prompts")).items;
   }

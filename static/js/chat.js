@@ -29,6 +29,7 @@ import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
 import { SearchPalette } from "./search-palette.js";
 import { ChatSession } from "./session.js";
+import { listenForSettings } from "./settings-door.js";
 import { listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
 import { listenForSources } from "./source-door.js";
@@ -566,6 +567,13 @@ function copyLast(selector, words) {
   toasts.show(words);
 }
 
+const openSettings = listenForSettings({
+  mayReload: () => !session.store.isTemporary && !composer.picked.holds,
+  changed: async () => {
+    picker.assistants = await api.assistants();
+    showModels();
+  },
+});
 renameKeyHints(ownKeys());
 listenForShortcuts(
   withOwnKeys(chatShortcuts(
@@ -575,6 +583,7 @@ listenForShortcuts(
       toggleSidebar,
       deleteShown,
       showShortcuts,
+      openSettings,
       focusComposer: () => composer.focusInput(),
       stop: () => session.store.isBusy && stop(),
       chooseModel: () => picker.toggle(),
@@ -617,6 +626,10 @@ onBackAndForward(show);
 addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== "vitrine.language" || !newValue) return;
+  toasts.show(gettext("Another language was chosen in the settings."), { action: gettext("Reload"), run: () => location.reload(), shownMs: 60_000 });
+});
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;

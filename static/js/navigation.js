@@ -6,6 +6,13 @@ import { gettext } from "./i18n.js";
 
 const CHAT = /^\/c\/([0-9a-f-]{36})$/;
 
+/** Of the chat that is shown, without what lies over it. */
+let shown = "";
+
+function chatAddress() {
+  return location.pathname + location.search;
+}
+
 /**
  * @param {string} path
  * @returns {string | null} the conversation of an address, null for a new chat
@@ -25,7 +32,13 @@ export function wantedMessage() {
  */
 export function goTo(conversation, how = "pushState") {
   const url = conversation?.url ?? "/";
-  if (location.pathname + location.search !== url) history[how](null, "", url);
+  if (chatAddress() !== url) history[how](null, "", url + (settingsAt() ? location.hash : ""));
+  shown = url;
+}
+
+/** The page of the settings that lies over the chat, if any. @returns {string | null} its own address */
+export function settingsAt() {
+  return location.hash.startsWith("#/settings/") ? location.hash.slice(1) : null;
 }
 
 /** @param {{title: string} | null} conversation */
@@ -36,5 +49,10 @@ export function setTitle(conversation) {
 
 /** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
-  addEventListener("popstate", () => show(conversationAt(location.pathname), wantedMessage()));
+  shown = chatAddress();
+  addEventListener("popstate", () => {
+    if (chatAddress() === shown) return; // only what lies over it has changed
+    shown = chatAddress();
+    show(conversationAt(location.pathname), wantedMessage());
+  });
 }
