@@ -141,6 +141,11 @@ export class Api {
     return (await this.#call("GET", "/api/tags")).tags;
   }
 
+  /** @returns {Promise<string[]>} */
+  async folderNames() {
+    return (await this.#call("GET", "/api/folders")).folders.map((/** @type {{name: string}} */ { name }) => name);
+  }
+
   /** @param {string} name */
   createFolder(name) {
     return this.#call("POST", "/api/folders", { name });

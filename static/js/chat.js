@@ -27,7 +27,7 @@ import { placeAllPopovers } from "./popover.js";
 import { preference } from "./preferences.js";
 import { keepShell } from "./pwa.js";
 import { ScrollKeeper } from "./scroll.js";
-import { SearchPalette } from "./search-palette.js";
+import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
 import { listenForSettings } from "./settings-door.js";
 import { listenForShortcuts } from "./shortcuts.js";
@@ -55,7 +55,6 @@ const list = /** @type {MessageList} */ (find(document, "message-list"));
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
-const palette = /** @type {SearchPalette} */ (find(document, "search-palette"));
 const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
 const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
@@ -80,6 +79,7 @@ const glass = new Glass({
   },
   tell: (words) => toasts.show(words),
 });
+const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
 new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
@@ -508,7 +508,7 @@ sidebar.addEventListener("open", (event) => {
 });
 sidebar.addEventListener("new", startNew);
 sidebar.addEventListener("deleted", (event) => deleted(/** @type {CustomEvent} */ (event).detail));
-sidebar.addEventListener("search", () => palette.open());
+sidebar.addEventListener("search", search);
 sidebar.addEventListener("problem", (event) => toasts.show(/** @type {CustomEvent} */ (event).detail));
 sidebar.addEventListener("done", (event) => {
   const { text, undo } = /** @type {CustomEvent} */ (event).detail;
@@ -521,9 +521,10 @@ sidebar.addEventListener("answered", (event) => {
   toasts.show(text, { action: gettext("Open"), run: () => openChat(conversation, null) });
 });
 
-palette.addEventListener("open", (event) => {
-  const { conversation, message, url } = /** @type {CustomEvent} */ (event).detail;
-  openChat({ id: conversation.id, url }, message);
+find(document, "search-palette").addEventListener("open", async (/** @type {CustomEvent} */ { detail }) => {
+  const { conversation, message, url, text } = detail;
+  await openChat({ id: conversation.id, url }, message);
+  if (message) (await import("./found-words.js")).markWords(list.rootOf(message), text);
 });
 
 /**
@@ -532,7 +533,7 @@ palette.addEventListener("open", (event) => {
  */
 function openChat(conversation, message) {
   goTo(conversation);
-  show(conversation.id, message);
+  return show(conversation.id, message);
 }
 
 picker.addEventListener("choose", (event) => chooseModel(/** @type {CustomEvent} */ (event).detail));
@@ -579,7 +580,7 @@ listenForShortcuts(
   withOwnKeys(chatShortcuts(
     {
       startNew,
-      search: () => palette.open(),
+      search,
       toggleSidebar,
       deleteShown,
       showShortcuts,
@@ -633,7 +634,7 @@ addEventListener("storage", ({ key, newValue }) => {
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
-sidebar.api = palette.api = api;
+sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
 picker.assistants = bootstrap.assistants;
