@@ -71,6 +71,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     sidebar = library_api.sidebar(user)
     rights = rights_of(request)
     models = [values.model_value(state) for state in rights.models("chat")]
+    chosen = personal.personalisation_of(user)
     return {
         "conversations": [*sidebar["pinned"], *sidebar["items"]],
         "palette_filters": FILTERS,
@@ -90,6 +91,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
                 for message in messages
             ],
             "models": models,
+            "chosen": {"default": chosen.default_model, "pinned": chosen.pinned_models},
             "assistants": assistant_values(personal.assistants_for(user)[:MAX_SHOWN], user),
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "csrf": get_token(request),

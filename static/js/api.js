@@ -232,6 +232,11 @@ export class Api {
     return (await this.#call("GET", `/api/usage?since=${today}&until=${today}`)).budgets;
   }
 
+  /** Of custom instructions and the like. @param {object} changes */
+  personalise(changes) {
+    return this.#call("PATCH", "/api/personalisation", changes);
+  }
+
   async assistants() {
     return (await this.#call("GET", "/api/assistants")).items;
   }

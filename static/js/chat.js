@@ -64,7 +64,7 @@ const socket = new ChatSocket(`${location.origin.replace(/^http/, "ws")}/ws/chat
 const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
 const announcer = new Announcer(find(document, "#announcer"));
-const choice = new ModelChoice();
+const choice = new ModelChoice((chosen) => api.personalise(chosen).catch(({ message }) => toasts.show(message)));
 const panel = /** @type {SidePanel} */ (find(document, "side-panel"));
 const glass = new Glass({
   api,
@@ -179,7 +179,7 @@ function showModels() {
   const model = currentModel();
   const { conversation } = session.store;
   const assistant = conversation ? conversation.assistant : setup.assistant;
-  picker.show(session.models, model?.name ?? "", assistant, answering().beside);
+  picker.show({ models: session.models, chosen: model?.name ?? "", assistant, beside: answering().beside, pinned: choice.pinned });
   statusBar.setModel(model);
   showWelcome(setup.assistant, model?.description ?? "");
 }
@@ -334,9 +334,9 @@ function opened(wanted) {
   glass.reset();
   list.removeAttribute("aria-busy");
   const { conversation, liveRun } = session.store;
-  choice.forget();
-  setup.forget();
   const { draftName } = session.store;
+  choice.open(draftName);
+  setup.forget();
   composer.open(draftName);
   if (!session.store.isTemporary) composer.forget(TEMPORARY);
   const picked = drafts.of(draftName).sources ?? { collections: lastPicked(), documents: [] };
@@ -402,6 +402,7 @@ session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
   composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere: isNew && isShown });
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
+  if (isShown) choice.moveTo(conversation.id);
   queue.open(session.store.draftName);
   if (isShown && !list.ariaBusy) nameShown(); // unless its reader is about to see another one
 });
@@ -538,6 +539,11 @@ function openChat(conversation, message) {
 
 picker.addEventListener("choose", (event) => chooseModel(/** @type {CustomEvent} */ (event).detail));
 picker.addEventListener("beside", (event) => toggleBeside(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("load", (event) => loadModel(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("pin", (event) => {
+  choice.togglePin(/** @type {CustomEvent} */ (event).detail);
+  showModels();
+});
 picker.addEventListener("assistant", (event) => {
   chooseAssistant(/** @type {CustomEvent} */ (event).detail);
 });
@@ -634,6 +640,7 @@ addEventListener("storage", ({ key, newValue }) => {
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
+choice.begin(bootstrap.chosen);
 sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
