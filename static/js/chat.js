@@ -86,7 +86,7 @@ new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentMod
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
-listenForSources({ page, list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more) });
+listenForSources({ page, list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more) });
 const queue = queueOf(document);
 let wasBusy = false;
 

@@ -4,6 +4,7 @@
  * address behind the #: back closes them, a reload opens them again. Their dialog is loaded with the first wish.
  */
 
+import { isPlainClick } from "./dom.js";
 import { settingsAt } from "./navigation.js";
 
 /** What asks for the password again, sends a file, or ends the account is a page of its own. */
@@ -19,9 +20,8 @@ export function opensOverTheChat(path) {
  * @param {MouseEvent} event
  */
 export function wantedAddress(event) {
-  const { target, button, defaultPrevented } = event;
-  if (defaultPrevented || button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return null;
-  const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (target).closest?.("a[href^='/settings/']"));
+  if (!isPlainClick(event)) return null;
+  const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest?.("a[href^='/settings/']"));
   if (!link || link.target || link.hasAttribute("download") || !opensOverTheChat(link.pathname)) return null;
   return link.getAttribute("href");
 }
