@@ -2,6 +2,7 @@
 /** A document in the side panel, at the passage that an answer cites. Its page shows more: a PDF's own pages. */
 
 import { pageAt, pageName } from "./document-places.js";
+import { pictureUrl } from "./document-links.js";
 import { DocumentText } from "./document-text.js";
 import { element } from "./dom.js";
 import { gettext } from "./i18n.js";
@@ -58,7 +59,8 @@ export class SourcePanel {
     const root = element("div", { class: "viewer__text" });
     const place = passage && pages.length > 1 ? [element("span", { class: "source-panel__place", dir: "auto" }, [pageName(pages, pageAt(pages, passage.start) - 1)])] : [];
     const head = element("p", { class: "source-panel__head" }, [...place, opened(href)]);
-    body.replaceChildren(head, ...noticesOf(version, passage, href), root);
+    body.replaceChildren(head, ...(shown.kind === "image" ? [] : noticesOf(version, passage, href)), root);
+    if (shown.kind === "image") head.after(element("img", { class: "source-panel__picture", src: pictureUrl(shown.id, 800), alt: shown.name }));
     if (!version.num_chars) return;
     const text = new DocumentText(root, {
       numChars: version.num_chars,

@@ -1,6 +1,7 @@
 """Numbers of sources in an answer, while it is written and afterwards; what is picked, by a script."""
 
 import re
+from base64 import b64decode
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -354,6 +355,58 @@ def test_what_waits_keeps_its_sources_and_what_is_refused_brings_them_back(
     chat.say({**error, "client_id": sent["client_id"]})
     expect(page.locator(INPUT)).to_have_value("Second")
     expect(page.locator(".picked__chip")).to_have_text("Company notes")
+
+
+PIXEL = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+IS_GIVEN_BACK = """
+  (src) => new Promise((tell) => {
+    Object.assign(new Image(), { src, onerror: () => tell(true), onload: () => tell(false) });
+  })
+"""
+
+
+def bring_picture(page: Page) -> Locator:
+    """Attach one, which is ready at once; its chip."""
+    document = {"id": excerpt(1)["document"], "name": "image.png", "version": {"state": "ready"}}
+    page.route(
+        re.compile(r"/api/documents/attach\?"),
+        lambda route: route.fulfill(status=201, json=document),
+    )
+    page.locator(".composer__files").set_input_files(
+        {"name": "image.png", "mimeType": "image/png", "buffer": PIXEL}
+    )
+    return page.locator(".picked__chip")
+
+
+def test_a_picture_is_seen_before_it_is_sent_and_in_the_message(
+    chat: ScriptedChat, page: Page
+) -> None:
+    page.route(
+        re.compile(r"/api/documents/[^/]+/pages/1\?width=800"),
+        lambda route: route.fulfill(body=PIXEL, content_type="image/png"),
+    )
+    small = bring_picture(page).locator("img")
+    expect(small).to_have_js_property("naturalWidth", 1)
+    address = small.get_attribute("src") or ""
+    assert address.startswith("blob:")
+    expect_no_faults(page)
+    ask(page, "What is it?")
+    assert page.evaluate(IS_GIVEN_BACK, address)
+    picture = page.locator(".message--user .picture img")
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    expect(picture).to_have_attribute("loading", "lazy")
+    expect(picture).to_have_attribute("alt", "image.png")
+    expect_no_faults(page)
+
+
+def test_a_picture_that_is_gone_leaves_its_name(chat: ScriptedChat, page: Page) -> None:
+    page.route(re.compile(r"/api/documents/[^/]+/pages/1"), lambda route: route.fulfill(status=404))
+    expect(bring_picture(page).locator("img")).to_be_visible()
+    ask(page, "What is it?")
+    expect(page.locator(".message--user .source")).to_have_text("image.png")
+    expect(page.locator(".message--user img")).to_have_count(0)
 
 
 @pytest.mark.parametrize("kind", ["drop", "paste"])
