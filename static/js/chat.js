@@ -82,7 +82,7 @@ const glass = new Glass({
 const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
-new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
+new GlassMarks({ session, api, composer, list, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
