@@ -149,8 +149,9 @@ def _measured(
             "left_out": None,
             "is_too_long": True,
         }
-    draft = {"draft": (counts := dict(measure(shown, encode, ids))).pop("draft")}
-    segments = counts | {"looked_up": looked_up} | draft
+    counts = measure(shown, encode, ids)
+    draft = counts.pop("draft")
+    segments: dict[str, int] = {**counts, "looked_up": looked_up, "draft": draft}
     left_out = shown.left_out
     return whole | {
         "prompt_tokens": len(ids) + looked_up,

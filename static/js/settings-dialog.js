@@ -23,6 +23,8 @@ export class SettingsDialog {
   /** Of the page that is shown, without its fragment. */
   #address = "";
   #isChanged = false;
+  /** Closed from here; history is on its way back. */
+  #isLeaving = false;
 
   /** @param {Page} page */
   constructor(page) {
@@ -49,7 +51,7 @@ export class SettingsDialog {
   async go(address) {
     const isHere = address.split("#")[0] === this.#address;
     if (this.dialog.open && !isHere && !(await this.#mayLeave())) return;
-    const depth = (history.state?.settings ?? 0) + 1;
+    const depth = (history.state?.settings ?? 0) + 1; // pages of them to go back through
     if (settingsAt() !== address) history.pushState({ settings: depth }, "", `#${address}`);
     this.follow();
   }
@@ -57,7 +59,10 @@ export class SettingsDialog {
   /** Show what the page's address says. */
   follow() {
     const address = settingsAt();
+    const isLeaving = this.#isLeaving;
+    this.#isLeaving = false;
     if (address === null) return this.dialog.close();
+    if (isLeaving) return forgetAddress(); // where the page began with them
     if (!this.dialog.open) this.#open();
     const [path, fragment = ""] = address.split("#");
     if (path === this.#address) return this.#reveal(fragment);
@@ -77,7 +82,7 @@ export class SettingsDialog {
   }
 
   #mayLeave() {
-    const isHalfDone = [...this.body.querySelectorAll("form[method=post]")].some((form) => isEdited(/** @type {HTMLFormElement} */ (form)));
+    const isHalfDone = this.body.querySelector("form [aria-invalid=true]") || [...this.body.querySelectorAll("form[method=post]")].some((form) => isEdited(/** @type {HTMLFormElement} */ (form)));
     if (!isHalfDone) return true;
     return confirmed({
       title: gettext("Leave without saving?"),
@@ -95,8 +100,9 @@ export class SettingsDialog {
     this.#isChanged = false;
     if (settingsAt() === null) return;
     const depth = history.state?.settings ?? 0;
+    this.#isLeaving = depth > 0;
     if (depth) history.go(-depth);
-    else history.replaceState(null, "", location.pathname + location.search);
+    else forgetAddress();
   }
 
   // --- within ------------------------------------------------------------------------------
@@ -159,7 +165,7 @@ export class SettingsDialog {
   #sent(at, page) {
     this.#isChanged = true;
     const isOther = page.documentElement.lang !== document.documentElement.lang;
-    history.replaceState(history.state, "", `#${at.pathname}${isOther ? "#language" : ""}`);
+    history.replaceState(history.state, "", `#${at.pathname}${at.search}${isOther ? "#language" : ""}`);
     if (!isOther) return;
     if (this.page.mayReload()) return location.reload(); // it comes back here
     this.toasts.show(gettext("The chat speaks it once it is loaded again."), { action: gettext("Reload"), run: () => location.reload(), shownMs: 60_000 });
@@ -196,7 +202,7 @@ export class SettingsDialog {
     if (!target) return;
     if (!target.matches("a, button, input, select, textarea")) target.tabIndex = -1;
     target.focus({ preventScroll: true });
-    if (!part && target.matches("h1")) return;
+    if (!part && target.matches("h1")) return void (this.body.scrollTop = 0);
     target.toggleAttribute("data-found", Boolean(part));
     target.scrollIntoView({ block: "start" });
   }
@@ -212,6 +218,11 @@ export class SettingsDialog {
     this.body.replaceChildren(element("p", { class: "settings-dialog__state", role: "alert" }, [words, " ", button]));
     button.focus();
   }
+}
+
+/** They lie over the chat no more. */
+function forgetAddress() {
+  history.replaceState(null, "", location.pathname + location.search);
 }
 
 /**

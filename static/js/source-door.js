@@ -32,7 +32,7 @@ export function listenForSources(page) {
 }
 
 /** @param {Page} page */
-function listenForCitations({ page, list, panel, excerptsOf }) {
+function listenForCitations({ list, panel, excerptsOf }) {
   /** @type {Promise<import("./source-card.js").SourceCard> | null} */
   let card = null;
   const load = () => {
@@ -51,8 +51,8 @@ function listenForCitations({ page, list, panel, excerptsOf }) {
   for (const type of ["pointerover", "focusin", "click"]) list.addEventListener(type, over);
   /** @type {Promise<import("./source-panel.js").SourcePanel> | null} */
   let source = null;
-  page.addEventListener("click", async (event) => {
-    const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest?.("a[href^='/documents/']"));
+  document.addEventListener("click", async (event) => {
+    const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest?.(":is(message-list, .source-card) a[href^='/documents/']"));
     if (!link || !isPlainClick(event) || !DOCUMENT.test(link.pathname)) return;
     event.preventDefault();
     const opener = link.closest(".source-card") ? list.querySelector("[data-excerpt][aria-describedby]") : link;

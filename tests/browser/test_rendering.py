@@ -120,7 +120,6 @@ def test_code_can_be_copied_wrapped_and_downloaded(chat: ScriptedChat, page: Pag
 
 def test_whether_lines_are_wrapped_is_remembered(chat: ScriptedChat, page: Page) -> None:
     answer(chat, page, CODE).get_by_role("button", name="Wrap lines").click()
-    chat.finish("r1")
     ask(page, "Once more")
     chat.write("r2", CODE)
     again = last_answer(page).locator(".code")

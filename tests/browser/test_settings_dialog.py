@@ -93,6 +93,18 @@ def test_a_reload_opens_them_over_the_same_chat(mine: Page) -> None:
     expect(mine.locator(INPUT)).to_be_visible()
 
 
+def test_an_address_that_begins_with_them_is_left_for_the_chat(mine: Page) -> None:
+    mine.goto("/#/settings/prompts")
+    expect(settings(mine).get_by_role("heading", name="Prompts")).to_be_visible()
+    go(mine, "Usage")
+    expect(settings(mine).get_by_role("heading", name="Usage")).to_be_visible()
+    mine.keyboard.press("Escape")
+    expect(settings(mine)).to_have_count(0)
+    mine.wait_for_url(lambda url: url.endswith("/"))
+    mine.wait_for_timeout(200)
+    expect(settings(mine)).to_have_count(0)
+
+
 def test_a_form_is_sent_and_its_faults_are_shown_there(mine: Page) -> None:
     open_by_menu(mine)
     go(mine, "Prompts")
