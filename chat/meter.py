@@ -151,12 +151,12 @@ def _measured(
         }
     counts = measure(shown, encode, ids)
     draft = counts.pop("draft")
-    segments: dict[str, int] = {**counts, "looked_up": looked_up, "draft": draft}
+    segments = [*counts.items(), ("looked_up", looked_up), ("draft", draft)]
     left_out = shown.left_out
     return whole | {
         "prompt_tokens": len(ids) + looked_up,
         "reserve_tokens": limits.reserve_tokens,
-        "segments": [{"name": name, "tokens": num} for name, num in segments.items() if num],
+        "segments": [{"name": name, "tokens": num} for name, num in segments if num],
         "left_out": left_out
         and {
             "before": left_out.before,
