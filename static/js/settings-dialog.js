@@ -198,7 +198,7 @@ export class SettingsDialog {
   #reveal(fragment) {
     this.body.querySelector("[data-found]")?.removeAttribute("data-found");
     const part = fragment && this.body.querySelector(`[id="${CSS.escape(fragment)}"]`);
-    const target = /** @type {HTMLElement | null} */ (part || this.body.querySelector("[aria-invalid=true], h1"));
+    const target = /** @type {HTMLElement | null} */ (part || (this.body.querySelector("[aria-invalid=true]") ?? this.body.querySelector("h1")));
     if (!target) return;
     if (!target.matches("a, button, input, select, textarea")) target.tabIndex = -1;
     target.focus({ preventScroll: true });

@@ -16,7 +16,8 @@ export function showSettings(root) {
   showKeeping(root);
   showKeys(root);
   showSecret(root);
-  if (root.querySelector("#data")) import("./settings-data.js").then(({ showData }) => showData(root));
+  const data = root.querySelector("#data");
+  if (data) import("./settings-data.js").then(({ showData }) => data.isConnected && showData(root)); // unless it was left
 }
 
 /** @param {ParentNode} root */

@@ -199,7 +199,8 @@ def test_they_are_accessible(mine: Page, theme: str, path: str) -> None:
     mine.goto(f"/#{path}")
     expect(settings(mine).locator("h1")).to_be_visible()
     ids = mine.evaluate("[...document.querySelectorAll('[id]')].map(({id}) => id)")
-    assert len(ids) == len(set(ids))
+    twice = {name for name in ids if ids.count(name) > 1 and not name.startswith("icon-")}
+    assert twice == set()
     expect_no_faults(mine)
     expect_no_sideways_scrolling(mine)
     expect_no_faults(mine)
