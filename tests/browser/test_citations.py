@@ -387,6 +387,7 @@ def test_a_picture_is_seen_before_it_is_sent_and_in_the_message(
         re.compile(r"/api/documents/[^/]+/pages/1\?width=800"),
         lambda route: route.fulfill(body=PIXEL, content_type="image/png"),
     )
+    chat.auto_accept = False  # the messages of the script have no sources
     small = bring_picture(page).locator("img")
     expect(small).to_have_js_property("naturalWidth", 1)
     address = small.get_attribute("src") or ""
@@ -403,6 +404,7 @@ def test_a_picture_is_seen_before_it_is_sent_and_in_the_message(
 
 def test_a_picture_that_is_gone_leaves_its_name(chat: ScriptedChat, page: Page) -> None:
     page.route(re.compile(r"/api/documents/[^/]+/pages/1"), lambda route: route.fulfill(status=404))
+    chat.auto_accept = False
     expect(bring_picture(page).locator("img")).to_be_visible()
     ask(page, "What is it?")
     expect(page.locator(".message--user .source")).to_have_text("image.png")
