@@ -4,10 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Router, Schema
+from pydantic import Field
 
 from chat import traces
 from chat.admission import check_requests
@@ -20,6 +22,7 @@ from chat.meter import Sketch, meter
 from chat.parameters import Parameters
 from chat.replay import Progress, Result, replay
 from chat.rights import rights_of
+from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.streaming import server_sent_events
 from chat.temporary import said_of
 from chat.token_branches import Fork, branch
@@ -29,8 +32,13 @@ from chat.wire import dumps
 router = Router()
 
 
+class SourcesIn(Schema):
+    collections: list[UUID] = Field([], max_length=MAX_PICKED)
+    documents: list[UUID] = Field([], max_length=MAX_PICKED)
+
+
 class DraftIn(Schema):
-    """A message that might be sent: where, to which model, behind which answer."""
+    """A message that might be sent: where, to which model, behind which answer, answered from what."""
 
     text: str = ""
     model: str | None = None
@@ -40,6 +48,7 @@ class DraftIn(Schema):
     system_prompt: str = ""
     parameters: Parameters | None = None
     messages: list[Any] = []
+    sources: SourcesIn | None = None
 
 
 @router.post("/meter")
@@ -49,7 +58,9 @@ async def measure_draft(request: HttpRequest, data: DraftIn) -> dict[str, Any]:
     model = data.model or rights.default_model()
     rights.require_model(model)
     messages = tuple(said_of(data.messages))
-    places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages)
+    given = data.sources
+    picked = Picked(tuple(given.collections), tuple(given.documents)) if given else NOTHING
+    places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages, picked)
     parameters = data.parameters.as_values() if data.parameters else None
     return await meter(request.user, Sketch(data.text, model, *places, parameters))
 

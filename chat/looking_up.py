@@ -12,7 +12,7 @@ from chat.document_prompt import documents_text, rows_of
 from chat.document_search import Search, find
 from chat.embedder import relevance_of
 from chat.events import Found
-from chat.sources import Sources
+from chat.sources import Picked, Sources
 from inference import Caller
 from retrieval.excerpts import Excerpt, excerpts_of, texts_of
 from retrieval.expiry import note_use
@@ -44,6 +44,14 @@ def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return rows_of(given, texts_of(given))
 
 
+def most_tokens(picked: Picked, room_tokens: int) -> int:
+    """What a question's documents take at most: what is small is shown whole, and has no more tokens
+    than characters. In the scope of the user."""
+    if picked.collections:
+        return room_tokens
+    return min(room_tokens, _num_chars(_live_chunks(picked)) + len(documents_text((), ())))
+
+
 # --- all of it ------------------------------------------------------------------------------------
 
 
@@ -52,8 +60,8 @@ def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> Found | No
     picked = sources.picked
     if picked.collections or sources.without:
         return None
-    live = _live_chunks(sources)
-    num_chars = live.aggregate(num=Sum(F("end") - F("start")))["num"] or 0
+    live = _live_chunks(picked)
+    num_chars = _num_chars(live)
     if not 0 < num_chars <= 8 * room_tokens:
         return None  # a few large ones would be some hundred megabytes
     order = {id_: place for place, id_ in enumerate(picked.documents)}
@@ -64,8 +72,12 @@ def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> Found | No
     return Found(sources.question, tuple(one.to_json() for one in excerpts), is_whole=True)
 
 
-def _live_chunks(sources: Sources) -> "QuerySet[Chunk]":
-    rows = Chunk.objects.filter(document__in=sources.picked.documents)
+def _num_chars(chunks: "QuerySet[Chunk]") -> int:
+    return chunks.aggregate(num=Sum(F("end") - F("start")))["num"] or 0
+
+
+def _live_chunks(picked: Picked) -> "QuerySet[Chunk]":
+    rows = Chunk.objects.filter(document__in=picked.documents)
     live = rows.filter(version=F("document__live_version"))
     return live.select_related("document").defer("terms", "text")
 

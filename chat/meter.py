@@ -12,13 +12,17 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
+from django.conf import settings
+
 from chat import access, history, personal
 from chat.actions import check_length
 from chat.db import in_db
 from chat.engine import engine
+from chat.looking_up import most_tokens
 from chat.models import Conversation
 from chat.off_loop import off_loop
-from chat.prompt_plan import Exchange, Limits, PromptPlan, fit, measure
+from chat.prompt_plan import Encode, Exchange, Limits, PromptPlan, fit, measure
+from chat.sources import NOTHING, Picked, named
 from chat.temporary import Said, exchanges_of
 from chat.tools import BUILT_IN
 from chat.values import Value
@@ -60,7 +64,7 @@ _kept = _Kept()
 class Sketch:
     """A message that might be sent. Without a conversation it begins one, with these three.
 
-    `messages` are what is said already in a temporary chat.
+    `messages` are what is said already in a temporary chat, `picked` is what it is to be answered from.
     """
 
     text: str
@@ -70,11 +74,13 @@ class Sketch:
     assistant_id: str | None = None
     system_prompt: str = ""
     messages: tuple[Said, ...] = ()
+    picked: Picked = NOTHING
     parameters: dict[str, Any] | None = None
 
 
 async def meter(user: Any, sketch: Sketch) -> Value:
-    """Tokens by segment, what would be left out, and what is kept for the answer.
+    """Tokens by segment, what would be left out, and what is kept for the answer. What is looked up only
+    when it is sent counts with as much as it may take (`looked_up`).
 
     `context_tokens` is None for a model whose tokens another server counts.
     Raises NotFound, BadFrame, UnknownModel, WrongKind.
@@ -88,7 +94,8 @@ async def meter(user: Any, sketch: Sketch) -> Value:
     tokenizer = await engine().tokenizer(model)
     most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
     limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
-    return await off_loop(_measured, _asking(plan, text), tokenizer, model, limits)
+    looked_up = await in_db(_looked_up)(sketch.picked, limits.prompt_tokens)
+    return await off_loop(_measured, _asking(plan, text), tokenizer, model, limits, looked_up)
 
 
 def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
@@ -105,6 +112,14 @@ def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
     return history.plan_of(conversation, parent), conversation.parameters
 
 
+def _looked_up(picked: Picked, prompt_tokens: int) -> int:
+    """As orchestrator.py has room for it. Raises NotFound."""
+    if not picked:
+        return 0
+    named(picked)
+    return most_tokens(picked, min(settings.DOCUMENT_TOKENS, prompt_tokens // 2))
+
+
 def _asking(plan: PromptPlan, text: str) -> PromptPlan:
     """The plan with a question more, as it would be if it had been sent."""
     text = text.strip()
@@ -115,7 +130,9 @@ def _asking(plan: PromptPlan, text: str) -> PromptPlan:
     return replace(plan, exchanges=(*plan.exchanges, Exchange(_DRAFT, text)))
 
 
-def _measured(plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Limits) -> Value:
+def _measured(
+    plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Limits, looked_up: int
+) -> Value:
     schemas = [tool.schema() for tool in BUILT_IN.values()]
 
     def encode(messages: list[ChatMessage]) -> Ids:
@@ -125,7 +142,7 @@ def _measured(plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Li
 
     whole = {"model": model, "context_tokens": limits.context_tokens}
     try:
-        shown, ids = fit(plan, encode, limits)
+        shown, ids, looked_up = _fit_with_room(plan, encode, limits, looked_up)
     except ContextTooLong as error:
         return whole | {
             "prompt_tokens": error.num_prompt_tokens,
@@ -135,12 +152,30 @@ def _measured(plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Li
             "is_too_long": True,
         }
     counts = measure(shown, encode, ids)
+    draft = counts.pop("draft")
+    segments = [*counts.items(), ("looked_up", looked_up), ("draft", draft)]
     left_out = shown.left_out
     return whole | {
-        "prompt_tokens": len(ids),
+        "prompt_tokens": len(ids) + looked_up,
         "reserve_tokens": limits.reserve_tokens,
-        "segments": [{"name": name, "tokens": num} for name, num in counts.items() if num],
+        "segments": [{"name": name, "tokens": num} for name, num in segments if num],
         "left_out": left_out
-        and {"num_messages": left_out.num_messages, "is_new": plan.start < shown.start},
+        and {
+            "before": left_out.before,
+            "num_messages": left_out.num_messages,
+            "is_new": plan.start < shown.start,
+        },
         "is_too_long": False,
     }
+
+
+def _fit_with_room(
+    plan: PromptPlan, encode: Encode[Ids], limits: Limits, num_more: int
+) -> tuple[PromptPlan, Ids, int]:
+    """As `fit`, with room for so many tokens more, or for what is left where there is less."""
+    kept = replace(limits, prompt_tokens=limits.prompt_tokens - num_more)
+    try:
+        return *fit(plan, encode, kept), num_more
+    except ContextTooLong:
+        shown, ids = fit(plan, encode, limits)
+        return shown, ids, limits.prompt_tokens - len(ids)

@@ -16,6 +16,7 @@ from chat.models import Assistant, Personalisation, SavedPrompt
 from retrieval.models import Collection
 
 MAX_KEPT = 500  # of each kind and user
+_CHOSEN_IN_CHATS = {"default_model", "pinned_models"}  # the form of the settings does not have them
 
 Row = TypeVar("Row", Assistant, SavedPrompt)
 Kept = TypeVar("Kept", Assistant, SavedPrompt, Personalisation)
@@ -35,7 +36,17 @@ def save_personalisation(user: Any, version: int | None, **changes: Any) -> Pers
     with transaction.atomic():
         Personalisation.objects.get_or_create(pk=user.pk, defaults={"version": 0})
         row = Personalisation.objects.select_for_update().get(pk=user.pk)
+        if version is None and changes.keys() <= _CHOSEN_IN_CHATS:
+            return _choose(row, changes)
         return _change(row, version, changes)
+
+
+def _choose(row: Personalisation, changes: dict[str, Any]) -> Personalisation:
+    """Without a new version: settings that are open meanwhile can be saved all the same."""
+    for name, value in changes.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(changes))
+    return row
 
 
 def instructions_text(row: Personalisation) -> str:

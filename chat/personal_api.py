@@ -21,6 +21,7 @@ router = Router()
 MAX_ABOUT_CHARS = 2_000
 MAX_PROMPT_CHARS = 20_000
 MAX_STARTERS = 6
+MAX_PINNED = 50
 PROMPT_NAME = r"^[a-z0-9][a-z0-9_-]{0,39}$"
 
 
@@ -30,6 +31,8 @@ class PersonalisationIn(Strict):
     how_to_answer: text_of(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
     history_strategy: HistoryStrategy | None = None
     caches_answers: bool | None = None
+    default_model: text_of(200) | None = None  # type: ignore[valid-type]
+    pinned_models: list[text_of(200, 1)] | None = Field(None, max_length=MAX_PINNED)  # type: ignore[valid-type]
     version: int | None = None
 
 
@@ -79,7 +82,9 @@ async def show_personalisation(request: HttpRequest) -> dict[str, Any]:
 
 @router.patch("/personalisation")
 async def change_personalisation(request: HttpRequest, data: PersonalisationIn) -> dict[str, Any]:
-    """Change them, for chats that start from now on."""
+    """Change them, for chats that start from now on. `default_model` is the one that new chats begin
+    with, `pinned_models` stand first where one is chosen; to choose them alone makes no new `version`.
+    """
     row = await in_db(personal.save_personalisation)(request.user, data.version, **_changes(data))
     return _personalisation(row)
 
@@ -229,7 +234,7 @@ def _assistant_fields(data: AssistantIn) -> dict[str, Any]:
 def _personalisation(row: Any) -> dict[str, Any]:
     names = (
         *("is_on", "about_you", "how_to_answer", "history_strategy"),
-        *("caches_answers", "version"),
+        *("caches_answers", "default_model", "pinned_models", "version"),
     )
     return {name: getattr(row, name) for name in names}
 

@@ -21,7 +21,8 @@ class HistoryStrategy(models.TextChoices):
 
 
 class Personalisation(models.Model):
-    """A user's custom instructions, and how long chats of theirs are shown to models."""
+    """A user's custom instructions, how long chats of theirs are shown to models, and which models they
+    begin with and find first: names, of models that may be gone."""
 
     owner = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
@@ -33,6 +34,8 @@ class Personalisation(models.Model):
         max_length=16, choices=HistoryStrategy.choices, default=HistoryStrategy.WINDOW
     )
     caches_answers = models.BooleanField(default=False)
+    default_model = models.CharField(max_length=200, blank=True)
+    pinned_models = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     version = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:

@@ -133,6 +133,7 @@ def model_value(state: ModelState) -> Value:
         "context_tokens": state.max_context_tokens,
         "default": state.is_default,
         "straggling": state.is_straggling,
+        "tools": state.has_tools,
     }
 
 

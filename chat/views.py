@@ -74,6 +74,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     rights = rights_of(request)
     models = [values.model_value(state) for state in rights.models("chat")]
     default = next((model["name"] for model in models if model["default"]), None)
+    chosen = personal.personalisation_of(user)
     return {
         "conversations": [*sidebar["pinned"], *sidebar["items"]],
         "palette_filters": FILTERS,
@@ -95,6 +96,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
                 for message in messages
             ],
             "models": models,
+            "chosen": {"default": chosen.default_model, "pinned": chosen.pinned_models},
             "assistants": assistant_values(personal.assistants_for(user)[:MAX_SHOWN], user),
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "max_file_bytes": most_bytes_of(rights),

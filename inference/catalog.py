@@ -44,7 +44,8 @@ class ModelState:
     """A model of the catalogue and how it stands. `detail` is a sentence or a loading phase.
 
     `is_straggling`: a worker of it answers, but has long been several times slower than when all was
-    calm. `num_ready` of its `num_workers` can take requests; one is enough for "ready".
+    calm. `num_ready` of its `num_workers` can take requests; one is enough for "ready". `has_tools` is
+    None where nobody has said whether it can call any.
     """
 
     spec: ModelSpec
@@ -57,6 +58,7 @@ class ModelState:
     is_straggling: bool = False
     num_workers: int = 1
     num_ready: int = 0
+    has_tools: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

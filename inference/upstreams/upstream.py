@@ -136,6 +136,7 @@ class Upstream:
             detail=f"{self.upstream.hosts} does not answer." if is_failed else "",
             progress=0.0 if is_failed else 1.0,
             max_context_tokens=self.upstream.context_tokens,
+            has_tools=self.upstream.has_tools,
         )
 
     def try_again(self) -> None:

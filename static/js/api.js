@@ -141,6 +141,11 @@ export class Api {
     return (await this.#call("GET", "/api/tags")).tags;
   }
 
+  /** @returns {Promise<string[]>} */
+  async folderNames() {
+    return (await this.#call("GET", "/api/folders")).folders.map((/** @type {{name: string}} */ { name }) => name);
+  }
+
   /** @param {string} name */
   createFolder(name) {
     return this.#call("POST", "/api/folders", { name });
@@ -225,6 +230,15 @@ export class Api {
   async budgets() {
     const today = new Date().toISOString().slice(0, 10);
     return (await this.#call("GET", `/api/usage?since=${today}&until=${today}`)).budgets;
+  }
+
+  /** Of custom instructions and the like. @param {object} changes */
+  personalise(changes) {
+    return this.#call("PATCH", "/api/personalisation", changes);
+  }
+
+  async assistants() {
+    return (await this.#call("GET", "/api/assistants")).items;
   }
 
   async prompts() {

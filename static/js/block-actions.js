@@ -4,6 +4,7 @@
 import { toCsv } from "./csv.js";
 import { copyText, drawerOf, element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { remember } from "./preferences.js";
 import { rowsOf } from "./table-view.js";
 
 const DONE_MS = 1600;
@@ -50,6 +51,7 @@ async function copied(button, text) {
 function wrap(button, frame) {
   const isWrapped = frame.toggleAttribute("data-wrapped");
   button.setAttribute("aria-pressed", String(isWrapped));
+  remember("wrap-code", isWrapped ? "yes" : null);
 }
 
 /** @param {Element} frame */

@@ -29,6 +29,7 @@ import { keepShell } from "./pwa.js";
 import { ScrollKeeper, followKeyboard } from "./scroll.js";
 import { searchDoor } from "./search-door.js";
 import { ChatSession } from "./session.js";
+import { listenForSettings } from "./settings-door.js";
 import { keyWords, listenForShortcuts } from "./shortcuts.js";
 import { SidePanel } from "./side-panel.js";
 import { listenForSources, whyNoFiles } from "./source-door.js";
@@ -65,7 +66,7 @@ const socket = new ChatSocket(`${location.origin.replace(/^http/, "ws")}/ws/chat
 const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
 const announcer = new Announcer(find(document, "#announcer"));
-const choice = new ModelChoice();
+const choice = new ModelChoice((chosen) => api.personalise(chosen).catch(({ message }) => toasts.show(message)));
 const panel = /** @type {SidePanel} */ (find(document, "side-panel"));
 const glass = new Glass({
   api,
@@ -83,12 +84,12 @@ const glass = new Glass({
 const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
-new GlassMarks({ session, api, composer, sidebar, setup, model: () => currentModel()?.name ?? null });
+new GlassMarks({ session, api, composer, list, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
 listenForSources({
-  list, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
+  page, list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
 });
 const queue = queueOf(document);
 let wasBusy = false;
@@ -201,7 +202,7 @@ function showModels() {
   const model = currentModel();
   const { conversation } = session.store;
   const assistant = conversation ? conversation.assistant : setup.assistant;
-  picker.show(session.models, model?.name ?? "", assistant, answering().beside);
+  picker.show({ models: session.models, chosen: model?.name ?? "", assistant, beside: answering().beside, pinned: choice.pinned });
   statusBar.setModel(model);
   showWelcome(setup.assistant, model ?? null);
 }
@@ -423,7 +424,7 @@ function opened(wanted) {
   glass.reset();
   setAway(null);
   const { conversation, liveRun, draftName, isTemporary } = session.store;
-  choice.forget();
+  choice.open(draftName);
   setup.forget();
   writeTo(draftName, { collections: lastPicked(), documents: [] }, isTemporary);
   if (!isTemporary) composer.forget(TEMPORARY);
@@ -490,6 +491,7 @@ session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
   composer.accepted({ clientId, conversation: conversation?.id ?? TEMPORARY, isHere });
   if (!isNew) return;
   drafts.moveQueued(null, conversation.id);
+  if (isShown) choice.moveTo(conversation.id);
   if (!list.ariaBusy) queue.open(session.store.draftName);
   if (isHere) nameShown();
 });
@@ -627,9 +629,10 @@ sidebar.addEventListener("answered", (event) => {
   toasts.show(text, { action: gettext("Open"), run });
 });
 
-find(document, "search-palette").addEventListener("open", (/** @type {CustomEvent} */ { detail }) => {
-  const { conversation, message, url } = detail;
-  openChat({ id: conversation.id, url }, message);
+find(document, "search-palette").addEventListener("open", async (/** @type {CustomEvent} */ { detail }) => {
+  const { conversation, message, url, text } = detail;
+  await openChat({ id: conversation.id, url }, message);
+  if (message) (await import("./found-words.js")).markWords(list.rootOf(message), text);
 });
 
 /**
@@ -638,11 +641,16 @@ find(document, "search-palette").addEventListener("open", (/** @type {CustomEven
  */
 function openChat(conversation, message) {
   goTo(conversation);
-  show(conversation.id, message);
+  return show(conversation.id, message);
 }
 
 picker.addEventListener("choose", (event) => chooseModel(/** @type {CustomEvent} */ (event).detail));
 picker.addEventListener("beside", (event) => toggleBeside(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("load", (event) => loadModel(/** @type {CustomEvent} */ (event).detail));
+picker.addEventListener("pin", (event) => {
+  choice.togglePin(/** @type {CustomEvent} */ (event).detail);
+  showModels();
+});
 picker.addEventListener("assistant", (event) => {
   chooseAssistant(/** @type {CustomEvent} */ (event).detail);
 });
@@ -680,6 +688,13 @@ function copyLast(selector, words) {
   toasts.show(words);
 }
 
+const openSettings = listenForSettings({
+  mayReload: () => !session.store.isTemporary && !composer.picked.holds,
+  changed: async () => {
+    picker.assistants = await api.assistants();
+    showModels();
+  },
+});
 const own = ownKeys();
 if (Object.keys(own).length) import("./key-hints.js").then(({ renameKeyHints }) => renameKeyHints(own), () => {});
 const shortcuts = withOwnKeys(
@@ -690,6 +705,7 @@ const shortcuts = withOwnKeys(
       toggleSidebar,
       deleteShown,
       showShortcuts,
+      openSettings,
       focusComposer: () => composer.focusInput(),
       stop: () => !list.ariaBusy && session.store.isBusy && stop(),
       chooseModel: () => picker.toggle(),
@@ -741,9 +757,14 @@ onBackAndForward(show);
 addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== "vitrine.language" || !newValue) return;
+  toasts.show(gettext("Another language was chosen in the settings."), { action: gettext("Reload"), run: () => location.reload(), shownMs: 60_000 });
+});
 
 session.user = page.dataset.user;
 session.models = choice.models = bootstrap.models;
+choice.begin(bootstrap.chosen);
 sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;

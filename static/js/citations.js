@@ -120,6 +120,6 @@ function inBrackets(number) {
 export function linkTo(excerpt, answer) {
   return {
     href: viewerUrl(excerpt), target: "_blank", rel: "noopener",
-    "data-excerpt": String(excerpt.number), "data-answer": answer,
+    "data-excerpt": String(excerpt.number), "data-answer": answer, "data-name": excerpt.name,
   };
 }

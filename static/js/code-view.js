@@ -5,6 +5,7 @@ import { showBidi } from "./bidi.js";
 import { colouredEnd, firstPart, highlighter, isColourable } from "./code-colour.js";
 import { element, find, icon, morphChildren, setDrawer, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
+import { preference } from "./preferences.js";
 import { sanitised } from "./sanitise.js";
 import { BIDI_IN_CODE } from "./text-safety.js";
 
@@ -15,7 +16,8 @@ import { BIDI_IN_CODE } from "./text-safety.js";
 export function frameCode(code) {
   const pre = /** @type {HTMLElement} */ (code.parentElement);
   const language = languageOf(code);
-  const frame = element("div", { class: "code", dir: "ltr" }, [codeBar()]);
+  const isWrapped = preference("wrap-code") === "yes"; // as the reader had it last (block-actions.js)
+  const frame = element("div", { class: "code", dir: "ltr", ...(isWrapped ? { "data-wrapped": "" } : {}) }, [codeBar(isWrapped)]);
   pre.replaceWith(frame);
   frame.append(pre);
   setAttributes(pre, scrollable(gettext("Code")));
@@ -27,11 +29,12 @@ export function languageOf(code) {
   return code.className.match(/language-(\S+)/)?.[1] ?? "";
 }
 
-function codeBar() {
+/** @param {boolean} isWrapped */
+function codeBar(isWrapped) {
   return element("div", { class: "code__bar" }, [
     element("span", { class: "code__language" }),
     element("span", { class: "code__actions" }, [
-      barButton("wrap-code", "text-wrap", gettext("Wrap lines"), { "aria-pressed": "false" }),
+      barButton("wrap-code", "text-wrap", gettext("Wrap lines"), { "aria-pressed": String(isWrapped) }),
       barButton("download-code", "download", gettext("Download")),
       barButton("copy-code", "copy", gettext("Copy"), {}, true),
     ]),

@@ -6,7 +6,7 @@ import { gettext } from "./i18n.js";
 /**
  * @param {Record<"startNew" | "toggleTemporary" | "search" | "toggleSidebar" | "focusComposer" | "stop" | "chooseModel" |
  *   "deleteShown" | "toStart" | "toEnd" | "showShortcuts" | "regenerate" | "goOn" | "olderVersion" |
- *   "newerVersion" | "attach" | "allow" | "deny", () => unknown>} actions
+ *   "newerVersion" | "attach" | "allow" | "deny", () => unknown> & {openSettings: (address: string) => unknown}} actions
  * @param {(selector: string, words: string) => void} copyLast press the last copy button of a kind
  * @returns {import("./shortcuts.js").Shortcut[]}
  */
@@ -15,8 +15,8 @@ export function chatShortcuts(actions, copyLast) {
   const both = { mod: true, shift: true };
   const copyAnswer = () => copyLast(".message--assistant [data-copy]", gettext("The answer is copied."));
   const copyCode = () => copyLast("[data-copy-code]", gettext("The code is copied."));
-  const openSettings = () => location.assign("/settings/");
-  const openInstructions = () => location.assign("/settings/personalisation");
+  const openSettings = () => actions.openSettings("/settings/");
+  const openInstructions = () => actions.openSettings("/settings/personalisation");
   return [
     { name: "new-chat", words: gettext("New chat"), key: "o", ...both, run: actions.startNew },
     { name: "search", words: gettext("Search chats"), key: "k", ...mod, run: actions.search },

@@ -16,6 +16,22 @@ export function viewerUrl({ document, version, start, end }) {
   return `/documents/${document}${query.size ? `?${query}` : ""}`;
 }
 
+const PICTURE = /\.(png|jpe?g|gif|webp|bmp|tiff?)$/i;
+
+/** Whether a document is a picture, by its name: all that a message says of it. @param {string} name */
+export function isPicture(name) {
+  return PICTURE.test(name);
+}
+
+/**
+ * A picture as the server draws it anew, for whoever may read it.
+ * @param {string} document
+ * @param {200 | 800 | 1600} width in pixels
+ */
+export function pictureUrl(document, width) {
+  return `/api/documents/${document}/pages/1?width=${width}`;
+}
+
 /** @param {string} id */
 export function collectionUrl(id) {
   return `/documents/collections/${id}`;

@@ -20,16 +20,18 @@ export class DocumentText {
   #before = sentinel("before");
   #after = sentinel("after");
   #body = element("div", { class: "viewer__words" });
-  #watch = new IntersectionObserver((entries) => this.#near(entries), { rootMargin: NEAR });
+  #watch;
 
   /**
    * @param {HTMLElement} root
    * @param {{numChars: number, pages: Page[], passage: import("./document-places.js").Passage | null,
-   *   isCode: boolean, read: (start: number, end: number) => Promise<{start: number, text: string}>}} text
+   *   isCode: boolean, read: (start: number, end: number) => Promise<{start: number, text: string}>,
+   *   scroller?: HTMLElement}} text `scroller` where it is not the window that scrolls
    */
   constructor(root, text) {
     this.root = root;
     this.text = text;
+    this.#watch = new IntersectionObserver((entries) => this.#near(entries), { root: text.scroller ?? null, rootMargin: NEAR });
     this.#body.classList.toggle("viewer__words--code", text.isCode);
     root.replaceChildren(this.#before, this.#body, this.#after);
   }
@@ -102,9 +104,10 @@ export class DocumentText {
     const skipped = from ? charsBeforeLine(piece.text) : 0;
     const text = dropCodePoints(piece.text, skipped);
     this.#start = from + skipped;
-    const height = document.documentElement.scrollHeight;
+    const scroller = this.text.scroller ?? document.documentElement;
+    const height = scroller.scrollHeight;
     this.#body.prepend(this.#drawn({ start: this.#start, text }));
-    scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
+    scroller.scrollBy({ top: scroller.scrollHeight - height, behavior: "instant" });
     this.#settle();
   }
 

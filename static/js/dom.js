@@ -46,6 +46,14 @@ export function find(root, selector) {
 }
 
 /**
+ * A click that means what is clicked, and no other tab, window or file.
+ * @param {MouseEvent} event
+ */
+export function isPlainClick(event) {
+  return !(event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+}
+
+/**
  * Set text only when it differs, so that a selection in it survives.
  * @param {Node} node
  * @param {string} text

@@ -2,6 +2,8 @@
 /** What the page shows of the engine without being asked: how full the context is, which chats are warm. */
 
 import { find } from "./dom.js";
+import { previewLeftOut } from "./left-out.js";
+import { idsOf } from "./sources.js";
 import { branch } from "./temporary.js";
 import { TokenMeter } from "./token-meter.js";
 
@@ -17,6 +19,7 @@ export class GlassMarks {
    * @param {import("./session.js").ChatSession} page.session
    * @param {import("./api.js").Api} page.api
    * @param {import("./composer.js").ChatComposer} page.composer
+   * @param {HTMLElement} page.list of the messages
    * @param {import("./sidebar.js").ChatSidebar} page.sidebar
    * @param {() => string | null} page.model name of the one that answers next
    * @param {import("./chat-setup.js").ChatSetup} page.setup
@@ -24,7 +27,9 @@ export class GlassMarks {
   constructor(page) {
     this.page = page;
     this.#meter.count = (draft) => page.api.meter(draft);
+    this.#meter.addEventListener("measured", (event) => previewLeftOut(page.list, /** @type {CustomEvent} */ (event).detail?.left_out ?? null));
     page.composer.input.addEventListener("input", () => this.#measure());
+    page.composer.picked.on("changed", () => this.#measure());
     const measureAnew = () => {
       this.#meter.clear();
       this.#measure();
@@ -48,7 +53,8 @@ export class GlassMarks {
     if (parent === null && !text.trim()) return this.#meter.clear();
     const setupOfNew = conversation === null ? setup.fieldsOfNew : {};
     const messages = store.isTemporary ? { messages: branch(store, parent) } : {};
-    this.#meter.measure({ text, model: model(), conversation, parent, ...setupOfNew, ...messages });
+    const sources = composer.picked.size ? idsOf(composer.picked.ready) : null;
+    this.#meter.measure({ text, model: model(), conversation, parent, sources, ...setupOfNew, ...messages });
   }
 
   /** News come in bursts; one question does for all of them. A page that nobody sees asks nothing. */

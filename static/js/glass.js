@@ -45,8 +45,8 @@ export class Glass {
   async toggle(message, opener) {
     const { api, panel, titleOf } = this.page;
     if (this.#shown === message) return panel.close();
-    this.#shown = message;
     panel.open(gettext("How this answer came about"), note(gettext("Opening"), { "aria-busy": "true" }), opener);
+    this.#shown = message;
     try {
       const [trace, { renderTrace }, documents] = await Promise.all([
         api.trace(message), import("./trace-view.js"), this.#documents(message),

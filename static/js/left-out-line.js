@@ -20,7 +20,7 @@ function leftOutWords({ num_messages: count, summary }) {
  * @param {(id: string) => Promise<{text: string}>} readSummary
  */
 export function showLine(list, left, readSummary) {
-  const old = /** @type {HTMLElement | null} */ (list.querySelector(".left-out"));
+  const old = /** @type {HTMLElement | null} */ (list.querySelector(".left-out:not([data-preview])"));
   const message = left && list.querySelector(`[data-message="${CSS.escape(left.before)}"]`);
   if (!left || !message) {
     old?.remove();
@@ -31,6 +31,21 @@ export function showLine(list, left, readSummary) {
   old?.remove();
   const line = left.summary ? summarised(left, readSummary) : element("p", {}, [leftOutWords(left)]);
   message.before(element("div", { class: "left-out", role: "note", "data-key": key }, [line]));
+}
+
+/**
+ * Put a line where the model's view would begin with the message that is being written.
+ * @param {HTMLElement} list
+ * @param {{before: string, num_messages: number} | null} left
+ */
+export function showPreview(list, left) {
+  const old = /** @type {HTMLElement | null} */ (list.querySelector("[data-preview]"));
+  const message = left && list.querySelector(`[data-message="${CSS.escape(left.before)}"]`);
+  if (!left || !message) return old?.remove();
+  const line = old ?? element("div", { class: "left-out", role: "note", "data-preview": "" }, [element("p")]);
+  const { num_messages: count } = left;
+  setText(line.firstElementChild ?? line, ngettext("With your message, 1 message above leaves the model’s view", "With your message, %(n)s messages above leave the model’s view", count));
+  if (line.nextElementSibling !== message) message.before(line);
 }
 
 /**

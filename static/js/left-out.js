@@ -14,11 +14,22 @@ export function leftOutOf(path) {
 }
 
 /**
+ * What would go with the message that is being written.
+ * @param {HTMLElement} list
+ * @param {{before: string, num_messages: number, is_new: boolean} | null} left
+ */
+export async function previewLeftOut(list, left) {
+  const next = left?.is_new ? left : null;
+  if (!next && !list.querySelector("[data-preview]")) return;
+  (await import("./left-out-line.js")).showPreview(list, next);
+}
+
+/**
  * @param {HTMLElement} list
  * @param {LeftOut | null} left
  * @param {(id: string) => Promise<{text: string}>} readSummary
  */
 export async function showLeftOut(list, left, readSummary) {
-  if (!left && !list.querySelector(".left-out")) return;
+  if (!left && !list.querySelector(".left-out:not([data-preview])")) return;
   (await import("./left-out-line.js")).showLine(list, left, readSummary);
 }

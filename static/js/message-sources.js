@@ -8,7 +8,7 @@
  */
 
 import { citedIn, linkTo } from "./citations.js";
-import { collectionUrl, viewerUrl } from "./document-links.js";
+import { collectionUrl, isPicture, pictureUrl, viewerUrl } from "./document-links.js";
 import { element, icon } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { textOf } from "./parts.js";
@@ -96,10 +96,27 @@ function wholeChip({ document, version, name }) {
 function pickedRow({ collections, documents }) {
   const chips = [
     ...collections.map((one) => pickedChip("library", collectionUrl(one.id), one)),
-    ...documents.map((one) => pickedChip("file-text", viewerUrl({ document: one.id }), one)),
+    ...documents.map((one) => (isPicture(one.name) ? picture(one) : fileChip(one))),
   ];
   const items = chips.map((chip) => element("li", {}, [chip]));
   return element("ul", { class: "sources sources--picked", "aria-label": gettext("Answered from") }, items);
+}
+
+/** @param {import("./sources.js").Named} named */
+function fileChip(named) {
+  return pickedChip("file-text", viewerUrl({ document: named.id }), named);
+}
+
+/**
+ * A picture that was attached; where it is gone its name stays.
+ * @param {import("./sources.js").Named} named
+ */
+function picture(named) {
+  const { id, name } = named;
+  const drawn = element("img", { src: pictureUrl(id, 800), alt: name, loading: "lazy" });
+  const link = element("a", { class: "picture", href: viewerUrl({ document: id }), target: "_blank", rel: "noopener", title: name, "data-name": name }, [drawn]);
+  drawn.addEventListener("error", () => link.replaceWith(fileChip(named)));
+  return link;
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * @typedef {{name: string, tokens: number}} Segment
  * @typedef {{context_tokens: number, prompt_tokens: number, reserve_tokens: number,
- *   segments: Segment[], left_out: {num_messages: number, is_new: boolean} | null,
+ *   segments: Segment[], left_out: {before: string, num_messages: number, is_new: boolean} | null,
  *   is_too_long: boolean}} Meter of POST /api/meter
  */
 
@@ -17,6 +17,7 @@ const SEGMENTS = {
   memory: [gettext("Memory"), "memory"],
   documents: [gettext("Documents"), "documents"],
   history: [gettext("This chat so far"), "history"],
+  looked_up: [gettext("Documents, up to"), "looked-up"],
   draft: [gettext("Your message"), "draft"],
 };
 const WARM = 0.8;

@@ -1,27 +1,45 @@
 // @ts-check
 /**
- * Which model answers next: chosen in this chat, else the chat's own, else the reader's last one; and
- * which answer beside it.
+ * Which model answers next: chosen in this chat, else the chat's own, else the one that its reader chose
+ * last, in whatever browser; and which answer beside it, which outlives a reload.
  */
-
-import { preference, remember } from "./preferences.js";
 
 /** As many as the server takes (chat/frames.py). */
 const MAX_BESIDE = 3;
+const BESIDE = "vitrine.beside";
 
 export class ModelChoice {
   /** @type {any[]} model states of docs/socket.md */
   models = [];
+  /** Names of those that stand first where one is chosen. @type {string[]} */
+  pinned = [];
+  #default = "";
   #here = "";
+  #chat = "";
   /** @type {string[]} names of those that answer too in this chat */
   #beside = [];
+
+  /**
+   * @param {(chosen: {default_model?: string, pinned_models?: string[]}) => void} save with the account
+   * @param {Storage | undefined} [storage] of this tab
+   */
+  constructor(save, storage = tabStorage()) {
+    this.save = save;
+    this.storage = storage;
+  }
+
+  /** @param {{default: string, pinned: string[]}} chosen what the account had, as the page was made */
+  begin({ default: name, pinned }) {
+    this.#default = name;
+    this.pinned = pinned;
+  }
 
   /**
    * The state of the model that answers next, or null when there is none at all.
    * @param {string} [ofConversation] the model that the conversation had so far
    */
   current(ofConversation = "") {
-    const wanted = [this.#here, ofConversation, preference("model")];
+    const wanted = [this.#here, ofConversation, this.#default];
     const names = wanted.filter((name) => this.models.some((model) => model.name === name));
     return (
       this.models.find((model) => model.name === names[0]) ??
@@ -37,7 +55,7 @@ export class ModelChoice {
    */
   choose(name) {
     this.#here = name;
-    remember("model", name);
+    if (name !== this.#default) this.save({ default_model: (this.#default = name) });
     return this.models.find((model) => model.name === name);
   }
 
@@ -47,6 +65,13 @@ export class ModelChoice {
    */
   chooseHere(name) {
     this.#here = name;
+  }
+
+  /** @param {string} name of a model that stands first from now on, or no more */
+  togglePin(name) {
+    const others = this.pinned.filter((other) => other !== name);
+    this.pinned = others.length < this.pinned.length ? others : [...others, name];
+    this.save({ pinned_models: this.pinned });
   }
 
   /**
@@ -67,17 +92,53 @@ export class ModelChoice {
     const isOn = others.length < this.#beside.length;
     if (!isOn && others.length === MAX_BESIDE) return false;
     this.#beside = isOn ? others : [...others, name];
+    this.#keep({ [this.#chat]: this.#beside });
     return true;
   }
 
-  /** Another chat is shown. */
-  forget() {
+  /** Another chat is shown. @param {string | null} chat null: a new one */
+  open(chat) {
     this.#here = "";
-    this.#beside = [];
+    this.#chat = chat ?? "";
+    this.#beside = this.#kept()[this.#chat] ?? [];
+  }
+
+  /** The new chat has got its address. @param {string} chat */
+  moveTo(chat) {
+    this.#keep({ [this.#chat]: [], [chat]: this.#beside });
+    this.#chat = chat;
   }
 
   /** @param {string} name */
   titleOf(name) {
     return this.models.find((model) => model.name === name)?.title ?? name;
+  }
+
+  /** @returns {Record<string, string[]>} by chat */
+  #kept() {
+    try {
+      return JSON.parse(this.storage?.getItem(BESIDE) ?? "{}");
+    } catch {
+      return {}; // forbidden, or not ours
+    }
+  }
+
+  /** @param {Record<string, string[]>} changed */
+  #keep(changed) {
+    const kept = Object.entries({ ...this.#kept(), ...changed }).filter(([, names]) => names.length);
+    try {
+      this.storage?.setItem(BESIDE, JSON.stringify(Object.fromEntries(kept)));
+    } catch {
+      return; // then a reload forgets it
+    }
+  }
+}
+
+/** It throws where storage is forbidden. */
+function tabStorage() {
+  try {
+    return globalThis.sessionStorage;
+  } catch {
+    return undefined;
   }
 }

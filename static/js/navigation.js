@@ -7,6 +7,13 @@ import { keepPlace } from "./preferences.js";
 
 const CHAT = /^\/c\/([0-9a-f-]{36})$/;
 
+/** Of the chat that is shown, without what lies over it. */
+let shown = "";
+
+function chatAddress() {
+  return location.pathname + location.search;
+}
+
 /**
  * @param {string} path
  * @returns {string | null} the conversation of an address, null for a new chat
@@ -26,8 +33,14 @@ export function wantedMessage() {
  */
 export function goTo(conversation, how = "pushState") {
   const url = conversation?.url ?? "/";
-  if (location.pathname + location.search !== url) history[how](null, "", url);
+  if (chatAddress() !== url) history[how](null, "", url + (settingsAt() ? location.hash : ""));
+  shown = url;
   keepPlace(location.pathname);
+}
+
+/** The page of the settings that lies over the chat, if any. @returns {string | null} its own address */
+export function settingsAt() {
+  return location.hash.startsWith("#/settings/") ? location.hash.slice(1) : null;
 }
 
 let name = "";
@@ -55,7 +68,10 @@ function nameTab() {
 
 /** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
+  shown = chatAddress();
   addEventListener("popstate", () => {
+    if (chatAddress() === shown) return; // only what lies over it has changed
+    shown = chatAddress();
     keepPlace(location.pathname);
     show(conversationAt(location.pathname), wantedMessage());
   });

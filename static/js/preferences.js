@@ -2,7 +2,7 @@
 /** What this browser remembers. Storage may be full or forbidden: then it remembers nothing. */
 
 /**
- * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "model" | "signed-out" | "signed-in" | "shortcuts" |
+ * @typedef {"theme" | "text-size" | "density" | "long-paste" | "sidebar" | "send-key" | "wrap-code" | "language" | "signed-out" | "signed-in" | "shortcuts" |
  *   "folders" | "keep-chats" | "dictation" | "notify"} Preference
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @returns {string | null}

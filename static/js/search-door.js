@@ -17,10 +17,12 @@ export function searchDoor(api) {
     dialog.showModal();
     input.focus();
     input.select();
+    palette.ariaBusy = "true";
     try {
       await import("./search-palette.js");
       palette.search(api);
     } catch {
+      palette.ariaBusy = null;
       setText(find(dialog, ".palette__state"), gettext("The server cannot be reached."));
     }
   };

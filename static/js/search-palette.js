@@ -1,13 +1,14 @@
 // @ts-check
 /**
- * <search-palette>, loaded when it is first opened: recent chats first, then what is found as one types. A combobox: the focus stays
- * in the box, arrows walk the list, Enter opens a chat at the message. What the server found is put in
- * as text, never as HTML.
- * Event: "open" {conversation, message, url}.
+ * <search-palette>, loaded when it is first opened: recent chats first, then what is found as one types, and names
+ * for a filter that is half written. A combobox: the focus stays in the box, arrows walk the list, Enter takes a
+ * name, or opens a chat at the message. What the server found is put in as text, never as HTML.
+ * Event: "open" {conversation, message, url, text}.
  */
 
 import { element, find, icon, setText } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
+import { nameAt, namesFor, withName } from "./search-names.js";
 import { count, dayGroup, shortDate } from "./words.js";
 
 const WAIT_MS = 140;
@@ -35,6 +36,10 @@ export class SearchPalette extends HTMLElement {
   #problem = find(this, ".palette__problem");
   /** @type {Hit[]} */
   #hits = [];
+  /** In front of them, for the filter at the caret. @type {string[]} */
+  #names = [];
+  /** What there is, read once for each time that the search is open. @type {Partial<Record<"tag" | "folder", Promise<string[]>>>} */
+  #known = {};
   #active = -1;
   #timer = 0;
   #asked = new AbortController();
@@ -59,6 +64,7 @@ export class SearchPalette extends HTMLElement {
    */
   search(api) {
     this.api = api;
+    this.#known = {};
     this.#search();
   }
 
@@ -80,8 +86,9 @@ export class SearchPalette extends HTMLElement {
     const text = this.input.value.trim();
     this.#sayLoading();
     try {
-      const found = await this.#page(text, null, asked.signal);
+      const [found, names] = await Promise.all([this.#page(text, null, asked.signal), this.#namesHere()]);
       if (asked.signal.aborted) return;
+      this.#names = names;
       this.#hits = found.items;
       this.#next = found.next;
       this.#body.scrollTop = 0;
@@ -101,6 +108,18 @@ export class SearchPalette extends HTMLElement {
     if (text) return this.api.search({ text, cursor, signal });
     const { items, next } = await this.api.conversations({ cursor, archived: false, signal });
     return { items: items.map(asHit), next };
+  }
+
+  /** Names for the filter that is being written. @returns {Promise<string[]>} */
+  async #namesHere() {
+    const at = nameAt(this.input.value, this.input.selectionEnd ?? 0);
+    if (!at) return [];
+    const read = { tag: () => this.api.tags(), folder: () => this.api.folderNames() }[at.filter];
+    const known = (this.#known[at.filter] ??= read());
+    return known.then((names) => namesFor(names, at.query), () => {
+      delete this.#known[at.filter];
+      return []; // a help that is not there today
+    });
   }
 
   async #loadMoreNearEnd() {
@@ -134,10 +153,11 @@ export class SearchPalette extends HTMLElement {
     this.#problem.hidden = !problems.length;
     setText(this.#problem, problems.join(" "));
     this.list.setAttribute("aria-label", text ? gettext("Chats that were found") : gettext("Recent chats"));
-    this.list.replaceChildren();
+    const sign = nameAt(this.input.value, this.input.selectionEnd ?? 0)?.filter === "folder" ? "folder" : "tags";
+    this.list.replaceChildren(...this.#names.map((name, index) => nameOption(name, index, sign)));
     this.#append(this.#hits.splice(0), this.#next);
-    this.#activate(this.#hits.length ? 0 : -1);
-    if (this.#hits.length) this.#say("");
+    this.#activate(this.#options.length ? 0 : -1);
+    if (this.#options.length) this.#say("");
     else if (!text) this.#say(gettext("Your chats will be found here."));
     else if (problems.length) this.#say(gettext("Nothing was found."));
     else this.#say(gettext("Nothing was found for “%(text)s”.", { text }), gettext("Fewer or shorter words find more."));
@@ -171,6 +191,7 @@ export class SearchPalette extends HTMLElement {
   #fail(words) {
     this.removeAttribute("aria-busy");
     this.#hits = [];
+    this.#names = [];
     this.#next = null;
     this.list.replaceChildren();
     this.#activate(-1);
@@ -182,7 +203,7 @@ export class SearchPalette extends HTMLElement {
   /** @param {...string} lines */
   #say(...lines) {
     this.#state.replaceChildren(...lines.filter(Boolean).map((line) => element("p", {}, [line])));
-    this.input.setAttribute("aria-expanded", String(this.#hits.length > 0));
+    this.input.setAttribute("aria-expanded", String(this.#options.length > 0));
   }
 
   /** @param {number} index */
@@ -205,7 +226,7 @@ export class SearchPalette extends HTMLElement {
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
     if (event.isComposing || event.keyCode === 229) return;
-    const last = this.#hits.length - 1;
+    const last = this.#options.length - 1;
     const to = { ArrowDown: this.#active + 1, ArrowUp: this.#active - 1, PageDown: this.#active + 8,
       PageUp: this.#active - 8 }[event.key];
     if (to !== undefined && last >= 0) {
@@ -252,7 +273,9 @@ export class SearchPalette extends HTMLElement {
    * @param {boolean} isElsewhere in another tab
    */
   #open(index, isElsewhere) {
-    const hit = this.#hits[index];
+    const name = this.#names[index];
+    if (name !== undefined) return this.#take(name);
+    const hit = this.#hits[index - this.#names.length];
     if (!hit) return;
     if (isElsewhere) {
       window.open(hit.url, "_blank", "noopener");
@@ -260,8 +283,30 @@ export class SearchPalette extends HTMLElement {
     }
     this.close();
     const { conversation, message, url } = hit;
-    this.dispatchEvent(new CustomEvent("open", { detail: { conversation, message, url } }));
+    this.dispatchEvent(new CustomEvent("open", { detail: { conversation, message, url, text: this.input.value } }));
   }
+
+  /** @param {string} name */
+  #take(name) {
+    const at = nameAt(this.input.value, this.input.selectionEnd ?? 0);
+    if (!at) return;
+    const { text, caret } = withName(this.input.value, at, name);
+    this.input.value = text;
+    this.input.setSelectionRange(caret, caret);
+    this.input.focus();
+    this.#search();
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {number} index
+ * @param {string} sign its icon
+ */
+function nameOption(name, index, sign) {
+  const words = element("span", { class: "palette__words" }, [element("span", { class: "palette__title", dir: "auto" }, [name])]);
+  const attributes = { class: "palette__hit", role: "option", id: `palette-name-${index}`, "aria-selected": "false" };
+  return element("li", attributes, [icon(sign), words]);
 }
 
 /** @param {Conversation} conversation */

@@ -1,5 +1,5 @@
 // @ts-check
-/** The settings page: what this browser remembers, saved at once. */
+/** What is on the pages of the settings, on their own or over the chat: what this browser remembers is saved at once. */
 
 import "./back-to-chat.js";
 import { copyText, find, setText } from "./dom.js";
@@ -8,56 +8,96 @@ import { KeyboardSettings } from "./keyboard-settings.js";
 import { preference, remember } from "./preferences.js";
 import "./settings-search.js";
 import "./sign-out.js";
-import { followTheme, setLook, setTheme, theme } from "./theme.js";
+import { setLook, setTheme, theme } from "./theme.js";
+
+/** @param {ParentNode} root that has one of the pages */
+export function showSettings(root) {
+  showChoices(root);
+  showLanguage(root);
+  showNotices(root);
+  showKeeping(root);
+  showKeys(root);
+  showSecret(root);
+  const data = root.querySelector("#data");
+  if (data) import("./settings-data.js").then(({ showData }) => data.isConnected && showData(root)); // unless it was left
+}
+
+/** @param {ParentNode} root */
+function showChoices(root) {
+  bindChoice(root, "theme", theme(), setTheme);
+  for (const name of /** @type {const} */ (["text-size", "density"])) {
+    bindChoice(root, name, preference(name) ?? "normal", (value) => setLook(name, value));
+  }
+  bindChoice(root, "long-paste", preference("long-paste") ?? "file", (value) => remember("long-paste", value));
+  bindChoice(root, "send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
+}
 
 /**
  * Keep a group of radio buttons and a preference equal.
+ * @param {ParentNode} root
  * @param {string} name
  * @param {string} value
  * @param {(value: string) => void} choose
  */
-function bindChoice(name, value, choose) {
-  for (const radio of document.querySelectorAll(`input[name="${name}"]`)) {
+function bindChoice(root, name, value, choose) {
+  for (const radio of root.querySelectorAll(`input[name="${name}"]`)) {
     const input = /** @type {HTMLInputElement} */ (radio);
     input.checked = input.value === value;
     input.addEventListener("change", () => choose(input.value));
   }
 }
 
-bindChoice("theme", theme(), setTheme);
-for (const name of /** @type {const} */ (["text-size", "density"])) {
-  bindChoice(name, preference(name) ?? "normal", (value) => setLook(name, value));
+/** The language is saved as it is chosen, and pages that are open are told. @param {ParentNode} root */
+function showLanguage(root) {
+  const form = /** @type {HTMLFormElement | null} */ (root.querySelector("[data-language]"));
+  if (!form) return;
+  find(form, "button").hidden = true;
+  find(form, "select").addEventListener("change", () => form.requestSubmit());
+  form.addEventListener("submit", () => remember("language", `${find(form, "select").value} ${Date.now()}`)); // only changes are told
 }
-bindChoice("long-paste", preference("long-paste") ?? "file", (value) => remember("long-paste", value));
-bindChoice("send-key", preference("send-key") ?? "enter", (value) => remember("send-key", value));
-const isNotified = preference("notify") === "yes" && globalThis.Notification?.permission === "granted";
-bindChoice("notify", isNotified ? "yes" : "no", async (value) => {
-  const isWanted = value === "yes";
-  const isAllowed = isWanted && (await globalThis.Notification?.requestPermission()) === "granted";
-  remember("notify", isAllowed ? "yes" : null);
-  const problem = isWanted && !isAllowed ? gettext("The browser does not allow it for this site.") : "";
-  setText(find(document, "[data-notify-problem]"), problem);
-  if (problem) find(document, "input[name=notify][value=no]").checked = true;
-});
-const keeping = /** @type {HTMLElement | null} */ (document.querySelector("[data-keep-chats]"));
-if (keeping) {
+
+/**
+ * Notices of the system, which the browser has to allow.
+ * @param {ParentNode} root
+ */
+function showNotices(root) {
+  const problem = root.querySelector("[data-notify-problem]");
+  if (!problem) return;
+  const isNotified = preference("notify") === "yes" && globalThis.Notification?.permission === "granted";
+  bindChoice(root, "notify", isNotified ? "yes" : "no", async (value) => {
+    const isWanted = value === "yes";
+    const isAllowed = isWanted && (await globalThis.Notification?.requestPermission()) === "granted";
+    remember("notify", isAllowed ? "yes" : null);
+    const isRefused = isWanted && !isAllowed;
+    setText(problem, isRefused ? gettext("The browser does not allow it for this site.") : "");
+    if (isRefused) /** @type {HTMLInputElement} */ (find(root, "input[name=notify][value=no]")).checked = true;
+  });
+}
+
+/** @param {ParentNode} root */
+function showKeeping(root) {
+  const keeping = /** @type {HTMLElement | null} */ (root.querySelector("[data-keep-chats]"));
+  if (!keeping) return;
   const user = keeping.dataset.keepChats ?? "";
   find(keeping, "[data-needs-https]").hidden = Boolean(globalThis.caches);
   for (const input of keeping.querySelectorAll("input")) input.disabled = !globalThis.caches;
-  bindChoice("keep-chats", preference("keep-chats") === user ? "yes" : "no", async (value) => {
+  bindChoice(root, "keep-chats", preference("keep-chats") === user ? "yes" : "no", async (value) => {
     remember("keep-chats", value === "yes" ? user : null);
     if (value === "no") await (await import("./kept-chats.js")).forgetChats();
   });
 }
-const keys = /** @type {HTMLElement | null} */ (document.querySelector("[data-shortcuts]"));
-if (keys) {
-  new KeyboardSettings(keys, find(document, "[data-shortcuts-status]"), find(document, "[data-shortcuts-reset]"));
-}
-followTheme();
 
-const secret = /** @type {HTMLInputElement | null} */ (document.querySelector("#secret"));
-if (secret) {
-  const button = /** @type {HTMLButtonElement} */ (find(document, "[data-copy-secret]"));
+/** @param {ParentNode} root */
+function showKeys(root) {
+  const keys = /** @type {HTMLElement | null} */ (root.querySelector("[data-shortcuts]"));
+  if (keys) new KeyboardSettings(keys, find(root, "[data-shortcuts-status]"), find(root, "[data-shortcuts-reset]"));
+}
+
+/** A new API key. @param {ParentNode} root */
+function showSecret(root) {
+  const secret = /** @type {HTMLInputElement | null} */ (root.querySelector("#secret"));
+  if (!secret) return;
+  const button = /** @type {HTMLButtonElement} */ (find(root, "[data-copy-secret]"));
   button.hidden = false;
   secret.addEventListener("focus", () => secret.select());
   button.addEventListener("click", async () => {

@@ -2,7 +2,7 @@
 /**
  * <side-panel>: what belongs to the chat and stands beside it, on phones above it; one thing at a
  * time. Escape and the button close it and give the focus back to what opened it.
- * Event: "closed".
+ * Event: "closed": what was shown is gone, perhaps for something else.
  */
 
 import { find, setText } from "./dom.js";
@@ -42,6 +42,7 @@ export class SidePanel extends HTMLElement {
    * @param {HTMLElement | null} [opener] gets the focus back
    */
   open(title, content, opener = null) {
+    if (this.isOpen) this.dispatchEvent(new CustomEvent("closed"));
     setText(this.heading, title);
     this.body.replaceChildren(content);
     this.body.scrollTop = 0;

@@ -1,11 +1,11 @@
 // @ts-check
 /**
  * Listens for the first sign that somebody works with documents, and only then loads what shows them: the
- * picker behind `#` and the paperclip, the cards of citations.
+ * picker behind `#` and the paperclip, the cards of citations, and the panel that they lead to.
  */
 
 import { insertText } from "./caret.js";
-import { find } from "./dom.js";
+import { find, isPlainClick } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { preference } from "./preferences.js";
 import { keyOf } from "./shortcuts.js";
@@ -13,10 +13,12 @@ import { whenTyped } from "./typed-sign.js";
 
 /** From here on a pasted text becomes a file of the message. */
 const LONG_CHARS = 4_000;
+const DOCUMENT = /^\/documents\/[0-9a-f-]{36}$/;
 
 /**
  * @typedef {object} Page
  * @property {HTMLElement} list of the messages
+ * @property {import("./side-panel.js").SidePanel} panel
  * @property {import("./composer.js").ChatComposer} composer
  * @property {import("./api.js").Api} api
  * @property {(answer: string) => Promise<import("./source-card.js").Told[]>} excerptsOf
@@ -34,7 +36,7 @@ export function listenForSources(page) {
 }
 
 /** @param {Page} page */
-function listenForCitations({ list, excerptsOf }) {
+function listenForCitations({ list, panel, excerptsOf }) {
   /** @type {Promise<import("./source-card.js").SourceCard> | null} */
   let card = null;
   const load = () => {
@@ -51,6 +53,27 @@ function listenForCitations({ list, excerptsOf }) {
     (await load().catch(() => null))?.show(/** @type {HTMLElement} */ (link), event.type);
   };
   for (const type of ["pointerover", "focusin", "click"]) list.addEventListener(type, over);
+  /** @type {Promise<import("./source-panel.js").SourcePanel> | null} */
+  let source = null;
+  document.addEventListener("click", async (event) => {
+    const link = /** @type {HTMLAnchorElement | null} */ (/** @type {Element} */ (event.target).closest?.(":is(message-list, .source-card) a[href^='/documents/']"));
+    if (!link || !isPlainClick(event) || !DOCUMENT.test(link.pathname)) return;
+    event.preventDefault();
+    const opener = link.closest(".source-card") ? list.querySelector("[data-excerpt][aria-describedby]") : link;
+    card?.then((shown) => shown.hide(), () => {});
+    try {
+      source ??= import("./source-panel.js").then(({ SourcePanel }) => new SourcePanel(panel));
+      (await source).show(link.getAttribute("href") ?? "", nameOf(opener ?? link), /** @type {HTMLElement | null} */ (opener));
+    } catch {
+      source = null;
+      window.open(link.href, "_blank", "noopener");
+    }
+  });
+}
+
+/** What a link to a document calls it. @param {Element} link */
+function nameOf(link) {
+  return link.querySelector(".source__name")?.textContent ?? /** @type {HTMLElement} */ (link).dataset.name ?? "";
 }
 
 /**

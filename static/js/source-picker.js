@@ -4,9 +4,11 @@
  * stands as chips above the box.
  */
 
+import { AttachmentPictures, smallPicture } from "./attachment-pictures.js";
 import { Attachments } from "./attachments.js";
 import { insertText } from "./caret.js";
 import { CaretMenu, replaceCall } from "./caret-menu.js";
+import { isPicture, pictureUrl } from "./document-links.js";
 import { element, find, icon, setText } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
 import { size } from "./import-words.js";
@@ -43,6 +45,7 @@ export class SourcePicker {
     this.tell = tell;
     this.list = find(composer, ".picked");
     this.attachments = new Attachments(api, this.picked, maxFileBytes);
+    this.pictures = new AttachmentPictures(this.picked);
     this.menu = new CaretMenu(this.input, {
       id: "source-menu",
       label: gettext("Collections and documents"),
@@ -71,6 +74,7 @@ export class SourcePicker {
         return false;
       }
       this.attachments.send(attachment);
+      this.pictures.show(this.#chips.get(attachment), attachment, file);
     }
     this.input.focus();
     return true;
@@ -154,8 +158,10 @@ export class SourcePicker {
     if (known) return known;
     const remove = element("button", { type: "button", class: "picked__remove", "aria-label": gettext("Remove %(name)s", { name: entry.name }), title: gettext("Remove") }, [icon("x")]);
     remove.addEventListener("click", () => this.picked.remove(entry));
+    const sign = icon(iconName);
+    const isDrawn = iconName === "file-text" && isPicture(entry.name);
     const chip = element("li", { class: "source picked__chip" }, [
-      icon(iconName), element("span", { class: "source__name", dir: "auto", title: entry.name }, [entry.name]), remove,
+      isDrawn ? smallPicture(pictureUrl(/** @type {Named} */ (entry).id, 200), sign) : sign, element("span", { class: "source__name", dir: "auto", title: entry.name }, [entry.name]), remove,
     ]);
     this.#chips.set(entry, chip);
     return chip;

@@ -3,6 +3,7 @@
  * <token-meter>: how full the model's context would be with what is being written, as a thin bar at the
  * composer's edge; its parts by name on hover, focus or click. Counted by the server, a moment after
  * the last key; of answers that come late the newest counts.
+ * Event: "measured" {left_out}, or null where nothing is known.
  */
 
 import { element, find, setText } from "./dom.js";
@@ -14,7 +15,8 @@ import { percentReached, thousands } from "./words.js";
 const AFTER_MS = 400;
 
 /**
- * @typedef {{text: string, model: string | null, conversation: string | null, parent: string | null}
+ * @typedef {{text: string, model: string | null, conversation: string | null, parent: string | null,
+ *   sources?: import("./sources.js").SourceIds | null}
  *   & import("./chat-setup.js").NewChat} Draft
  */
 
@@ -62,7 +64,13 @@ export class TokenMeter extends HTMLElement {
     clearTimeout(this.#timer);
     this.#asked++;
     this.#last = "";
-    this.hidden = true;
+    this.#tell(null);
+  }
+
+  /** @param {import("./meter-words.js").Meter | null} meter */
+  #tell(meter) {
+    this.hidden = !meter; // unknown is not shown as empty
+    this.dispatchEvent(new CustomEvent("measured", { detail: meter }));
   }
 
   /**
@@ -74,14 +82,14 @@ export class TokenMeter extends HTMLElement {
     const meter = await this.count?.(draft).catch(() => null);
     if (asked !== this.#asked) return;
     this.#last = meter ? key : "";
-    if (!meter?.context_tokens) this.hidden = true; // unknown is not shown as empty
-    else this.#show(meter);
+    if (meter?.context_tokens) this.#show(meter);
+    else this.#tell(null);
   }
 
   /** @param {import("./meter-words.js").Meter} meter */
   #show(meter) {
     const level = levelOf(meter);
-    this.hidden = false;
+    this.#tell(meter);
     this.dataset.level = level;
     const parts = shares(meter);
     const pieces = parts.map(({ tone, share }) => {

@@ -1,13 +1,16 @@
 """Numbers of sources in an answer, while it is written and afterwards; what is picked, by a script."""
 
 import re
+from base64 import b64decode
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.pages import INPUT, ask, last_answer, wait_for
 from tests.browser.scripted import ScriptedChat, meter_of
+from tests.browser.test_accessibility import expect_no_faults
 
 CARD = ".source-card"
 DROP = """
@@ -198,6 +201,107 @@ def test_a_card_that_cannot_be_read_says_so_and_is_read_anew(
     expect(page.locator(CARD)).to_contain_text("The office opens at 8.")
 
 
+WORDS = "Nothing of note. " * 400
+FACT = "The office opens at 8."
+
+
+def serve(page: Page, text: str = f"{WORDS}\n{FACT}\n{WORDS}", **more: Any) -> dict[str, Any]:
+    """A document that stands behind each excerpt; its text as the server would tell it."""
+    version = {"id": excerpt(1)["version"], "num_chars": len(text), "pages": [], **more}
+    shown = {"id": excerpt(1)["document"], "name": "file 1.pdf", "media_type": "text/plain"}
+
+    def read(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        start, end = int(query["start"][0]), int(query["end"][0])
+        route.fulfill(json={"start": start, "text": text[start:end]})
+
+    page.route(
+        re.compile(r"/api/documents/[^/]+/view"),
+        lambda route: route.fulfill(json={"document": shown, "version": version}),
+    )
+    page.route(re.compile(r"/api/documents/[^/]+/text"), read)
+    return {"start": text.find(FACT), "end": text.find(FACT) + len(FACT)}
+
+
+def cite(chat: ScriptedChat, page: Page, place: dict[str, Any]) -> Locator:
+    """An answer that cites it; its number."""
+    tell(page, FACT)
+    ask(page, "When?")
+    found = [{**excerpt(1), **place}]
+    chat.event("r1", "found", query="?", excerpts=found, is_whole=False)
+    chat.write("r1", "At 8 [1].")
+    chat.finish("r1")
+    return last_answer(page).locator("a.citation")
+
+
+def test_a_citation_opens_the_passage_beside_the_answer(chat: ScriptedChat, page: Page) -> None:
+    number = cite(chat, page, serve(page))
+    number.click()
+    panel = page.locator("side-panel")
+    expect(panel.get_by_role("heading", name="file 1.pdf")).to_be_visible()
+    mark = panel.locator("mark")
+    expect(mark).to_have_text(FACT)
+    expect(mark).to_be_in_viewport()
+    expect(mark).to_be_focused()
+    expect(page.locator(CARD)).to_be_hidden()
+    expect_no_faults(page)
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(number).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(mark).to_be_in_viewport()
+
+
+def test_so_do_its_chip_and_its_card(chat: ScriptedChat, page: Page) -> None:
+    number = cite(chat, page, serve(page))
+    panel = page.locator("side-panel")
+    last_answer(page).locator(".source").click()
+    expect(panel.locator("mark")).to_be_in_viewport()
+    panel.locator("[data-close]").click()
+    number.hover()
+    page.locator(CARD).get_by_role("link", name="Open in the document").click()
+    expect(panel.locator("mark")).to_be_in_viewport()
+    expect(panel.get_by_role("heading", name="file 1.pdf")).to_be_visible()
+    panel.locator("[data-close]").click()
+    expect(number).to_be_focused()
+
+
+def test_with_a_key_held_it_opens_its_page_in_another_tab(chat: ScriptedChat, page: Page) -> None:
+    number = cite(chat, page, serve(page))
+    with page.context.expect_page() as opened:
+        number.click(modifiers=["ControlOrMeta"])
+    assert "/documents/" in opened.value.url
+    expect(page.locator("side-panel")).to_be_hidden()
+
+
+def test_a_document_that_has_changed_or_is_gone_says_so(chat: ScriptedChat, page: Page) -> None:
+    number = cite(chat, page, serve(page, id="0199a1b2-0000-7000-8000-0000000000ab"))
+    panel = page.locator("side-panel")
+    number.click()
+    expect(panel).to_contain_text("The document has changed since.")
+    expect(panel.locator("mark")).to_have_count(0)
+    gone = {"error": {"code": "not_found", "message": "There is no such document."}}
+    page.route(
+        re.compile(r"/api/documents/[^/]+/view"),
+        lambda route: route.fulfill(status=404, json=gone),
+    )
+    number.click()
+    expect(panel.get_by_role("alert")).to_have_text("There is no such document.")
+
+
+def test_the_trace_and_a_source_take_turns_in_the_panel(chat: ScriptedChat, page: Page) -> None:
+    number = cite(chat, page, serve(page))
+    panel = page.locator("side-panel")
+    number.click()
+    expect(panel.locator("mark")).to_be_visible()
+    last_answer(page).locator(".message__took").click()
+    expect(panel.get_by_role("heading", name="How this answer came about")).to_be_visible()
+    number.click()
+    expect(panel.locator("mark")).to_be_visible()
+    last_answer(page).locator(".message__took").click()  # not: close it
+    expect(panel.get_by_role("heading", name="How this answer came about")).to_be_visible()
+
+
 def test_documents_that_were_read_whole_are_listed_once(chat: ScriptedChat, page: Page) -> None:
     ask(page, "When?")
     excerpts = [excerpt(n, document=excerpt(1)["document"], name="a.md") for n in (1, 2, 3)]
@@ -251,6 +355,60 @@ def test_what_waits_keeps_its_sources_and_what_is_refused_brings_them_back(
     chat.say({**error, "client_id": sent["client_id"]})
     expect(page.locator(INPUT)).to_have_value("Second")
     expect(page.locator(".picked__chip")).to_have_text("Company notes")
+
+
+PIXEL = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+IS_GIVEN_BACK = """
+  (src) => new Promise((tell) => {
+    Object.assign(new Image(), { src, onerror: () => tell(true), onload: () => tell(false) });
+  })
+"""
+
+
+def bring_picture(page: Page) -> Locator:
+    """Attach one, which is ready at once; its chip."""
+    document = {"id": excerpt(1)["document"], "name": "image.png", "version": {"state": "ready"}}
+    page.route(
+        re.compile(r"/api/documents/attach\?"),
+        lambda route: route.fulfill(status=201, json=document),
+    )
+    page.locator(".composer__files").set_input_files(
+        {"name": "image.png", "mimeType": "image/png", "buffer": PIXEL}
+    )
+    return page.locator(".picked__chip")
+
+
+def test_a_picture_is_seen_before_it_is_sent_and_in_the_message(
+    chat: ScriptedChat, page: Page
+) -> None:
+    page.route(
+        re.compile(r"/api/documents/[^/]+/pages/1\?width=800"),
+        lambda route: route.fulfill(body=PIXEL, content_type="image/png"),
+    )
+    chat.auto_accept = False  # the messages of the script have no sources
+    small = bring_picture(page).locator("img")
+    expect(small).to_have_js_property("naturalWidth", 1)
+    address = small.get_attribute("src") or ""
+    assert address.startswith("blob:")
+    expect_no_faults(page)
+    ask(page, "What is it?")
+    assert page.evaluate(IS_GIVEN_BACK, address)
+    picture = page.locator(".message--user .picture img")
+    expect(picture).to_have_js_property("naturalWidth", 1)
+    expect(picture).to_have_attribute("loading", "lazy")
+    expect(picture).to_have_attribute("alt", "image.png")
+    expect_no_faults(page)
+
+
+def test_a_picture_that_is_gone_leaves_its_name(chat: ScriptedChat, page: Page) -> None:
+    page.route(re.compile(r"/api/documents/[^/]+/pages/1"), lambda route: route.fulfill(status=404))
+    chat.auto_accept = False
+    expect(bring_picture(page).locator("img")).to_be_visible()
+    ask(page, "What is it?")
+    expect(page.locator(".message--user .source")).to_have_text("image.png")
+    expect(page.locator(".message--user img")).to_have_count(0)
 
 
 @pytest.mark.parametrize("kind", ["drop", "paste"])

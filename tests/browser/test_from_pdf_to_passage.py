@@ -63,8 +63,14 @@ def test_from_a_pdf_to_the_passage_that_an_answer_cites(
     expect(page.locator(".source-card")).to_contain_text(f"p. {FACT_PAGE}")
     shoot(page, "answer-card")
 
+    citation.click()
+    panel = page.locator("side-panel")
+    expect(panel.get_by_role("heading", name="handbook.pdf")).to_be_visible()
+    expect(panel.locator("mark").first).to_be_in_viewport()
+    assert FACT in " ".join("".join(panel.locator("mark").all_inner_texts()).split())
+    shoot(page, "answer-panel")
     with context.expect_page() as opened:
-        citation.click()
+        panel.get_by_role("link", name="Open in the document").click()
     viewer = opened.value
     viewer.wait_for_url(re.compile(r"/documents/[0-9a-f-]{36}\?version=.*start=\d+&end=\d+"))
     marks = viewer.locator(".sheet__mark")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.library import add_chats
-from tests.browser.pages import cookies_of
+from tests.browser.pages import cookies_of, wait_for
 from tests.browser.test_accessibility import THEMES, expect_no_faults, expect_no_sideways_scrolling
 from tests.sites import Site, email_of
 
@@ -37,6 +37,8 @@ CHATS: dict[str, Any] = {
     "Bar me": ["nine", "9", "ten", "10"],
     "<b>Bold</b> title": ["eight with a walrus", "8"],
 }
+
+MARKED = "CSS.highlights.get('found') && [...CSS.highlights.get('found')].map(String)"
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +103,28 @@ def test_search_opens_a_chat_at_the_message_by_keys_alone(library: Page) -> None
     expect(found).to_contain_text("Here hides the zebra")
     expect(found).to_be_in_viewport()
     expect(found).to_be_focused()
+    wait_for(library, f"({MARKED})?.join(' ') === 'hides zebra'")
     library.reload()
     expect(library.locator(".message[data-found]")).to_be_in_viewport()
     library.go_back()
     expect(library).to_have_url("/")
+
+
+def test_names_are_offered_for_a_filter_that_is_half_written(library: Page) -> None:
+    library.route("**/api/tags", lambda route: route.fulfill(json={"tags": ["Sea glass", "work"]}))
+    library.keyboard.press("Control+k")
+    box = library.get_by_role("combobox", name="Search chats")
+    library.keyboard.type("tag:gla")
+    name = library.get_by_role("option", name="Sea glass")
+    expect(name).to_have_attribute("aria-selected", "true")
+    expect_no_faults(library)
+    library.keyboard.press("Enter")
+    expect(box).to_have_value('tag:"Sea glass" ')
+    expect(box).to_be_focused()
+    expect(name).to_have_count(0)
+    library.keyboard.press("Control+a")
+    library.get_by_role("button", name="folder:").click()
+    expect(library.locator(".palette__state")).not_to_be_empty()
 
 
 def test_search_opens_a_chat_on_the_branch_of_the_message(library: Page) -> None:

@@ -1,9 +1,13 @@
 """How full the context is: counted while somebody types, warm and alarming in time."""
 
-from playwright.sync_api import BrowserContext, Page, expect
+import re
+from typing import Any
 
-from tests.browser.pages import INPUT
+from playwright.sync_api import BrowserContext, Page, Route, expect
+
+from tests.browser.pages import INPUT, ask
 from tests.browser.scripted import ScriptedChat, meter_of
+from tests.browser.test_accessibility import expect_no_faults
 
 
 def test_the_meter_warns_in_words_before_something_is_left_out(
@@ -29,6 +33,51 @@ def test_the_meter_warns_in_words_before_something_is_left_out(
     chat.meter = None
     page.fill(INPUT, "And now?")
     expect(meter).to_be_hidden()
+
+
+def test_what_would_be_left_out_is_shown_where_it_is(chat: ScriptedChat, page: Page) -> None:
+    for number in (1, 2):
+        ask(page, f"Question {number}")
+        chat.write(f"r{number}", "An answer.")
+        chat.finish(f"r{number}")
+    left_out = {"before": "u2", "num_messages": 2, "is_new": True}
+    chat.meter = meter_of(2400, 260, left_out=left_out)
+    page.fill(INPUT, "And a long one")
+    line = page.locator(".left-out")
+    expect(line).to_have_text("With your message, 2 messages above leave the model’s view")
+    assert line.evaluate("line => line.nextElementSibling.dataset.message") == "u2"
+    expect_no_faults(page)
+    chat.meter = meter_of(400, 26)
+    page.fill(INPUT, "Short")
+    expect(line).to_have_count(0)
+
+
+def test_what_is_picked_counts(chat: ScriptedChat, page: Page) -> None:
+    asked: list[Any] = []
+
+    def measure(route: Route) -> None:
+        asked.append(route.request.post_data_json)
+        more = [{"name": "looked_up", "tokens": 512}] if asked[-1]["sources"] else []
+        meter = meter_of(0, 20)
+        route.fulfill(json={**meter, "segments": [*meter["segments"], *more]})
+
+    page.route(re.compile(r"/api/meter$"), measure)
+    one = {"num_documents": 3, "is_mine": True, "owner": {"name": "Reader"}}
+    collections = [{"id": "0199a1b2-0000-7000-8000-0000000000bb", "name": "Company", **one}]
+    page.route(
+        re.compile(r"/api/collections$"),
+        lambda route: route.fulfill(json={"collections": collections}),
+    )
+    page.locator(INPUT).press_sequentially("What? #comp")
+    page.get_by_role("option").wait_for()
+    page.locator(INPUT).press("Tab")
+    expect(page.locator("[data-part=looked-up]").first).to_be_attached()
+    page.get_by_role("button", name="Context:").hover()
+    expect(page.locator(".meter-card")).to_contain_text("Documents, up to512")
+    assert asked[-1]["sources"] == {"collections": [collections[0]["id"]], "documents": []}
+    page.locator(".picked__remove").click()
+    expect(page.locator("[data-part=looked-up]")).to_have_count(0)
+    assert asked[-1]["sources"] is None
 
 
 def test_a_real_draft_is_counted_and_a_real_chat_is_warm(

@@ -118,6 +118,15 @@ def test_code_can_be_copied_wrapped_and_downloaded(chat: ScriptedChat, page: Pag
     assert download.value.path().read_text() == "def f(x):\n    return x + 1  # one\n"
 
 
+def test_whether_lines_are_wrapped_is_remembered(chat: ScriptedChat, page: Page) -> None:
+    answer(chat, page, CODE).get_by_role("button", name="Wrap lines").click()
+    ask(page, "Once more")
+    chat.write("r2", CODE)
+    again = last_answer(page).locator(".code")
+    expect(again.locator("code")).to_have_css("white-space", "pre-wrap")
+    expect(again.get_by_role("button", name="Wrap lines")).to_have_attribute("aria-pressed", "true")
+
+
 def test_long_lines_scroll_inside_their_frame(chat: ScriptedChat, page: Page) -> None:
     wide = "x" * 500
     head = "|".join(["column"] * 40)

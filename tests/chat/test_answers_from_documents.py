@@ -96,6 +96,36 @@ def test_an_answer_cites_the_passage_that_it_was_written_from(alice: Reader) -> 
     assert question["sources"]["collections"] == [{"id": collection, "name": "Notes"}]
 
 
+def test_the_meter_keeps_as_much_room_as_an_answer_from_them_takes_at_most(
+    alice: Reader, bob: Reader
+) -> None:
+    collection = a_collection(alice.client)
+    handbook = bring(alice, collection, HANDBOOK, "handbook.md")
+    draft = {"text": "When does the office open?", "model": BUILTIN}
+
+    def metered(reader: Reader, **sources: Any) -> Any:
+        return reader.change("POST", "/api/meter", **draft, sources=sources)
+
+    def looked_up(meter: Any) -> int:
+        assert sum(one["tokens"] for one in meter["segments"]) == meter["prompt_tokens"]
+        return sum(one["tokens"] for one in meter["segments"] if one["name"] == "looked_up")
+
+    plain = alice.change("POST", "/api/meter", **draft).json()
+    assert looked_up(plain) == 0
+    of_one = metered(alice, documents=[handbook]).json()
+    of_all = metered(alice, collections=[collection]).json()
+    room = of_all["context_tokens"] - of_all["reserve_tokens"]
+    assert len(HANDBOOK) / 2 < looked_up(of_one) <= looked_up(of_all) <= room // 2
+    _, answer = ask(alice, draft["text"], sources={"documents": [handbook]})
+    taken = answer["usage"]["prompt_tokens"] - plain["prompt_tokens"]
+    assert 0 < taken <= looked_up(of_one)
+    missing = metered(bob, documents=["0199a1b2-0000-7000-8000-000000000001"])
+    theirs = metered(bob, documents=[handbook])
+    assert (theirs.status_code, theirs.json()) == (404, missing.json())
+    assert metered(alice, documents=["nonsense"]).status_code in (400, 422)
+    assert metered(alice, documents=[handbook] * 21).status_code in (400, 422)
+
+
 def test_the_debugger_tells_why_a_passage_was_shown_or_not(alice: Reader) -> None:
     collection = a_collection(alice.client)
     bring(alice, collection, HANDBOOK, "handbook.md")

@@ -71,6 +71,9 @@ def test_what_would_be_left_out_is_told_before(alices_tab: Reader) -> None:
     room = before["context_tokens"] - before["reserve_tokens"] - before["prompt_tokens"]
     longer = metered(alices_tab, text="word " * (room + 20), **where)
     assert longer["is_too_long"] or longer["left_out"]["num_messages"] > 0
+    if longer["left_out"] and longer["left_out"]["before"] != "draft":
+        messages = alices_tab.conversation(conversation)["messages"]
+        assert longer["left_out"]["before"] in [one["id"] for one in messages]
     too_long = metered(alices_tab, text="word " * before["context_tokens"], **where)
     assert too_long["is_too_long"]
     assert too_long["prompt_tokens"] > before["context_tokens"] - before["reserve_tokens"]

@@ -121,6 +121,19 @@ def test_custom_instructions_count_for_chats_that_start_later(tab: Reader) -> No
     assert instructions(tab, with_them) == "About the user: Call me Zelda."
 
 
+def test_chosen_models_are_kept_beside_settings_that_are_open_meanwhile(tab: Reader) -> None:
+    path = "/api/personalisation"
+    version = tab.client.get(path).json()["version"]
+    chosen = {"default_model": "vitrine-small", "pinned_models": ["a/b", "vitrine-small"]}
+    told = tab.change("PATCH", path, **chosen).json()
+    assert (told | chosen, told["version"]) == (told, version)
+    assert tab.change("PATCH", path, about_you="x", version=version).status_code == 200
+    assert chosen.items() <= tab.client.get(path).json().items()
+    assert tab.change("PATCH", path, pinned_models=["x"] * 51).status_code == 400
+    page = tab.client.get("/").text.replace(" ", "")
+    assert '"chosen":{"default":"vitrine-small","pinned":["a/b","vitrine-small"]}' in page
+
+
 def instructions(tab: Reader, accepted: Frame) -> str:
     """What a chat tells its model about the user."""
     setup = tab.client.get(f"/api/conversations/{accepted['conversation']['id']}/setup")

@@ -36,6 +36,12 @@ test("what would be left out is said before it is", () => {
   assert.match(meterWords(meter(2600, known)), /The oldest message is left out already/);
 });
 
+test("what may be looked up has its own part, up to which it may go", () => {
+  const segments = [{ name: "looked_up", tokens: 512 }, { name: "draft", tokens: 10 }];
+  const [part] = shares(meter(522, { segments }));
+  assert.deepEqual([part.words, part.tone, part.tokens], ["Documents, up to", "looked-up", 512]);
+});
+
 test("a message that cannot fit says both counts", () => {
   const words = meterWords(meter(5230, { segments: [], is_too_long: true }));
   assert.equal(words, "Too long for this model: 5,230 tokens, and there is room for 3,072.");

@@ -1,0 +1,8 @@
+// @ts-check
+/** A page of the settings that stands by itself. */
+
+import { showSettings } from "./settings.js";
+import { followTheme } from "./theme.js";
+
+showSettings(document);
+followTheme();
