@@ -60,7 +60,6 @@ export function markNews() {
   hasNews = document.hidden;
   nameTab();
 }
-document.addEventListener("visibilitychange", () => document.hidden || markNews());
 
 function nameTab() {
   document.title = `${hasNews ? "● " : ""}${name ? `${name} · ` : ""}Vitrine`;
@@ -69,6 +68,8 @@ function nameTab() {
 /** @param {(conversation: string | null, message: string | null) => void} show */
 export function onBackAndForward(show) {
   shown = chatAddress();
+  keepPlace(location.pathname);
+  document.addEventListener("visibilitychange", () => document.hidden || markNews());
   addEventListener("popstate", () => {
     if (chatAddress() === shown) return; // only what lies over it has changed
     shown = chatAddress();
@@ -76,5 +77,3 @@ export function onBackAndForward(show) {
     show(conversationAt(location.pathname), wantedMessage());
   });
 }
-
-keepPlace(location.pathname);
