@@ -7,10 +7,18 @@
  * was pressed.
  */
 
-import { actOnBlock } from "./block-actions.js";
 import { copyText, element, find } from "./dom.js";
 import { MessageView, sketchRoot } from "./message.js";
 import { textOf } from "./parts.js";
+
+/**
+ * What the buttons of blocks do is fetched as somebody reaches for one: a browser copies only what is asked for
+ * just before.
+ * @param {(actions: typeof import("./block-actions.js")) => void} [work]
+ */
+function onBlocks(work) {
+  import("./block-actions.js").then(work, () => {}); // offline: the next click tries again
+}
 
 /** @typedef {import("./conversation-store.js").Message} Message */
 
@@ -45,6 +53,9 @@ export class MessageList extends HTMLElement {
 
   connectedCallback() {
     this.addEventListener("click", (event) => this.#clicked(event));
+    for (const type of ["pointerover", "focusin"]) {
+      this.addEventListener(type, ({ target }) => /** @type {Element} */ (target).closest(".bar-button") && onBlocks());
+    }
     for (const root of /** @type {NodeListOf<HTMLElement>} */ (this.querySelectorAll(".message"))) {
       this.#painted.set(root.dataset.message ?? "", root);
     }
@@ -223,7 +234,7 @@ export class MessageList extends HTMLElement {
     const target = /** @type {Element} */ (event.target);
     const message = /** @type {HTMLElement | null} */ (target.closest("[data-message]"));
     const id = message?.dataset.message ?? "";
-    actOnBlock(target);
+    if (target.closest(".bar-button")) onBlocks(({ actOnBlock }) => actOnBlock(target));
     const copy = target.closest("[data-copy]");
     if (copy) this.#copyMessage(id, copy);
     const trace = target.closest("[data-trace]");
