@@ -40,7 +40,7 @@ def test_a_new_chat_gets_its_address_without_a_reload(chat: ScriptedChat, page: 
 
 def test_the_keyboard_is_enough(reader: BrowserContext, page: Page) -> None:
     page.goto("/")
-    page.locator(".skip-link").focus()
+    page.get_by_role("link", name="Skip to the message box").focus()
     page.keyboard.press("Enter")
     expect(page.locator(INPUT)).to_be_focused()
     page.keyboard.type("First line")
