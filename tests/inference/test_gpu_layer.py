@@ -322,15 +322,12 @@ def test_an_adapter_is_the_parts_affair(adapter: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("bits", [4, 8])
-def test_layers_of_whole_numbers_are_called_as_one(
-    bits: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_layers_of_whole_numbers_are_called_as_one(caplog: pytest.LogCaptureFixture) -> None:
     """One token by the kernels, some with their residuals, and many with weights that are spelt out."""
     with torch.device("cpu"):
         model: Any = tiny("qwen3").to(BF16)
         model.set_attn_implementation(attention.NAME)
-        int8.quantize(model, make=partial(WholeLinear, bits=bits))
+        int8.quantize(model, make=partial(WholeLinear, bits=4))
     model.to(DEVICE)
     with caplog.at_level(logging.WARNING):
         assert fuse_layers(model) == 2, caplog.text
