@@ -1,7 +1,6 @@
 // @ts-check
 /** What is on the pages of the settings, on their own or over the chat: what this browser remembers is saved at once. */
 
-import "./back-to-chat.js";
 import { copyText, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
