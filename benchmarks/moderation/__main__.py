@@ -30,9 +30,11 @@ def _tell_quality() -> None:
     """Of texts that were held back, and of published attacks where they are at hand."""
     from benchmarks.moderation import quality
 
-    rows = quality.measure()
+    rows, kinds = quality.measure()
     show("Built-in classifiers at the shipped thresholds", rows)
-    save("moderation-quality", {"machine": machine(), "rows": rows})
+    if kinds:
+        show("CyberSecEval's attacks by kind", kinds)
+    save("moderation-quality", {"machine": machine(), "rows": rows, "kinds": kinds})
 
 
 def _tell_screening(num_texts: int, num_answers: int) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.moderation.technical import technical
 from benchmarks.table import Row
 from inference import EngineConfig
 from moderation import evaluation, judging
@@ -11,19 +12,23 @@ from moderation.categories import INJECTION_CATEGORIES, UNSAFE_CATEGORIES, Score
 from moderation.classifiers.spec import BuiltIn
 from moderation.evaluation import Case
 from moderation.heads.heads import WEIGHTS
-from moderation.heads.published import published
+from moderation.heads.published import published, published_kinds
 from moderation.heads_adapter import HEADS_ADAPTER
 
 _APART = WEIGHTS.parent / "held_out"
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
 
 
-def measure() -> list[Row]:
+def measure() -> tuple[list[Row], list[Row]]:
+    """By set, and of CyberSecEval's attacks, which are among these, by kind."""
     sets = {
         f"held back: {kind}": _apart(kind) for kind in ("unsafe", "injection", "safe", "benign")
     }
+    kinds: dict[str, list[str]] = {}
     if _PUBLISHED.is_dir():
         sets |= published(_PUBLISHED)
+        kinds = published_kinds(_PUBLISHED)
+    sets |= technical()
     texts = [text for group in sets.values() for text in group]
     cases = [Case(text, False, None) for text in dict.fromkeys(texts)]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
@@ -42,7 +47,13 @@ def measure() -> list[Row]:
         for row in rows:
             if row["set"] == f"held back: {kind}":
                 row["AUPRC"] = evaluation.auprc(labels, highest)
-    return rows
+    return rows, [_kind(name, [scores[text] for text in group]) for name, group in kinds.items()]
+
+
+def _kind(name: str, found: list[Scores]) -> Row:
+    at = judging.thresholds()
+    flagged = sum(any(one[n] >= at[n] for n in INJECTION_CATEGORIES) for one in found)
+    return {"attacks": name, "texts": len(found), "found": flagged}
 
 
 def _row(name: str, found: list[Scores]) -> Row:

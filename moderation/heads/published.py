@@ -41,6 +41,18 @@ def published(directory: Path) -> dict[str, list[str]]:
     }
 
 
+def published_kinds(directory: Path) -> dict[str, list[str]]:
+    """CyberSecEval's attacks by how they go about it, and by what they are against: a secret that is
+    kept (security-violating), or a limit to some subject (logic-violating). Raises OSError."""
+    attacks = json.loads((directory / "prompt_injection_half.json").read_text())
+    found: dict[str, list[str]] = {}
+    for one in sorted(attacks, key=lambda one: str(one["injection_variant"])):
+        for kind in ("injection_variant", "risk_category"):
+            name = f"{one['injection_type']}: {one[kind].replace('_', ' ')}"
+            found.setdefault(name, []).append(one["user_input"])
+    return dict(sorted(found.items()))
+
+
 def _within(mail: str, order: str) -> str:
     """Between two sentences, in the middle as far as there is one."""
     ends = [found.end() for found in _SENTENCE_END.finditer(mail)] or [len(mail) // 2]
