@@ -39,6 +39,8 @@ def read_sampling_defaults(path: Path) -> SamplingDefaults:
     """
     values = read_generation_config(path)
     given = {name: values[name] for name in _NAMES if values.get(name) is not None}
+    if isinstance(top_k := given.get("top_k"), float) and top_k.is_integer():
+        given["top_k"] = int(top_k)
     sound = {name: value for name, value in given.items() if may_be(name, value)}
     if strange := [f"{name} {given[name]!r:.50}" for name in given.keys() - sound.keys()]:
         logger.warning("%s/%s: not used: %s", path, _FILE, ", ".join(sorted(strange)))

@@ -69,15 +69,20 @@ class Detokenizer:
         """What is held and cannot become a character any more: all but an unfinished one at the end.
 
         Tokens that are never a character would else be decoded together with all before them, each time.
+        How many are unfinished is told by what is decoded without them: where one of them is left, or
+        bytes are taken one by one because the last of them is, there is more that is no character.
         """
-        text = self._behind_shown()
-        self._shown_ids, self._held_ids = self._held_ids[-_MOST_UNFINISHED:], []
-        self._stream = DecodeStream(self._shown_ids, skip_special_tokens=False)
-        again = self._decode(self._shown_ids)
-        is_unfinished = again.endswith("\ufffd")
+        held, texts = self._held_ids, []
+        for num in range(_MOST_UNFINISHED + 1):
+            self._held_ids = held[: len(held) - num]
+            texts.append(self._behind_shown())
+        text = min(texts, key=lambda text: text.count("\ufffd"))
+        unfinished = held[len(held) - texts.index(text) :]
         # The stream says all of what is unfinished again, once it is finished.
-        self._shown = again[:-1] if is_unfinished else None
-        return text[:-1] if is_unfinished else text
+        self._shown_ids, self._shown = (unfinished, "") if unfinished else (held, None)
+        self._held_ids = []
+        self._stream = DecodeStream(self._shown_ids, skip_special_tokens=False)
+        return text
 
     def _held_text(self) -> str:
         """What comes before an unfinished character: a token may end one and begin the next."""

@@ -129,7 +129,8 @@ class DraftModel:
 
     def _begin(self, sequence: Sequence) -> _Copy:
         """A copy, behind what is cached of its beginning."""
-        own = Sequence(GenerateRequest(sequence.id, "", (), SamplingParams(max_tokens=1)))
+        prompt_ids = sequence.request.prompt_ids
+        own = Sequence(GenerateRequest(sequence.id, "", prompt_ids, SamplingParams(max_tokens=1)))
         salt = sequence.request.cache_salt
         own.num_computed = self.kv.attach(sequence.id, sequence.token_ids, salt)
         own.token_ids = sequence.token_ids[: own.num_computed]

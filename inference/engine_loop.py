@@ -230,13 +230,18 @@ class EngineLoop:
         num_wrong = self.scheduler.num_wrong
         num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
         num_drafted = sum(len(sequence.draft) for sequence, _ in plan)
+        is_usual = not any(sequence.is_read_again for sequence, _ in plan)
         self._run(plan)
         num_planned = sum(num for _, num in plan)
         num_wrong = self.scheduler.num_wrong - num_wrong
         num_tokens = num_planned - num_wrong
         took_s = monotonic() - guessed_s
         guessing_s = guessed_s - started_s
-        self.scheduler.estimates.learn_step(num_tokens, took_s, num_read, guessing_s, num_wrong)
+        if (
+            is_usual
+        ):  # an answer that is read again costs more than a prompt, and tells nothing of one
+            estimates = self.scheduler.estimates
+            estimates.learn_step(num_tokens, took_s, num_read, guessing_s, num_wrong)
         if not num_read:
             self.scheduler.speculation.pace.learn_step(took_s, num_drafted)
         return num_read, num_planned

@@ -12,7 +12,8 @@ from inference.weights import num_elements, read_config, read_header, weight_fil
 
 _BITS = {"int4": 4.5, "int8": 8.25, "fp8": 8.25}  # with factors, scales and what fills groups up
 _OTHER_BITS = 16
-_OTHERS = re.compile(r"embed|wte|wpe|\.experts\.|\.(gate|router)\.")  # of two dimensions, too
+# Of two dimensions, too; the last ones are Conv1D in transformers, and stay as they are.
+_OTHERS = re.compile(r"embed|wte|wpe|\.experts\.|\.(gate|router|c_attn|c_proj|c_fc)\.")
 _HEAD = "lm_head."
 
 

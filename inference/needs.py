@@ -61,7 +61,7 @@ def estimate_needs(
     for it is on the processor. Raises ModelRefused.
     """
     kind = read_kind(path)
-    weights_bytes = _weights_bytes(path, config.dtype, on_gpu=on_gpu)
+    weights_bytes = _weights_bytes(name, path, config, on_gpu=on_gpu)
     if kind != "chat":
         return Needs(weights_bytes + _adapter_bytes(name, config, on_gpu), 0)
     kv_bytes = config.kv_bytes or 1
@@ -116,17 +116,18 @@ def _other_chat_bytes(name: str, config: EngineConfig) -> list[int]:
         if spec.name == name or spec.path is None or spec.base or spec.kind != "chat":
             continue
         with suppress(ModelRefused):  # one that cannot be loaded needs nothing
-            weights_bytes = _weights_bytes(spec.path, config.dtype, on_gpu=True)
+            weights_bytes = _weights_bytes(spec.name, spec.path, config, on_gpu=True)
             found.append(Needs(weights_bytes, 0).size_bytes)
     return found
 
 
-def _weights_bytes(path: Path, dtype: str, *, on_gpu: bool) -> int:
+def _weights_bytes(name: str, path: Path, config: EngineConfig, *, on_gpu: bool) -> int:
     """Raises ModelRefused."""
-    few_bytes = few_bits_bytes(path, dtype) if on_gpu else None
+    is_whole = config.num_ranks(name) == 1  # what is split over ranks keeps 16 bits
+    few_bytes = few_bits_bytes(path, config.dtype) if on_gpu and is_whole else None
     if few_bytes is not None:
         return few_bytes
-    return read_weights(path).num_parameters * _itemsize(dtype, on_gpu=on_gpu)
+    return read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
 
 
 def kv_share(left_bytes: int) -> int:

@@ -25,6 +25,7 @@ from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, Told, WaitingQueue
 Plan = list[tuple[Sequence, int]]
 _CALM_EVERY = 32
 _LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
+_READ_AGAIN_SHARE = 4  # of a step's budget: an answer's tokens are attended to one by one
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
 _ALONE_STEPS = (
     3  # of such as others wait for: so long a beginning of a user's only prompt is read alone
@@ -242,7 +243,7 @@ class Scheduler:
         is_beginning = sequence.num_computed - sequence.num_cached < beginning
         is_alone = is_beginning and self._read_alone in ("", sequence.id)
         self._read_alone = sequence.id if is_alone else ""
-        num_tokens = min(budget if is_alone else -(-budget // 2), sequence.num_at_once)
+        num_tokens = min(budget if is_alone else -(-budget // 2), self._at_once(sequence))
         plan.append((sequence, num_tokens))
         return 0 if is_alone else budget - num_tokens
 
@@ -256,15 +257,18 @@ class Scheduler:
             return
         oldest = reading[0]
         has_company = len(reading) > 1 or bool(self.waiting)
-        num_oldest = min(oldest.num_at_once, -(-budget // 2) if has_company else budget)
+        num_oldest = min(self._at_once(oldest), -(-budget // 2) if has_company else budget)
         budget -= num_oldest
         for sequence in sorted(reading[1:], key=_by_rest):
             kept = budget // 2 if self.waiting else 0
-            if num_tokens := min(budget - kept, sequence.num_at_once):
+            if num_tokens := min(budget - kept, self._at_once(sequence)):
                 plan.append((sequence, num_tokens))
                 budget -= num_tokens
         left = self._admit(plan, budget)
-        plan.append((oldest, min(oldest.num_at_once, num_oldest + left)))
+        plan.append((oldest, min(self._at_once(oldest), num_oldest + left)))
+
+    def _at_once(self, sequence: Sequence) -> int:
+        return sequence.num_at_once(max(1, self.step_budget_tokens // _READ_AGAIN_SHARE))
 
     def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
@@ -286,7 +290,7 @@ class Scheduler:
                 continue  # a moment later most of its prompt is there to be copied
             if not self._take_in(sequence):
                 return budget  # nobody overtakes it, or it would never be its turn
-            num_tokens = min(budget, sequence.num_at_once)
+            num_tokens = min(budget, self._at_once(sequence))
             plan.append((sequence, num_tokens))
             budget -= num_tokens
         return budget

@@ -33,6 +33,7 @@ _WEIGHT_STD = 0.15
 _FEED_FORWARD = ("mlp", "moe")  # kinds of layers, in transformers' words
 _PROMPT_LENGTHS = (37, 5, 26)
 _CHUNK_TOKENS = 16
+_NUM_DECODED = 5
 
 
 def check_architecture(config: PretrainedConfig) -> None:
@@ -162,10 +163,15 @@ def run_packed(
     `adapters` are the names of those that they go through, if they do.
     """
     params = SamplingParams(max_tokens=1)
-    sequences = [
-        Sequence(GenerateRequest(str(number), "", (), params, adapter=adapter))
-        for number, adapter in zip(range(len(prompts)), chain(adapters, repeat("")), strict=False)
-    ]
+    sequences = []
+    for number, (prompt, adapter) in enumerate(
+        zip(prompts, chain(adapters, repeat("")), strict=False)
+    ):
+        # All but the last five are a prompt's, which is computed in another way than an answer.
+        beginning = tuple(prompt[:-_NUM_DECODED] or prompt)
+        request = GenerateRequest(str(number), "", beginning, params, adapter=adapter)
+        sequences.append(Sequence(request))
+        sequences[-1].token_ids = []
     unread = {s.id: list(p) for s, p in zip(sequences, prompts, strict=True)}
     checked: list[tuple[int, int, Tensor]] = []
     while any(unread.values()):
@@ -184,6 +190,7 @@ def run_packed(
 
 def _next_chunk(unread: list[int]) -> list[int]:
     """Take the next tokens of a prompt: chunks at first, the last five one by one as in decoding."""
-    num_tokens = min(_CHUNK_TOKENS, len(unread) - 5) if len(unread) > 5 else 1
+    num_to_chunk = len(unread) - _NUM_DECODED
+    num_tokens = min(_CHUNK_TOKENS, num_to_chunk) if num_to_chunk > 0 else 1
     chunk, unread[:] = unread[:num_tokens], unread[num_tokens:]
     return chunk

@@ -64,11 +64,16 @@ class Sequence:
         """Tokens whose keys and values are not computed yet."""
         return len(self.token_ids) - self.num_computed
 
-    @property
-    def num_at_once(self) -> int:
+    def num_at_once(self, most_of_answer: int) -> int:
         """How many of them one step may compute. The answer's have to wait until the prompt's are done,
-        for they are computed in another way (Span.each_alone)."""
-        return max(0, self.num_prompt - self.num_computed) or self.num_pending
+        for they are computed in another way (Span.each_alone), which takes longer for each."""
+        num_of_prompt = self.num_prompt - self.num_computed
+        return num_of_prompt if num_of_prompt > 0 else min(self.num_pending, most_of_answer)
+
+    @property
+    def is_read_again(self) -> bool:
+        """Whether tokens of its answer are to be computed anew next, behind a crash or a preemption."""
+        return not self.is_decoding and self.num_computed >= self.num_prompt
 
     @property
     def is_decoding(self) -> bool:

@@ -95,6 +95,12 @@ class WholeLinear(Int8Linear):
         assert isinstance(bias, Tensor | None)
         if kernels is not None and len(flat) <= kernels.MOST_ROWS:
             out: Tensor = kernels.linear(flat, self.weight, bias=bias, out_dtype=dtype)
+        elif kernels is not None and self.out_dtype == torch.float32:
+            # Logits are not rounded by how many rows there are.
+            few = flat.split(kernels.MOST_ROWS)
+            out = torch.cat(
+                [kernels.linear(rows, self.weight, bias=bias, out_dtype=dtype) for rows in few]
+            )
         else:
             out = _product(flat, self.weight, kernels.dequantize if kernels else dequantize)
             out = out.to(dtype) if bias is None else out.to(dtype) + bias

@@ -229,7 +229,10 @@ def _ordered(scaled: Tensor, num: int) -> Tensor:
 def _filtered(scaled: Tensor, ids: Tensor, positions: Tensor, knobs: Knobs) -> Tensor:
     """Draws among the candidates that the filters leave. ids: (rows, candidates) as ordered."""
     values = scaled.gather(1, ids)
-    probs = (values - scaled.logsumexp(-1, keepdim=True)).exp()
+    # Never of a lone row, which may be summed in another order than a row of a batch.
+    rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
+    totals = rows.logsumexp(-1, keepdim=True).narrow(0, 0, len(scaled))
+    probs = (values - totals).exp()
     # Added in double precision, as torch does by itself on a processor only.
     mass_before = probs.cumsum(-1, dtype=torch.float64).float() - probs
     rank = torch.arange(ids.shape[1], device=ids.device)

@@ -100,7 +100,7 @@ def _one_row(
 
 
 # How many rows there are changes from step to step: nothing may be compiled for each while answers wait.
-@triton.jit(do_not_specialize=["num_rows"])
+@triton.jit(do_not_specialize=["num_rows", "x_row", "residual_row"])
 def _several_rows(
     x,
     words,

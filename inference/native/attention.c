@@ -409,13 +409,12 @@ static int64_t passes_of(const Attention *a, const Span *span) {
     return 0;
 }
 
-static void attend_tokens(const Attention *a, const Span *span, int64_t kv_head) {
+static void attend_group(const Attention *a, const Span *span, int64_t kv_head, int64_t offset) {
     int64_t group = a->num_heads / a->num_kv_heads;
-    for (int64_t offset = 0; offset < span->num_new; offset++)
-        for (int64_t member = 0; member < group; member += HEADS) {
-            int count = group - member < HEADS ? group - member : HEADS;
-            attend_token(a, span, span->packed + offset, offset, kv_head, kv_head * group + member, count);
-        }
+    for (int64_t member = 0; member < group; member += HEADS) {
+        int count = group - member < HEADS ? group - member : HEADS;
+        attend_token(a, span, span->packed + offset, offset, kv_head, kv_head * group + member, count);
+    }
 }
 
 void attend(const Attention *a, const Span *spans, int64_t num_spans, int num_threads) {
@@ -427,7 +426,7 @@ void attend(const Attention *a, const Span *spans, int64_t num_spans, int num_th
                 write_head(a, spans + number, kv_head);
         for (int64_t number = 0; number < num_spans; number++) {
             const Span *span = spans + number;
-            int64_t passes = passes_of(a, span), parts = passes ? passes : 1;
+            int64_t passes = passes_of(a, span), parts = passes ? passes : span->num_new;
 #pragma omp for schedule(dynamic) nowait
             for (int64_t part = 0; part < a->num_kv_heads * parts; part++) {
 #ifdef __AVX512BF16__
@@ -436,7 +435,7 @@ void attend(const Attention *a, const Span *spans, int64_t num_spans, int num_th
                     continue;
                 }
 #endif
-                attend_tokens(a, span, part);
+                attend_group(a, span, part / parts, part % parts);
             }
         }
     }

@@ -24,7 +24,7 @@ void log_totals(const float *rows, int64_t num_rows, int64_t width, float *total
             sums[at >> 4 & 1] = _mm512_add_ps(sums[at >> 4 & 1], exp16(_mm512_sub_ps(part, _mm512_set1_ps(most))));
         }
         float total = _mm512_reduce_add_ps(_mm512_add_ps(sums[0], sums[1]));
-        totals[row] = most == -INFINITY ? most : most + logf(total);
+        totals[row] = isinf(most) ? most : most + logf(total);
     }
 }
 
@@ -55,7 +55,7 @@ static float least_of(const float *values, int64_t count) {
 }
 
 /* The `num` largest of each row, at most 4096 and no more than there are, in no order, and their places.
-   Which of those that equal the last one are in is left open. What is no number is in for no row. */
+   Which of those that equal the last one are in is left open, and so is what comes of what is no number. */
 void candidates(const float *rows, int64_t num_rows, int64_t width, int64_t num, float *values, int64_t *places,
                 int num_threads) {
 #pragma omp parallel for schedule(static) num_threads(num_threads) if (num_threads > 1 && num_rows > 1)

@@ -2,11 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from transformers import Qwen2Config
 
+from inference import model_runner
 from inference.messages import Update
+from inference.selftest import packed_error
 from inference.sequence import Sequence
+from inference.small_config import shrink
+from inference.spans import Span
 from tests.inference.conftest import needs_kernels
 from tests.inference.loops import PROMPTS, ids, make_loop, request, run, step
 
@@ -65,8 +71,25 @@ def test_into_what_pieces_a_prompt_falls_does_not_matter(tiny_model: Path, budge
 
 def test_what_of_an_answer_is_read_again_is_read_apart_from_its_prompt() -> None:
     sequence = Sequence(replace(request("a", PROMPTS[1]), output_ids=(7,) * 5))
-    assert sequence.num_at_once == len(PROMPTS[1])
+    assert sequence.num_at_once(3) == len(PROMPTS[1])
     sequence.num_computed = len(PROMPTS[1]) - 1
-    assert sequence.num_at_once == 1
+    assert sequence.num_at_once(3) == 1
+    assert not sequence.is_read_again
     sequence.num_computed += 1
-    assert sequence.num_at_once == 5
+    assert [sequence.num_at_once(3), sequence.num_at_once(64)] == [3, 5]
+    assert sequence.is_read_again
+
+
+def test_both_ways_are_proven_when_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans: list[Span] = []
+    make = model_runner.Span
+
+    def record(*values: Any) -> Span:
+        spans.append(make(*values))
+        return spans[-1]
+
+    monkeypatch.setattr(model_runner, "Span", record)
+    assert packed_error(shrink(Qwen2Config())) < 1e-4
+    of_prompts = [span for span in spans if not span.each_alone]
+    assert any(span.num_tokens > 1 and span.start for span in of_prompts), "a chunk behind others"
+    assert any(span.each_alone for span in spans)
