@@ -183,7 +183,7 @@ export class MessageChanges {
    */
   async #restore(store, deletion) {
     const { api, session } = this.page;
-    const tree = store.isTemporary ? this.temporaryTree : api;
+    const tree = store.isTemporary ? this.actions.temporaryTree : api;
     if (store.isTemporary && store !== this.actions.store) return; // that chat is gone
     const id = /** @type {any} */ (store.conversation?.id ?? null);
     await this.actions.inTurn(async () => session.take(await tree.restore(id, deletion)));
