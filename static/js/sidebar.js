@@ -7,7 +7,7 @@
 
 import { confirmed } from "./dialog.js";
 import { find, setText } from "./dom.js";
-import { gettext, listed, ngettext } from "./i18n.js";
+import { gettext, ngettext } from "./i18n.js";
 import { Library } from "./library.js";
 import { preference, remember } from "./preferences.js";
 import { renameIn } from "./rename.js";
