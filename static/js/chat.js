@@ -785,8 +785,8 @@ if (asked && !bootstrap.conversation) {
   session.doubt(); // a kept page, without a connection
   show(asked, wantedMessage());
 }
-const keeper = preference("keep-chats");
-if (keeper) import("./kept-chats.js").then((kept) => (keeper === session.user ? kept.keepChats(session, sidebar, keeper) : kept.forgetChats()));
+if (preference("keep-chats")) keepChats();
+document.addEventListener("keep-chats", keepChats);
 socket.connect();
 const wantedAssistant = new URLSearchParams(location.search).get("assistant");
 if (wantedAssistant && !bootstrap.conversation) {
@@ -794,6 +794,10 @@ if (wantedAssistant && !bootstrap.conversation) {
   chooseAssistant(wantedAssistant);
 }
 if (location.search && !bootstrap.conversation) takeShared();
+
+function keepChats() {
+  import("./kept-chats.js").then((kept) => kept.keepChats(session, sidebar), () => {});
+}
 
 async function takeShared() {
   const { sharedText } = await import("./shared-in.js");
