@@ -25,6 +25,8 @@ export class SettingsDialog {
   #isChanged = false;
   /** Closed from here; history is on its way back. */
   #isLeaving = false;
+  /** Its reader leaves what is half written; history is on its way. */
+  #mayFollow = false;
 
   /** @param {Page} page */
   constructor(page) {
@@ -53,11 +55,23 @@ export class SettingsDialog {
     if (this.dialog.open && !isHere && !(await this.#mayLeave())) return;
     const depth = (history.state?.settings ?? 0) + 1; // pages of them to go back through
     if (settingsAt() !== address) history.pushState({ settings: depth }, "", `#${address}`);
-    this.follow();
+    this.#showAddress();
+  }
+
+  /** Back and forward have led to another address; what is half written must not be lost by that. */
+  async follow() {
+    const isElsewhere = settingsAt()?.split("#")[0] !== this.#address;
+    const mayGo = !this.dialog.open || this.#mayFollow || !isElsewhere || !this.#isHalfDone;
+    this.#mayFollow = false;
+    if (mayGo) return this.#showAddress();
+    history.pushState({ settings: (history.state?.settings ?? 0) + 1 }, "", `#${this.#address}`);
+    if (document.querySelector("#confirm[open]") || !(await this.#mayLeave())) return;
+    this.#mayFollow = true;
+    history.back();
   }
 
   /** Show what the page's address says. */
-  follow() {
+  #showAddress() {
     const address = settingsAt();
     const isLeaving = this.#isLeaving;
     this.#isLeaving = false;
@@ -81,9 +95,13 @@ export class SettingsDialog {
     if (await this.#mayLeave()) this.dialog.close();
   }
 
+  get #isHalfDone() {
+    const forms = /** @type {HTMLFormElement[]} */ ([...this.body.querySelectorAll("form[method=post]")]);
+    return this.body.querySelector("form [aria-invalid=true]") !== null || forms.some(isEdited);
+  }
+
   #mayLeave() {
-    const isHalfDone = this.body.querySelector("form [aria-invalid=true]") || [...this.body.querySelectorAll("form[method=post]")].some((form) => isEdited(/** @type {HTMLFormElement} */ (form)));
-    if (!isHalfDone) return true;
+    if (!this.#isHalfDone) return true;
     return confirmed({
       title: gettext("Leave without saving?"),
       text: gettext("What you have changed on this page is not saved yet."),
@@ -151,7 +169,7 @@ export class SettingsDialog {
       if (request.method === "POST") this.#sent(at, page);
       this.#show(at.pathname + at.search, page, content, fragment);
     } catch (error) {
-      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, request.method ? null : () => this.follow());
+      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, request.method ? null : () => this.#showAddress());
     } finally {
       if (asked === this.#asked) this.dialog.ariaBusy = null;
     }

@@ -148,6 +148,24 @@ def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
     expect(settings(mine).get_by_role("heading", name="Usage")).to_be_visible()
 
 
+def test_back_asks_before_it_leaves_what_is_written(mine: Page) -> None:
+    open_by_menu(mine)
+    go(mine, "Personalisation")
+    about = settings(mine).get_by_label("About you")
+    about.fill("I like glass.")
+    mine.go_back()
+    expect(mine.get_by_role("heading", name="Leave without saving?")).to_be_visible()
+    mine.locator("#confirm").get_by_role("button", name="Cancel").click()
+    expect(about).to_have_value("I like glass.")
+    assert mine.url.endswith("#/settings/personalisation")
+    mine.go_back()
+    mine.locator("#confirm").get_by_role("button", name="Leave").click()
+    expect(settings(mine).get_by_role("heading", name="Settings")).to_be_focused()
+    assert mine.url.endswith("#/settings/")
+    mine.go_back()
+    expect(settings(mine)).to_have_count(0)
+
+
 def test_a_language_is_saved_as_it_is_chosen_and_other_tabs_are_told(mine: Page) -> None:
     other = mine.context.new_page()
     other.goto("/")
