@@ -44,7 +44,13 @@ export class SettingsDialog {
       event.preventDefault();
       this.#leave();
     });
-    this.dialog.addEventListener("click", (event) => (event.target === this.dialog ? this.#leave() : this.#clicked(event)));
+    /** @type {EventTarget | null} */
+    let pressed = null; // a text that is selected as far as the backdrop closes nothing
+    this.dialog.addEventListener("pointerdown", ({ target }) => (pressed = target));
+    this.dialog.addEventListener("click", (event) => {
+      if (event.target !== this.dialog) this.#clicked(event);
+      else if (pressed === this.dialog) this.#leave();
+    });
     this.dialog.addEventListener("close", (event) => event.target === this.dialog && this.#closed());
     this.dialog.addEventListener("submit", (event) => this.#submitted(event));
   }

@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
 from tests.browser.scripted import ScriptedChat
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
+from tests.browser.test_attaching import drag
 from tests.sites import Site
 
 _numbers = count(1)
@@ -148,6 +149,20 @@ def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
     expect(settings(mine).get_by_role("heading", name="Usage")).to_be_visible()
 
 
+def test_only_a_whole_click_beside_them_closes_them(mine: Page) -> None:
+    dialog = open_by_menu(mine)
+    box = dialog.bounding_box()
+    assert box is not None and box["x"] > 10
+    heading = dialog.get_by_role("heading", name="Settings")
+    heading.hover()
+    mine.mouse.down()
+    mine.mouse.move(5, box["y"] + 5)
+    mine.mouse.up()
+    expect(heading).to_be_visible()
+    mine.mouse.click(5, box["y"] + 5)
+    expect(settings(mine)).to_have_count(0)
+
+
 def test_back_asks_before_it_leaves_what_is_written(mine: Page) -> None:
     open_by_menu(mine)
     go(mine, "Personalisation")
@@ -191,6 +206,17 @@ def test_in_a_temporary_chat_nothing_is_reloaded_by_itself(mine: Page) -> None:
     expect(mine.locator("html")).to_have_attribute("lang", "en")
     mine.keyboard.press("Escape")
     expect(mine.locator("[data-temporary]")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_file_dropped_on_the_import_is_imported(mine: Page) -> None:
+    drop = "dialog.settings-dialog [data-import]"
+    with mine.expect_response("**/api/imports"):  # it asks what is under way, and listens
+        mine.goto("/#/settings/")
+    assert not drag(mine, "dragover", drop)
+    assert not drag(mine, "drop", drop)
+    expect(settings(mine).locator("[data-import-panel]")).to_contain_text("minutes.txt")
+    assert drag(mine, "dragover", ".composer__files")  # a choice of a file is the browser's
+    expect(mine.locator(".drop-overlay")).to_have_count(0)
 
 
 def test_what_asks_for_the_password_again_is_a_page(mine: Page) -> None:
