@@ -168,7 +168,10 @@ export class SettingsDialog {
       const { page, at, status } = await pageAt(address, request);
       if (asked !== this.#asked) return;
       const content = page.querySelector(".settings");
-      if (!opensOverTheChat(at.pathname)) return location.assign(at);
+      if (!opensOverTheChat(at.pathname)) {
+        forgetAddress(); // back leads to the chat, not here again
+        return location.assign(at);
+      }
       if (!content) throw new Error(gettext("The server answered %(status)s.", { status }));
       await loadStyles(page);
       if (asked !== this.#asked) return;
