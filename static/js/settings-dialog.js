@@ -15,7 +15,7 @@ import { ToastRegion } from "./toast.js";
 /**
  * @typedef {object} Page the chat's
  * @property {() => boolean} mayReload whether nothing of it would be lost
- * @property {() => void} changed something was saved that the chat may show
+ * @property {() => Promise<void>} changed something was saved that the chat may show
  */
 
 export class SettingsDialog {
@@ -120,13 +120,18 @@ export class SettingsDialog {
     this.#asked++;
     this.#address = "";
     this.body.replaceChildren();
-    if (this.#isChanged) this.page.changed();
+    if (this.#isChanged) this.#tellChanged();
     this.#isChanged = false;
     if (settingsAt() === null) return;
     const depth = history.state?.settings ?? 0;
     this.#isLeaving = depth > 0;
     if (depth) history.go(-depth);
     else forgetAddress();
+  }
+
+  /** Where the server cannot be asked the chat shows what it has. */
+  #tellChanged() {
+    this.page.changed().catch(() => {});
   }
 
   // --- within ------------------------------------------------------------------------------
@@ -164,8 +169,10 @@ export class SettingsDialog {
   async #ask(address, request = {}, fragment = "") {
     const asked = ++this.#asked;
     this.dialog.ariaBusy = "true";
+    if (request.method) this.#isChanged = true; // also where its answer is lost, or not waited for
     try {
       const { page, at, status } = await pageAt(address, request);
+      if (request.method && !this.dialog.open) this.#tellChanged();
       if (asked !== this.#asked) return;
       const content = page.querySelector(".settings");
       if (!opensOverTheChat(at.pathname)) {
@@ -190,7 +197,6 @@ export class SettingsDialog {
    * @param {Document} page
    */
   #sent(at, page) {
-    this.#isChanged = true;
     const isOther = page.documentElement.lang !== document.documentElement.lang;
     history.replaceState(history.state, "", `#${at.pathname}${at.search}${isOther ? "#language" : ""}`);
     if (!isOther) return;

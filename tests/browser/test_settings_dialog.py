@@ -4,7 +4,7 @@ from contextlib import closing
 from itertools import count
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
 from tests.browser.scripted import ScriptedChat
@@ -134,6 +134,22 @@ def test_an_assistant_that_was_made_can_be_chosen_at_once(mine: Page) -> None:
     mine.keyboard.press("Escape")
     mine.click(".picker")
     expect(mine.locator("[data-assistant]").filter(has_text="Rhymer")).to_be_visible()
+
+
+def test_a_form_that_is_closed_while_it_is_sent_changes_the_chat_too(mine: Page) -> None:
+    mine.goto("/#/settings/assistants/new")
+    settings(mine).get_by_label("Name").fill("Hasty")
+    held: list[Route] = []
+    mine.route("**/settings/assistants/new", held.append)
+    settings(mine).get_by_role("button", name="Save").click()
+    expect(mine.locator("dialog.settings-dialog")).to_have_attribute("aria-busy", "true")
+    mine.get_by_role("button", name="Close the settings").click()
+    mine.locator("#confirm").get_by_role("button", name="Leave").click()
+    expect(settings(mine)).to_have_count(0)
+    with mine.expect_response("**/api/assistants"):
+        held[0].continue_()
+    mine.click(".picker")
+    expect(mine.locator("[data-assistant]").filter(has_text="Hasty")).to_be_visible()
 
 
 def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
