@@ -160,7 +160,7 @@ function showRunning() {
 function tellAway(words, open) {
   markNews();
   if (!words || !document.hidden || preference("notify") !== "yes") return;
-  import("./notify.js").then(({ notify }) => notify(words, open), () => {}); // the tab is marked all the same
+  import("./notify.js").then(({ notify }) => notify(words, open)).catch(() => {}); // the tab is marked all the same
 }
 
 function sendNext() {
