@@ -254,6 +254,7 @@ export class ChatSidebar extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
+    if (/** @type {Element} */ (event.target).closest("[popover]")) return; // it closes that
     if (event.key !== "Escape" || !this.selection.isOn) return;
     event.preventDefault();
     event.stopPropagation();
