@@ -254,8 +254,7 @@ export class ChatSidebar extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
-    if (/** @type {Element} */ (event.target).closest("[popover]")) return; // it closes that
-    if (event.key !== "Escape" || !this.selection.isOn) return;
+    if (event.key !== "Escape" || !this.selection.isOn || document.querySelector(":popover-open")) return;
     event.preventDefault();
     event.stopPropagation();
     this.#choose(() => this.selection.clear());
