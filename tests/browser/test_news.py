@@ -104,8 +104,7 @@ def test_the_system_tells_of_it_where_that_is_wanted(chat: ScriptedChat, page: P
 
 
 def test_where_a_page_cannot_tell_its_worker_does(chat: ScriptedChat, page: Page) -> None:
-    page.add_init_script(NOTIFICATIONS)
-    page.add_init_script(ONLY_BY_WORKER)
+    page.add_init_script(NOTIFICATIONS + ONLY_BY_WORKER)
     page.goto("/")
     page.locator("status-bar:defined").wait_for(state="attached")
     other_chat(chat, ["r9"], "running")
