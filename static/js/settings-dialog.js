@@ -169,10 +169,11 @@ export class SettingsDialog {
   async #ask(address, request = {}, fragment = "") {
     const asked = ++this.#asked;
     this.dialog.ariaBusy = "true";
-    if (request.method) this.#isChanged = true; // also where its answer is lost, or not waited for
+    const isSent = request.method === "POST";
+    if (isSent) this.#isChanged = true; // also where its answer is lost, or not waited for
     try {
       const { page, at, status } = await pageAt(address, request);
-      if (request.method && !this.dialog.open) this.#tellChanged();
+      if (isSent && !this.dialog.open) this.#tellChanged();
       if (asked !== this.#asked) return;
       const content = page.querySelector(".settings");
       if (!opensOverTheChat(at.pathname)) {
@@ -182,10 +183,10 @@ export class SettingsDialog {
       if (!content) throw new Error(gettext("The server answered %(status)s.", { status }));
       await loadStyles(page);
       if (asked !== this.#asked) return;
-      if (request.method === "POST") this.#sent(at, page);
+      if (isSent) this.#sent(at, page);
       this.#show(at.pathname + at.search, page, content, fragment);
     } catch (error) {
-      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, request.method ? null : () => this.#showAddress());
+      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, isSent ? null : () => this.#showAddress());
     } finally {
       if (asked === this.#asked) this.dialog.ariaBusy = null;
     }

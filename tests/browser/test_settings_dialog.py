@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from itertools import count
+from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
@@ -242,6 +243,19 @@ def test_what_asks_for_the_password_again_is_a_page(mine: Page) -> None:
     mine.wait_for_url("**/settings/security/")
     mine.go_back()
     expect(mine.locator(INPUT)).to_be_visible()
+
+
+def test_back_from_where_they_have_ended_leads_to_the_chat(mine: Page) -> None:
+    open_by_menu(mine)
+    cookies: list[Any] = [*mine.context.cookies()]
+    mine.context.clear_cookies()
+    go(mine, "Usage")
+    mine.wait_for_url("**/accounts/login/*")  # the session has ended elsewhere
+    mine.context.add_cookies(cookies)
+    mine.go_back()
+    expect(mine.locator(INPUT)).to_be_visible()
+    assert "#" not in mine.url
+    expect(settings(mine)).to_have_count(0)
 
 
 def test_without_the_server_they_say_so(mine: Page) -> None:
