@@ -20,6 +20,13 @@ addEventListener("activate", (event) => {
 // A new worker waits until the page says so: the old page may still fetch old files.
 addEventListener("message", ({ data }) => data?.type === "take-over" && skipWaiting());
 
+// A notice that a page could not make itself (static/js/notify.js).
+addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const pages = clients.matchAll({ type: "window", includeUncontrolled: true });
+  event.waitUntil(pages.then(([page]) => (page ? page.focus() : clients.openWindow("/"))));
+});
+
 addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);

@@ -9,6 +9,7 @@ import { find, setText } from "./dom.js";
 /**
  * @typedef {import("./chat-setup.js").NewChat} NewChat
  * @typedef {import("./chat-setup.js").Parameters} Parameters
+ * @typedef {{system_prompt?: string, parameters?: Parameters, history_strategy?: string | null}} NewSetup
  * @typedef {NewChat & {instructions?: string, version?: number}} Setup of GET …/setup
  */
 
@@ -17,10 +18,11 @@ let listening = new AbortController();
 /**
  * @param {HTMLDialogElement} dialog
  * @param {Setup} setup
- * @param {boolean} isNew the chat has not begun
+ * @param {NewSetup | null} usual what a chat that has not begun gets by itself, by its assistant; null: it has begun
  * @param {(changes: NewChat & {version?: number}) => Promise<void>} save throws where it is not saved
  */
-export function askForSetup(dialog, setup, isNew, save) {
+export function askForSetup(dialog, setup, usual, save) {
+  const isNew = usual !== null;
   const form = find(dialog, "form");
   fill(form, setup, isNew);
   showProblem(form, "");
@@ -31,7 +33,7 @@ export function askForSetup(dialog, setup, isNew, save) {
     event.preventDefault();
     const wanted = read(form, setup);
     try {
-      await save(isNew ? whatWasSet(wanted, setup) : { ...wanted, version: setup.version });
+      await save(usual ? whatWasSet(wanted, usual) : { ...wanted, version: setup.version });
       dialog.close();
     } catch (error) {
       showProblem(form, /** @type {Error} */ (error).message); // what was typed stays
@@ -71,17 +73,22 @@ function read(form, setup) {
 }
 
 /**
- * Of a new chat: what is left out is the assistant's, or the user's own.
+ * Of a new chat: what is left out is the assistant's, also that of another one, or the user's own. Pure.
  * @param {Required<Pick<NewChat, "system_prompt" | "history_strategy" | "parameters">>} wanted
- * @param {Setup} setup
+ * @param {NewSetup} usual
  * @returns {NewChat}
  */
-function whatWasSet({ system_prompt, history_strategy, parameters }, setup) {
+export function whatWasSet({ system_prompt, history_strategy, parameters }, usual) {
   return {
-    ...(system_prompt && { system_prompt }),
-    ...(history_strategy && { history_strategy }),
-    ...((setup.parameters || Object.keys(parameters).length > 0) && { parameters }),
+    ...(system_prompt && system_prompt !== usual.system_prompt && { system_prompt }),
+    ...(history_strategy && history_strategy !== usual.history_strategy && { history_strategy }),
+    ...(written(parameters) !== written(usual.parameters) && { parameters }),
   };
+}
+
+/** In whichever order they were set. */
+function written(/** @type {Parameters} */ parameters = {}) {
+  return JSON.stringify(Object.entries(parameters).sort());
 }
 
 /** @param {HTMLFormElement} form @returns {NodeListOf<HTMLInputElement>} */

@@ -64,7 +64,7 @@ export class ChatSetup extends Emitter {
         import("./chat-setup-dialog.js"),
         conversation ? this.api.setup(conversation.id) : { ...this.assistant, ...this.#own },
       ]);
-      askForSetup(this.dialog, setup, conversation === null, (changes) => this.#save(conversation, changes));
+      askForSetup(this.dialog, setup, conversation ? null : (this.assistant ?? {}), (changes) => this.#save(conversation, changes));
     } catch (error) {
       this.say(/** @type {Error} */ (error).message);
     }

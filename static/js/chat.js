@@ -3,7 +3,7 @@
 
 import { Announcer } from "./announcer.js";
 import { Api } from "./api.js";
-import { ownKeys, withOwnKeys } from "./bindings.js";
+import { withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
 import { BudgetLine } from "./budget-line.js";
 import { listenForChatTools } from "./chat-tools.js";
@@ -11,7 +11,7 @@ import { ChatSetup, welcomeOf } from "./chat-setup.js";
 import { ChatComposer } from "./composer.js";
 import { find, setText } from "./dom.js";
 import { Drafts, TEMPORARY } from "./drafts.js";
-import { gettext, listed } from "./i18n.js";
+import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { leftOutOf, showLeftOut } from "./left-out.js";
 import { MessageActions } from "./message-actions.js";
@@ -89,7 +89,7 @@ const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
 whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).modelMenu(composer.input, whoCanAnswer, chooseAnswerer));
 listenForSources({
-  page, list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
+  list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
 });
 const queue = queueOf(document);
 let wasBusy = false;
@@ -160,7 +160,7 @@ function showRunning() {
 function tellAway(words, open) {
   markNews();
   if (!words || !document.hidden || preference("notify") !== "yes") return;
-  import("./notify.js").then(({ notify }) => notify(words, open), () => {}); // the tab is marked all the same
+  import("./notify.js").then(({ notify }) => notify(words, open)).catch(() => {}); // the tab is marked all the same
 }
 
 function sendNext() {
@@ -695,37 +695,39 @@ const openSettings = listenForSettings({
     showModels();
   },
 });
-const own = ownKeys();
-if (Object.keys(own).length) import("./key-hints.js").then(({ renameKeyHints }) => renameKeyHints(own), () => {});
-const shortcuts = withOwnKeys(
-  chatShortcuts(
-    {
-      startNew,
-      search,
-      toggleSidebar,
-      deleteShown,
-      showShortcuts,
-      openSettings,
-      focusComposer: () => composer.focusInput(),
-      stop: () => !list.ariaBusy && session.store.isBusy && stop(),
-      chooseModel: () => picker.toggle(),
-      toStart: () => scroll.toStart(),
-      toEnd: () => scroll.toEnd(),
-      toggleTemporary: () => temporary.toggle(),
-      regenerate: () => actions.regenerateLast(),
-      goOn: () => actions.continueLast(),
-      olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
-      attach: () => press(composer, ".composer__attach") || toasts.show(whyNoFiles(composer) ?? ""), // never the page's source
-      allow: () => press(list, "[data-act=allow]"),
-      deny: () => press(list, "[data-act=deny]"),
-      newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
-    },
-    copyLast,
-  ),
-  own,
+const usual = chatShortcuts(
+  {
+    startNew,
+    search,
+    toggleSidebar,
+    deleteShown,
+    showShortcuts,
+    openSettings,
+    focusComposer: () => composer.focusInput(),
+    stop: () => !list.ariaBusy && session.store.isBusy && stop(),
+    chooseModel: () => picker.toggle(),
+    toStart: () => scroll.toStart(),
+    toEnd: () => scroll.toEnd(),
+    toggleTemporary: () => temporary.toggle(),
+    regenerate: () => actions.regenerateLast(),
+    goOn: () => actions.continueLast(),
+    olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
+    attach: () => press(composer, ".composer__attach") || toasts.show(whyNoFiles(composer) ?? ""), // never the page's source
+    allow: () => press(list, "[data-act=allow]"),
+    deny: () => press(list, "[data-act=deny]"),
+    newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
+  },
+  copyLast,
 );
+const shortcuts = withOwnKeys(usual);
 listenForShortcuts(shortcuts);
 composer.stopKeys = keysOf("stop");
+if (preference("shortcuts")) followKeys();
+document.addEventListener("shortcuts", followKeys);
+
+function followKeys() {
+  import("./key-hints.js").then((hints) => hints.followKeys(usual, shortcuts, composer), () => {});
+}
 
 /** @param {string} name of a shortcut */
 function keysOf(name) {
@@ -783,8 +785,8 @@ if (asked && !bootstrap.conversation) {
   session.doubt(); // a kept page, without a connection
   show(asked, wantedMessage());
 }
-const keeper = preference("keep-chats");
-if (keeper) import("./kept-chats.js").then((kept) => (keeper === session.user ? kept.keepChats(session, sidebar, keeper) : kept.forgetChats()));
+if (preference("keep-chats")) keepChats();
+document.addEventListener("keep-chats", keepChats);
 socket.connect();
 const wantedAssistant = new URLSearchParams(location.search).get("assistant");
 if (wantedAssistant && !bootstrap.conversation) {
@@ -792,6 +794,10 @@ if (wantedAssistant && !bootstrap.conversation) {
   chooseAssistant(wantedAssistant);
 }
 if (location.search && !bootstrap.conversation) takeShared();
+
+function keepChats() {
+  import("./kept-chats.js").then((kept) => kept.keepChats(session, sidebar), () => {});
+}
 
 async function takeShared() {
   const { sharedText } = await import("./shared-in.js");

@@ -41,16 +41,22 @@ export async function forgetDeleted(ids) {
   }
 }
 
+/** @type {KeptChats | null} */
+let keeping = null;
+
 /**
- * From now on keep what is shown.
+ * From now on keep what is shown, if its reader wants that.
  * @param {import("./session.js").ChatSession} session
  * @param {import("./sidebar.js").ChatSidebar} sidebar which lists what is kept while nobody else says
- * @param {string} user
  */
-export async function keepChats(session, sidebar, user) {
+export async function keepChats(session, sidebar) {
   if (!globalThis.caches) return; // plain http: there is no worker either
+  const { user } = session;
+  if (preference("keep-chats") !== user) return forgetChats(); // whoever was here before wanted it
   await forgetChats(user);
-  new KeptChats(session, sidebar, user).begin();
+  if (keeping) return keeping.keep(); // it was wanted, and then not
+  keeping = new KeptChats(session, sidebar, user);
+  keeping.begin();
 }
 
 class KeptChats {
@@ -88,6 +94,12 @@ class KeptChats {
       if (state === "waiting" && !this.#wasHere) this.#list();
     });
     onSignOut(() => (this.#isSignedOut = true));
+    if (session.socket.state === "open") this.#isBack(); // it was wanted later than the page
+    else this.keep();
+  }
+
+  /** What is shown now. */
+  keep() {
     this.#later();
     this.#pageLater();
   }
@@ -106,8 +118,7 @@ class KeptChats {
     this.#isSignedOut = false;
     if (!this.#wasHere) this.#lookForDeleted();
     this.#wasHere = true;
-    this.#later();
-    this.#pageLater();
+    this.keep();
   }
 
   #later() {

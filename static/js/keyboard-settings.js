@@ -114,6 +114,7 @@ export class KeyboardSettings {
     this.#own = own;
     keepOwnKeys(own);
     this.#show();
+    this.list.dispatchEvent(new Event("shortcuts", { bubbles: true })); // the chat below has them at once
     setText(this.status, words);
   }
 }

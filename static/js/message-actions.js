@@ -24,7 +24,6 @@ import { newId } from "./ids.js";
 import { Menu } from "./menu.js";
 import { isCut } from "./message-bar.js";
 import { textOf } from "./parts.js";
-import { TemporaryTree } from "./temporary.js";
 import { fullDate } from "./words.js";
 
 export class MessageActions {
@@ -40,7 +39,6 @@ export class MessageActions {
   /** @param {Page} page */
   constructor(page) {
     this.page = page;
-    this.temporaryTree = new TemporaryTree(() => this.store);
     this.againMenu = new Menu(find(document, "#again-menu"), (item) => this.#again(item.dataset));
     this.messageMenu = new Menu(find(document, "#message-menu"), (item) => this.#menuAct(item.dataset.menuAct ?? ""));
     page.list.addEventListener("act", (event) => this.#act(/** @type {CustomEvent} */ (event).detail));
@@ -48,11 +46,6 @@ export class MessageActions {
 
   get store() {
     return this.page.session.store;
-  }
-
-  /** Where the tree is changed: on the server, or in this page. */
-  get tree() {
-    return this.store.isTemporary ? this.temporaryTree : this.page.api;
   }
 
   /** @param {{act: string, id: string, button: HTMLElement}} pressed */
@@ -219,7 +212,7 @@ export class MessageActions {
   async #choose(id, from = id) {
     const { session } = this.page;
     this.around(from, () => session.choose(id), () => id);
-    await this.attempt(async () => session.take(await this.tree.choose(id)));
+    await this.attempt(async () => session.take(this.store.isTemporary ? { conversation: null } : await this.page.api.choose(id)));
   }
 
   // --- by the keyboard ---------------------------------------------------------------------

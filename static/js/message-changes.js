@@ -10,14 +10,22 @@ import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { edited } from "./message-editor.js";
 import { textOf } from "./parts.js";
+import { TemporaryTree } from "./temporary-tree.js";
 
 const UNDO_MS = 10_000;
 
 export class MessageChanges {
+  #temporaryTree = new TemporaryTree(() => this.actions.store);
+
   /** @param {import("./message-actions.js").MessageActions} actions */
   constructor(actions) {
     this.actions = actions;
     this.page = actions.page;
+  }
+
+  /** Where the tree is changed: on the server, or in this page. */
+  get #tree() {
+    return this.actions.store.isTemporary ? this.#temporaryTree : this.page.api;
   }
 
   /**
@@ -129,7 +137,7 @@ export class MessageChanges {
     const { session, drafts } = this.page;
     const { store } = this.actions;
     const isSaved = await this.actions.attempt(async () => {
-      const changed = await this.actions.tree.editAnswer(id, text, newId());
+      const changed = await this.#tree.editAnswer(id, text, newId());
       drafts.edit(store.draftName, id, null);
       this.actions.around(id, () => session.take(changed), () => changed.message.id);
       this.actions.focus(changed.message.id, "edit");
@@ -169,7 +177,7 @@ export class MessageChanges {
     const deletion = newId();
     await this.actions.attempt(async () => {
       const version = store.version;
-      const changed = await this.actions.tree.deleteMessage(id, { deletion, replies: withReplies, version });
+      const changed = await this.#tree.deleteMessage(id, { deletion, replies: withReplies, version });
       this.actions.around(message.parent ?? id, () => session.take(changed), () => message.parent ?? id);
       this.page.focusComposer();
       const undo = () => this.#restore(store, deletion);
@@ -183,7 +191,7 @@ export class MessageChanges {
    */
   async #restore(store, deletion) {
     const { api, session } = this.page;
-    const tree = store.isTemporary ? this.temporaryTree : api;
+    const tree = store.isTemporary ? this.#temporaryTree : api;
     if (store.isTemporary && store !== this.actions.store) return; // that chat is gone
     const id = /** @type {any} */ (store.conversation?.id ?? null);
     await this.actions.inTurn(async () => session.take(await tree.restore(id, deletion)));

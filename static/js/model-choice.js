@@ -6,6 +6,7 @@
 
 /** As many as the server takes (chat/frames.py). */
 const MAX_BESIDE = 3;
+const MAX_PINNED = 50; // chat/personal_api.py
 const BESIDE = "vitrine.beside";
 
 export class ModelChoice {
@@ -70,8 +71,9 @@ export class ModelChoice {
   /** @param {string} name of a model that stands first from now on, or no more */
   togglePin(name) {
     const others = this.pinned.filter((other) => other !== name);
-    this.pinned = others.length < this.pinned.length ? others : [...others, name];
-    this.save({ pinned_models: this.pinned });
+    const pinned = others.length < this.pinned.length ? others : [...others, name];
+    if (pinned.length <= MAX_PINNED) this.pinned = pinned;
+    this.save({ pinned_models: pinned }); // where they are too many the server says so
   }
 
   /**

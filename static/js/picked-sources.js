@@ -28,6 +28,8 @@ export class PickedSources extends Emitter {
   takesNoFiles = false;
   /** @type {Map<string | null, Picked>} chat → what is picked in it */
   #chats = new Map();
+  /** Chats of which it is not known yet what they are answered from. @type {Set<string | null>} */
+  #unknown = new Set();
   /** @type {string | null} */
   #chat = null;
   #numAttached = 0;
@@ -69,7 +71,14 @@ export class PickedSources extends Emitter {
   open(chat, sources, takesNoFiles = false) {
     this.takesNoFiles = takesNoFiles;
     this.#chat = chat;
-    if (sources && !this.#chats.has(chat)) this.#chats.set(chat, { ...sources, attachments: [] });
+    const isNew = !this.#chats.has(chat);
+    const isLate = sources && this.#unknown.delete(chat);
+    if (isNew && sources) this.#chats.set(chat, { ...sources, attachments: [] });
+    else if (isNew) this.#unknown.add(chat);
+    else if (isLate) {
+      this.takeBack(sources); // beside what was picked meanwhile
+      this.#tell();
+    }
     this.emit("changed");
   }
 
@@ -127,7 +136,7 @@ export class PickedSources extends Emitter {
   change(attachment, change) {
     Object.assign(attachment, change);
     this.emit("changed");
-    if (change.state === "ready" && this.attachments.includes(attachment)) this.emit("picked");
+    if (change.state === "ready" && this.attachments.includes(attachment)) this.#tell();
   }
 
   /** Whether a file is still wanted. @param {Attachment} attachment */
@@ -185,6 +194,11 @@ export class PickedSources extends Emitter {
   #put(change) {
     this.#chats.set(this.#chat, { ...this.#picked, ...change });
     this.emit("changed");
-    this.emit("picked");
+    this.#tell();
+  }
+
+  /** Not while it is only half of what the chat is answered from. */
+  #tell() {
+    if (!this.#unknown.has(this.#chat)) this.emit("picked");
   }
 }

@@ -15,7 +15,7 @@ import { ToastRegion } from "./toast.js";
 /**
  * @typedef {object} Page the chat's
  * @property {() => boolean} mayReload whether nothing of it would be lost
- * @property {() => void} changed something was saved that the chat may show
+ * @property {() => Promise<void>} changed something was saved that the chat may show
  */
 
 export class SettingsDialog {
@@ -25,6 +25,8 @@ export class SettingsDialog {
   #isChanged = false;
   /** Closed from here; history is on its way back. */
   #isLeaving = false;
+  /** Its reader leaves what is half written; history is on its way. */
+  #mayFollow = false;
 
   /** @param {Page} page */
   constructor(page) {
@@ -42,7 +44,13 @@ export class SettingsDialog {
       event.preventDefault();
       this.#leave();
     });
-    this.dialog.addEventListener("click", (event) => (event.target === this.dialog ? this.#leave() : this.#clicked(event)));
+    /** @type {EventTarget | null} */
+    let pressed = null; // a text that is selected as far as the backdrop closes nothing
+    this.dialog.addEventListener("pointerdown", ({ target }) => (pressed = target));
+    this.dialog.addEventListener("click", (event) => {
+      if (event.target !== this.dialog) this.#clicked(event);
+      else if (pressed === this.dialog) this.#leave();
+    });
     this.dialog.addEventListener("close", (event) => event.target === this.dialog && this.#closed());
     this.dialog.addEventListener("submit", (event) => this.#submitted(event));
   }
@@ -53,11 +61,23 @@ export class SettingsDialog {
     if (this.dialog.open && !isHere && !(await this.#mayLeave())) return;
     const depth = (history.state?.settings ?? 0) + 1; // pages of them to go back through
     if (settingsAt() !== address) history.pushState({ settings: depth }, "", `#${address}`);
-    this.follow();
+    this.#showAddress();
+  }
+
+  /** Back and forward have led to another address; what is half written must not be lost by that. */
+  async follow() {
+    const isElsewhere = settingsAt()?.split("#")[0] !== this.#address;
+    const mayGo = !this.dialog.open || this.#mayFollow || !isElsewhere || !this.#isHalfDone;
+    this.#mayFollow = false;
+    if (mayGo) return this.#showAddress();
+    history.pushState({ settings: (history.state?.settings ?? 0) + 1 }, "", `#${this.#address}`);
+    if (document.querySelector("#confirm[open]") || !(await this.#mayLeave())) return;
+    this.#mayFollow = true;
+    history.back();
   }
 
   /** Show what the page's address says. */
-  follow() {
+  #showAddress() {
     const address = settingsAt();
     const isLeaving = this.#isLeaving;
     this.#isLeaving = false;
@@ -81,9 +101,13 @@ export class SettingsDialog {
     if (await this.#mayLeave()) this.dialog.close();
   }
 
+  get #isHalfDone() {
+    const forms = /** @type {HTMLFormElement[]} */ ([...this.body.querySelectorAll("form[method=post]")]);
+    return this.body.querySelector("form [aria-invalid=true]") !== null || forms.some(isEdited);
+  }
+
   #mayLeave() {
-    const isHalfDone = this.body.querySelector("form [aria-invalid=true]") || [...this.body.querySelectorAll("form[method=post]")].some((form) => isEdited(/** @type {HTMLFormElement} */ (form)));
-    if (!isHalfDone) return true;
+    if (!this.#isHalfDone) return true;
     return confirmed({
       title: gettext("Leave without saving?"),
       text: gettext("What you have changed on this page is not saved yet."),
@@ -96,13 +120,18 @@ export class SettingsDialog {
     this.#asked++;
     this.#address = "";
     this.body.replaceChildren();
-    if (this.#isChanged) this.page.changed();
+    if (this.#isChanged) this.#tellChanged();
     this.#isChanged = false;
     if (settingsAt() === null) return;
     const depth = history.state?.settings ?? 0;
     this.#isLeaving = depth > 0;
     if (depth) history.go(-depth);
     else forgetAddress();
+  }
+
+  /** Where the server cannot be asked the chat shows what it has. */
+  #tellChanged() {
+    this.page.changed().catch(() => {});
   }
 
   // --- within ------------------------------------------------------------------------------
@@ -140,18 +169,24 @@ export class SettingsDialog {
   async #ask(address, request = {}, fragment = "") {
     const asked = ++this.#asked;
     this.dialog.ariaBusy = "true";
+    const isSent = request.method === "POST";
+    if (isSent) this.#isChanged = true; // also where its answer is lost, or not waited for
     try {
       const { page, at, status } = await pageAt(address, request);
+      if (isSent && !this.dialog.open) this.#tellChanged();
       if (asked !== this.#asked) return;
       const content = page.querySelector(".settings");
-      if (!opensOverTheChat(at.pathname)) return location.assign(at);
+      if (!opensOverTheChat(at.pathname)) {
+        forgetAddress(); // back leads to the chat, not here again
+        return location.assign(at);
+      }
       if (!content) throw new Error(gettext("The server answered %(status)s.", { status }));
       await loadStyles(page);
       if (asked !== this.#asked) return;
-      if (request.method === "POST") this.#sent(at, page);
+      if (isSent) this.#sent(at, page);
       this.#show(at.pathname + at.search, page, content, fragment);
     } catch (error) {
-      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, request.method ? null : () => this.follow());
+      if (asked === this.#asked) this.#fail(/** @type {Error} */ (error).message, isSent ? null : () => this.#showAddress());
     } finally {
       if (asked === this.#asked) this.dialog.ariaBusy = null;
     }
@@ -163,7 +198,6 @@ export class SettingsDialog {
    * @param {Document} page
    */
   #sent(at, page) {
-    this.#isChanged = true;
     const isOther = page.documentElement.lang !== document.documentElement.lang;
     history.replaceState(history.state, "", `#${at.pathname}${at.search}${isOther ? "#language" : ""}`);
     if (!isOther) return;

@@ -83,6 +83,7 @@ function showKeeping(root) {
   bindChoice(root, "keep-chats", preference("keep-chats") === user ? "yes" : "no", async (value) => {
     remember("keep-chats", value === "yes" ? user : null);
     if (value === "no") await (await import("./kept-chats.js")).forgetChats();
+    else keeping.dispatchEvent(new Event("keep-chats", { bubbles: true })); // the chat below begins with what it shows
   });
 }
 

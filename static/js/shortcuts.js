@@ -81,7 +81,7 @@ export function meantBy(event, shortcuts, isTyping) {
 
 /**
  * Listen for shortcuts, and name them where the page asks for it.
- * @param {Shortcut[]} shortcuts
+ * @param {Shortcut[]} shortcuts the list is asked anew at each press
  */
 export function listenForShortcuts(shortcuts) {
   document.addEventListener("keydown", (event) => {
@@ -93,6 +93,11 @@ export function listenForShortcuts(shortcuts) {
     if (!meant || (meant.notInText && isTyping && target.value)) return;
     if (meant.run() !== false) event.preventDefault();
   });
+  nameShortcuts(shortcuts);
+}
+
+/** @param {Shortcut[]} shortcuts */
+export function nameShortcuts(shortcuts) {
   for (const hint of document.querySelectorAll("[data-shortcut]")) {
     const name = /** @type {HTMLElement} */ (hint).dataset.shortcut;
     const shortcut = shortcuts.find((one) => one.name === name);

@@ -7,7 +7,7 @@
 
 import { confirmed } from "./dialog.js";
 import { find, setText } from "./dom.js";
-import { gettext, listed, ngettext } from "./i18n.js";
+import { gettext, ngettext } from "./i18n.js";
 import { Library } from "./library.js";
 import { preference, remember } from "./preferences.js";
 import { renameIn } from "./rename.js";
@@ -254,7 +254,7 @@ export class ChatSidebar extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
-    if (event.key !== "Escape" || !this.selection.isOn) return;
+    if (event.key !== "Escape" || !this.selection.isOn || document.querySelector(":popover-open")) return;
     event.preventDefault();
     event.stopPropagation();
     this.#choose(() => this.selection.clear());

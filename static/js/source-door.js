@@ -180,7 +180,10 @@ function listenForDrops(page) {
     isOver = false;
     drops?.hide();
   };
+  /** It has a place of its own. @param {DragEvent} event */
+  const isOthers = ({ defaultPrevented, target }) => defaultPrevented || /** @type {Element} */ (target).closest?.("input[type=file]");
   document.addEventListener("dragover", async (event) => {
+    if (isOthers(event)) return leave();
     if (!hasFiles(event) || !event.dataTransfer) return;
     event.preventDefault();
     const isBusy = document.querySelector("dialog[open]") !== null;
@@ -192,6 +195,7 @@ function listenForDrops(page) {
   });
   document.addEventListener("dragleave", ({ relatedTarget }) => relatedTarget ?? leave());
   document.addEventListener("drop", (event) => {
+    if (isOthers(event)) return leave();
     const { dataTransfer } = event;
     if (!hasFiles(event) || !dataTransfer) return;
     event.preventDefault();

@@ -5,7 +5,7 @@ import { copyText, element, icon, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { replayButton } from "./replay-button.js";
 import { duration, endWords, money, rowsOf, ticksOf, tokenShares } from "./trace-words.js";
-import { engineTime, fullDate, rate } from "./words.js";
+import { count, engineTime, fullDate, rate } from "./words.js";
 
 const COPIED_MS = 1600;
 

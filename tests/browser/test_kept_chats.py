@@ -98,6 +98,19 @@ def test_what_was_opened_can_be_read_without_a_connection(
     expect(last_answer(shell)).to_be_visible()
 
 
+def test_what_is_shown_is_kept_as_soon_as_that_is_wanted(
+    context: BrowserContext, alice: Reader
+) -> None:
+    address, _ = chat_of(alice)
+    page = context.new_page()
+    page.goto(address)
+    expect(last_answer(page)).to_be_visible()
+    page.keyboard.press("Control+,")
+    page.locator("dialog.settings-dialog[open]").get_by_text("Kept here").click()
+    kept = f"/api/conversations/{address.removeprefix('/c/')}"
+    wait_for(page, f"{ADDRESSES}.then((all) => all.includes('{kept}') && all.includes('/'))")
+
+
 def test_an_answer_that_came_later_is_kept_too(shell: Page, gate: Gate, alice: Reader) -> None:
     address, _ = chat_of(alice)
     open_and_keep(shell, address)

@@ -25,6 +25,17 @@ NOTIFICATIONS = """
   };
 """
 
+# As Chrome for Android has it.
+ONLY_BY_WORKER = """
+  localStorage.setItem("vitrine.notify", "yes");
+  window.Notification = class {
+    static permission = "granted";
+    constructor() { throw new TypeError("Illegal constructor"); }
+  };
+  const showNotification = async (title, { body }) => window.told.push(body);
+  navigator.serviceWorker.getRegistration = async () => ({ showNotification });
+"""
+
 
 def other_chat(chat: ScriptedChat, running: list[str], last_answer: str) -> None:
     """News of a chat that is not shown."""
@@ -90,6 +101,16 @@ def test_the_system_tells_of_it_where_that_is_wanted(chat: ScriptedChat, page: P
     told.click(force=True)
     expect(page.get_by_text("The browser does not allow it for this site.")).to_be_visible()
     expect(told).not_to_be_checked()
+
+
+def test_where_a_page_cannot_tell_its_worker_does(chat: ScriptedChat, page: Page) -> None:
+    page.add_init_script(NOTIFICATIONS + ONLY_BY_WORKER)
+    page.goto("/")
+    page.locator("status-bar:defined").wait_for(state="attached")
+    other_chat(chat, ["r9"], "running")
+    page.evaluate(HIDE, True)
+    other_chat(chat, [], "complete")
+    wait_for(page, "window.told.join() === '“Glass” has been answered.'")
 
 
 def test_one_that_looks_is_told_nothing(chat: ScriptedChat, page: Page) -> None:

@@ -128,6 +128,29 @@ def test_an_assistant_is_made_chosen_and_answers_as_told(own: Page) -> None:
     expect(own.locator("#greeting")).to_have_text("Nina")
 
 
+def test_what_an_assistant_brings_is_not_kept_for_another(own: Page) -> None:
+    def choose(name: str) -> None:
+        own.click("model-picker .picker")
+        own.get_by_role("menuitemradio", name=name).click()
+        expect(own.locator("#greeting")).to_have_text(name)
+
+    for name, prompt in (("Nina", NINA), ("Otto", "You are Otto, a baker from Oslo.")):
+        own.goto("/settings/assistants/new")
+        own.fill("[name=name]", name)
+        own.fill("[name=system_prompt]", prompt)
+        own.click("main button:has-text('Save')")
+        expect(own.locator(".notice")).to_have_text("Saved.")
+    open_chat(own)
+    choose("Nina")
+    own.click("[data-chat-setup]")
+    expect(own.locator("#chat-system-prompt")).to_have_value(NINA)
+    own.click("#chat-setup button:has-text('Save')")
+    expect(own.locator("#chat-setup")).to_be_hidden()
+    choose("Otto")
+    ask(own, "what is your name?")
+    says(own, "Otto")
+
+
 def test_an_assistant_brings_its_collections(own: Page) -> None:
     own.goto("/settings/assistants/new")
     expect(own.get_by_text("Answers from these collections")).to_have_count(0)

@@ -2,13 +2,15 @@
 
 from contextlib import closing
 from itertools import count
+from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
 from tests.browser.scripted import ScriptedChat
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
+from tests.browser.test_attaching import drag
 from tests.sites import Site
 
 _numbers = count(1)
@@ -135,6 +137,23 @@ def test_an_assistant_that_was_made_can_be_chosen_at_once(mine: Page) -> None:
     expect(mine.locator("[data-assistant]").filter(has_text="Rhymer")).to_be_visible()
 
 
+def test_a_form_that_is_closed_while_it_is_sent_changes_the_chat_too(mine: Page) -> None:
+    mine.goto("/#/settings/assistants/new")
+    settings(mine).get_by_label("Name").fill("Hasty")
+    held: list[Route] = []
+    mine.route("**/settings/assistants/new", lambda route: held.append(route))
+    settings(mine).get_by_role("button", name="Save").click()
+    expect(mine.locator("dialog.settings-dialog")).to_have_attribute("aria-busy", "true")
+    mine.get_by_role("button", name="Close the settings").click()
+    with mine.expect_response("**/api/assistants"):
+        mine.locator("#confirm").get_by_role("button", name="Leave").click()
+    expect(settings(mine)).to_have_count(0)
+    with mine.expect_response("**/api/assistants"):
+        held[0].continue_()
+    mine.click(".picker")
+    expect(mine.locator("[data-assistant]").filter(has_text="Hasty")).to_be_visible()
+
+
 def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
     open_by_menu(mine)
     go(mine, "Personalisation")
@@ -146,6 +165,38 @@ def test_what_is_written_in_a_form_is_not_lost_by_a_key(mine: Page) -> None:
     go(mine, "Usage")
     mine.locator("#confirm").get_by_role("button", name="Leave").click()
     expect(settings(mine).get_by_role("heading", name="Usage")).to_be_visible()
+
+
+def test_only_a_whole_click_beside_them_closes_them(mine: Page) -> None:
+    dialog = open_by_menu(mine)
+    box = dialog.bounding_box()
+    assert box is not None
+    heading = dialog.get_by_role("heading", name="Settings")
+    heading.hover()
+    mine.mouse.down()
+    mine.mouse.move(5, box["y"] + 5)
+    mine.mouse.up()
+    expect(heading).to_be_visible()
+    mine.mouse.click(5, box["y"] + 5)
+    expect(settings(mine)).to_have_count(0)
+
+
+def test_back_asks_before_it_leaves_what_is_written(mine: Page) -> None:
+    open_by_menu(mine)
+    go(mine, "Personalisation")
+    about = settings(mine).get_by_label("About you")
+    about.fill("I like glass.")
+    mine.go_back()
+    expect(mine.get_by_role("heading", name="Leave without saving?")).to_be_visible()
+    mine.locator("#confirm").get_by_role("button", name="Cancel").click()
+    expect(about).to_have_value("I like glass.")
+    assert mine.url.endswith("#/settings/personalisation")
+    mine.go_back()
+    mine.locator("#confirm").get_by_role("button", name="Leave").click()
+    expect(settings(mine).get_by_role("heading", name="Settings")).to_be_focused()
+    assert mine.url.endswith("#/settings/")
+    mine.go_back()
+    expect(settings(mine)).to_have_count(0)
 
 
 def test_a_language_is_saved_as_it_is_chosen_and_other_tabs_are_told(mine: Page) -> None:
@@ -175,12 +226,36 @@ def test_in_a_temporary_chat_nothing_is_reloaded_by_itself(mine: Page) -> None:
     expect(mine.locator("[data-temporary]")).to_have_attribute("aria-pressed", "true")
 
 
+def test_a_file_dropped_on_the_import_is_imported(mine: Page) -> None:
+    drop = "dialog.settings-dialog [data-import]"
+    with mine.expect_response("**/api/imports"):  # it asks what is under way, and listens
+        mine.goto("/#/settings/")
+    assert not drag(mine, "dragover", drop)
+    assert not drag(mine, "drop", drop)
+    expect(settings(mine).locator("[data-import-panel]")).to_contain_text("minutes.txt")
+    assert drag(mine, "dragover", ".composer__files")  # a choice of a file is the browser's
+    expect(mine.locator(".drop-overlay")).to_have_count(0)
+
+
 def test_what_asks_for_the_password_again_is_a_page(mine: Page) -> None:
     open_by_menu(mine)
     go(mine, "Security")
     mine.wait_for_url("**/settings/security/")
     mine.go_back()
     expect(mine.locator(INPUT)).to_be_visible()
+
+
+def test_back_from_where_they_have_ended_leads_to_the_chat(mine: Page) -> None:
+    open_by_menu(mine)
+    cookies: list[Any] = [*mine.context.cookies()]
+    mine.context.clear_cookies()
+    go(mine, "Usage")
+    mine.wait_for_url(lambda url: "/accounts/login/" in url)  # the session has ended elsewhere
+    mine.context.add_cookies(cookies)
+    mine.go_back()
+    expect(mine.locator(INPUT)).to_be_visible()
+    assert "#" not in mine.url
+    expect(settings(mine)).to_have_count(0)
 
 
 def test_without_the_server_they_say_so(mine: Page) -> None:

@@ -78,3 +78,29 @@ def test_hints_name_the_keys_that_were_chosen(chat: ScriptedChat, page: Page) ->
     page.keyboard.press("F2")
     expect(last_answer(page).locator(".phase__words")).to_have_text("Stopping")
     assert len(chat.heard_of("run.stop")) == 1
+
+
+def test_keys_that_are_chosen_over_the_chat_count_at_once(chat: ScriptedChat, page: Page) -> None:
+    settings = page.locator("dialog.settings-dialog[open]")
+    closed = page.locator("html[data-sidebar=closed]")
+    hint = page.locator(".bar [data-toggle-sidebar]")
+    usual = hint.get_attribute("aria-keyshortcuts") or ""
+    ask(page, "Hello")
+    page.keyboard.press("Control+,")
+    settings.get_by_role("button", name=f"{SIDEBAR}: Ctrl + Shift + S").click()
+    page.keyboard.press("Control+Shift+KeyL")
+    expect(hint).to_have_attribute("aria-keyshortcuts", "Control+Shift+l Meta+Shift+l")
+    settings.get_by_role("button", name="Stop the answer: Esc").click()
+    page.keyboard.press("F2")
+    expect(page.locator(".composer__send")).to_have_attribute("title", "Stop (F2)")
+    page.keyboard.press("Escape")
+    expect(settings).to_have_count(0)
+    page.keyboard.press("Control+Shift+KeyS")
+    expect(closed).to_have_count(0)
+    page.keyboard.press("Control+Shift+KeyL")
+    expect(closed).to_have_count(1)
+
+    page.keyboard.press("Control+,")
+    settings.get_by_role("button", name="Usual keys for all").click()
+    expect(hint).to_have_attribute("aria-keyshortcuts", usual)
+    expect(page.locator(".composer__send")).to_have_attribute("title", "Stop (Esc)")

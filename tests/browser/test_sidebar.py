@@ -38,6 +38,23 @@ def test_a_chat_is_renamed_by_a_double_click(reader: BrowserContext, page: Page)
     expect(page.locator(CURRENT)).to_contain_text("A better title")
 
 
+def test_escape_closes_a_menu_before_it_lets_go_of_what_is_chosen(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "Choose me")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    page.locator(CURRENT).click(modifiers=["Shift"])
+    expect(page.locator(".bulk")).to_be_visible()
+    page.click(".person")
+    expect(page.locator("#account-menu")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#account-menu")).to_be_hidden()
+    expect(page.locator(".bulk")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".bulk")).to_be_hidden()
+
+
 def test_a_chat_that_comes_late_leaves_the_field_in_which_it_is_renamed(
     chat: ScriptedChat, page: Page
 ) -> None:

@@ -87,6 +87,19 @@ def test_one_click_keeps_it(own_page: Page) -> None:
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
 
 
+def test_what_is_deleted_in_it_comes_back_by_undo(chat: ScriptedChat, page: Page) -> None:
+    page.locator("[data-temporary]").click()
+    ask(page, "Hello")
+    chat.accept_temporary("Hello to you")
+    expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    last_answer(page).hover()
+    last_answer(page).locator("[data-act=more]").click()
+    page.locator("[data-menu-act=delete]").click()
+    expect(page.locator(".message--assistant")).to_have_count(0)
+    page.locator(".toast__action", has_text="Undo").click()
+    expect(last_answer(page)).to_contain_text("Hello to you")
+
+
 def keep(chat: ScriptedChat) -> tuple[Route, dict[str, Any]]:
     """Press "Keep it": what asks for it, and what the server would say."""
     page, held = chat.page, []

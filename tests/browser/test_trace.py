@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.pages import INPUT, ask, last_answer
-from tests.browser.scripted import ScriptedChat, tokens_of
+from tests.browser.scripted import TRACE, ScriptedChat, tokens_of
 
 PANEL = "side-panel"
 
@@ -43,6 +43,16 @@ def test_the_keyboard_opens_walks_and_closes(chat: ScriptedChat, page: Page) -> 
     page.keyboard.press("Escape")
     expect(page.locator(PANEL)).to_be_hidden()
     expect(button).to_be_focused()
+
+
+def test_an_answer_that_was_begun_more_than_once_says_so(chat: ScriptedChat, page: Page) -> None:
+    answered(chat, page)
+    page.route(
+        re.compile(r"/api/messages/[^/]+/trace$"),
+        lambda route: route.fulfill(json=TRACE | {"attempts": 2}),
+    )
+    last_answer(page).locator(".message__took").click()
+    expect(page.locator(f"{PANEL} .facts")).to_contain_text("2 times")
 
 
 def test_a_trace_that_cannot_be_read_says_so(chat: ScriptedChat, page: Page) -> None:

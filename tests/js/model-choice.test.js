@@ -46,6 +46,16 @@ test("pins are kept with the account", () => {
   assert.deepEqual(saved, [{ pinned_models: ["other", "large"] }, { pinned_models: ["large"] }]);
 });
 
+test("one pin too many is refused, and not shown", () => {
+  const full = Array.from({ length: 50 }, (_, n) => `model ${n}`);
+  const { made, saved } = choice({ chosen: { default: "", pinned: full } });
+  made.togglePin("large");
+  assert.equal(saved.at(-1).pinned_models.length, 51, "the server says why");
+  assert.deepEqual(made.pinned, full);
+  made.togglePin("model 0");
+  assert.deepEqual(made.pinned, full.slice(1));
+});
+
 test("who answers beside outlives a reload, chat by chat", () => {
   const { made, tab } = choice();
   made.open("c1");

@@ -131,16 +131,35 @@ test("collections of an assistant make room for those of another, and others sta
   assert.deepEqual(sources.collections, [mine]);
 });
 
-test("what a chat was answered from last is picked once that is known, unless its reader was faster", () => {
+test("what a chat was answered from last is picked once that is known, beside what its reader has picked", () => {
   const picked = new PickedSources();
   const last = { collections: [{ id: "k", name: "Notes" }], documents: [] };
   picked.open("c1", null);
   assert.equal(picked.size, 0);
   picked.open("c1", last);
   assert.deepEqual(picked.collections, last.collections);
+  /** @type {unknown[]} */
+  const told = [];
+  picked.on("picked", () => told.push(picked.ready.collections));
   picked.open("c2", null);
   picked.attach("a.pdf");
+  picked.add("collections", { id: "l", name: "Log" });
+  picked.open("c1", null);
+  picked.open("c2", null);
+  assert.deepEqual(told, [], "it is half of it");
   picked.open("c2", last);
   assert.equal(picked.attachments.length, 1);
-  assert.deepEqual(picked.collections, []);
+  assert.deepEqual(picked.collections.map(({ id }) => id), ["l", "k"]);
+  assert.deepEqual(told.at(-1), picked.collections);
+});
+
+test("what its reader has taken away does not come back with the next opening", () => {
+  const picked = new PickedSources();
+  const last = { collections: [NOTES], documents: [] };
+  picked.open("c1", null);
+  picked.open("c1", last);
+  picked.remove(picked.collections[0]);
+  picked.open("c1", null);
+  picked.open("c1", last);
+  assert.equal(picked.size, 0);
 });
