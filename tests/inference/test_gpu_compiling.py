@@ -27,6 +27,7 @@ def compiled(capability: int, cache: pytest.Cache) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+@pytest.mark.timeout(600)  # more than a minute of a core, and there may be others
 @pytest.mark.parametrize("capability", SHARED_BYTES)
 def test_kernels_compile_and_fit(capability: int, request: pytest.FixtureRequest) -> None:
     assert request.config.cache is not None
