@@ -74,7 +74,7 @@ def test_what_is_written_in_pieces_looks_like_the_whole(
 def test_code_grows_without_touching_what_is_selected(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Code")
     chat.write("r1", "```python\nfirst = 1\nsecond")
-    code = last_answer(page).locator("code")
+    code = last_answer(page).locator(".code code")
     expect(code.locator(".hljs-number")).to_have_text("1")
     code.evaluate("code => getSelection().selectAllChildren(code.querySelector('.hljs-number'))")
     code.evaluate("code => { code.firstChild.ours = true; }")
