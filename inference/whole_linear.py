@@ -97,7 +97,7 @@ class WholeLinear(Int8Linear):
             out: Tensor = kernels.linear(flat, self.weight, bias=bias, out_dtype=dtype)
         elif kernels is not None and self.out_dtype == torch.float32:
             # Logits are not rounded by how many rows there are.
-            few = flat.split(kernels.MOST_ROWS)
+            few = torch.split(flat, kernels.MOST_ROWS)
             out = torch.cat(
                 [kernels.linear(rows, self.weight, bias=bias, out_dtype=dtype) for rows in few]
             )
