@@ -15,6 +15,7 @@ from chat.errors import BadFrame, Conflict, NotFound
 from chat.events import LogEvent
 from chat.models import Conversation, Generation, Message, MessageStatus, Role
 from chat.rights import Rights
+from chat.setup import AS_USUAL, Setup
 from chat.sources import NOTHING, Picked, named
 from chat.storable import is_storable
 
@@ -64,10 +65,7 @@ class Draft:
     conversation_id: UUID | None = None
     parent_id: UUID | None = None
     tools: tuple[str, ...] = ()
-    assistant_id: UUID | None = None  # these four for new conversations only
-    system_prompt: str = ""
-    parameters: dict[str, Any] | None = None
-    history_strategy: str = ""
+    setup: Setup = AS_USUAL  # of a new conversation
     beside: tuple[str, ...] = ()
     picked: Picked = NOTHING
 
@@ -119,8 +117,7 @@ def _save(rights: Rights, draft: Draft, text: str, lease_owner: str) -> Sent:
     if draft.conversation_id is None:
         if draft.parent_id is not None:
             raise NotFound("message")
-        wanted = (draft.system_prompt, draft.parameters, draft.history_strategy)
-        setup = personal.setup_of(user, draft.assistant_id, *wanted)
+        setup = personal.setup_of(user, draft.setup)
         conversation = new_chat(user, draft, text, setup)
         conversation.save(force_insert=True)
     else:

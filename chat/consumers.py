@@ -187,10 +187,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             conversation_id=frame.conversation,
             parent_id=frame.parent,
             tools=self.rights.tools,
-            assistant_id=frame.assistant,
-            system_prompt=frame.system_prompt,
-            parameters=frame.parameters,
-            history_strategy=frame.history_strategy,
+            setup=frame.setup,
             beside=frame.beside,
             picked=frame.picked,
         )
@@ -228,9 +225,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             messages=tuple(temporary.said_of(frame.messages)),
             wish=frame.wish,
             goes_on=frame.goes_on,
-            setup=temporary.Setup(
-                frame.assistant, frame.system_prompt, frame.parameters, frame.history_strategy
-            ),
+            setup=frame.setup,
         )
         run = await temporary.answer(self.rights, ask)
         told = {"type": "temporary.accepted", "client_id": frame.client_id}

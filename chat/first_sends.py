@@ -75,7 +75,7 @@ class _Before:
 def is_plain(draft: Draft) -> bool:
     """Whether a draft may be saved here: a new chat, one model, and nothing to be looked up for it."""
     is_new = draft.conversation_id is None and draft.parent_id is None
-    return is_new and not draft.assistant_id and not draft.beside and draft.picked == NOTHING
+    return is_new and not draft.setup.assistant_id and not draft.beside and draft.picked == NOTHING
 
 
 async def save(rights: Rights, draft: Draft, lease_owner: str) -> First | None:
@@ -173,8 +173,7 @@ def _begun(
     price = prices.get(draft.model)
     if price and price.engine_s and rights.budget().cost_per_month is not None:
         return None  # what it may cost is looked up in what the user's answers took so far
-    wanted = (draft.system_prompt, draft.parameters, draft.history_strategy)
-    setup = personal.setup_by(before.own, *wanted)
+    setup = personal.setup_by(before.own, draft.setup)
     conversation = new_chat(rights.user, draft, one.text, setup)
     message = question_in(conversation, draft, one.text)
     params = params_for(rights, draft, conversation)

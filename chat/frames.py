@@ -10,13 +10,13 @@ from chat.errors import BadFrame
 from chat.parameters import checked_parameters
 from chat.personal_models import HistoryStrategy
 from chat.retakes import Wish
+from chat.setup import AS_USUAL, Setup, checked_system_prompt
 from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.spans import trace_id_of
 from chat.storable import is_storable
 
 MAX_FRAME_BYTES = 256 * 1024
 MAX_CLIENT_ID_CHARS = 64
-MAX_SYSTEM_PROMPT_CHARS = 20_000
 MAX_BESIDE = 3  # models that answer beside the first
 MAX_WITHOUT = 100  # passages that are not wanted
 
@@ -29,10 +29,7 @@ class SendMessage:
     parent: UUID | None
     model: str | None
     trace_id: str | None = None
-    assistant: UUID | None = None
-    system_prompt: str = ""
-    parameters: dict[str, Any] | None = None
-    history_strategy: str = ""
+    setup: Setup = AS_USUAL
     beside: tuple[str, ...] = ()
     picked: Picked = NOTHING
 
@@ -65,10 +62,7 @@ class SendTemporary:
     wish: Wish | None
     goes_on: bool
     trace_id: str | None = None
-    assistant: UUID | None = None
-    system_prompt: str = ""
-    parameters: dict[str, Any] | None = None
-    history_strategy: str = ""
+    setup: Setup = AS_USUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +135,7 @@ def parse(raw: str) -> Frame:
                 conversation=fields.optional_id("conversation"),
                 parent=fields.optional_id("parent"),
                 model=fields.model(),
-                assistant=fields.optional_id("assistant"),
-                system_prompt=fields.system_prompt(),
-                parameters=fields.parameters(),
-                history_strategy=fields.history_strategy(),
+                setup=fields.setup(),
                 beside=fields.models("beside"),
                 picked=fields.picked(),
                 trace_id=trace_id_of(values.get("traceparent")),
@@ -169,10 +160,7 @@ def parse(raw: str) -> Frame:
                 messages=fields.list("messages"),
                 wish=fields.wish(),
                 goes_on=values.get("goes_on") is True,
-                assistant=fields.optional_id("assistant"),
-                system_prompt=fields.system_prompt(),
-                parameters=fields.parameters(),
-                history_strategy=fields.history_strategy(),
+                setup=fields.setup(),
                 trace_id=trace_id_of(values.get("traceparent")),
             )
         case "run.follow":
@@ -199,16 +187,6 @@ def checked_client_id(value: str, name: str = "client_id") -> str:
     return value
 
 
-def checked_system_prompt(value: str) -> str:
-    """Raises BadFrame for one that is too long or cannot be stored."""
-    value = value.strip()
-    if len(value) > MAX_SYSTEM_PROMPT_CHARS or not is_storable(value):
-        raise BadFrame(
-            f"'system_prompt' has at most {MAX_SYSTEM_PROMPT_CHARS:,} characters, none of them NUL."
-        )
-    return value
-
-
 class _Fields:
     def __init__(self, values: dict[str, Any]) -> None:
         self._values = values
@@ -223,16 +201,16 @@ class _Fields:
             raise BadFrame(f"'{name}' holds half a character (a lone surrogate).") from None
         return value
 
-    def system_prompt(self) -> str:
-        """Empty where there is none."""
-        is_there = self._values.get("system_prompt") is not None
-        return checked_system_prompt(self.text("system_prompt")) if is_there else ""
+    def setup(self) -> Setup:
+        prompt, parameters = self._values.get("system_prompt"), self._values.get("parameters")
+        return Setup(
+            self.optional_id("assistant"),
+            "" if prompt is None else checked_system_prompt(self.text("system_prompt")),
+            None if parameters is None else checked_parameters(parameters),
+            self._history_strategy(),
+        )
 
-    def parameters(self) -> dict[str, Any] | None:
-        value = self._values.get("parameters")
-        return None if value is None else checked_parameters(value)
-
-    def history_strategy(self) -> str:
+    def _history_strategy(self) -> str:
         """Empty where there is none."""
         value = self._values.get("history_strategy") or ""
         if value and value not in HistoryStrategy.values:

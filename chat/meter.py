@@ -22,6 +22,7 @@ from chat.looking_up import most_tokens
 from chat.models import Conversation
 from chat.off_loop import off_loop
 from chat.prompt_plan import Encode, Exchange, Limits, PromptPlan, fit, measure
+from chat.setup import Setup
 from chat.sources import NOTHING, Picked, named
 from chat.temporary import Said, exchanges_of
 from chat.tools import BUILT_IN
@@ -102,8 +103,8 @@ def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
     """The prompt up to where the message would come, and the chat's parameters."""
     if sketch.conversation_id is None:
         assistant = sketch.assistant_id and access.as_uuid(sketch.assistant_id, "assistant")
-        wanted = (sketch.system_prompt, sketch.parameters)
-        setup = personal.setup_of(user, assistant or None, *wanted)
+        wanted = Setup(assistant or None, sketch.system_prompt, sketch.parameters)
+        setup = personal.setup_of(user, wanted)
         new = Conversation(owner=user, **setup)
         exchanges = exchanges_of(sketch.messages)
         return PromptPlan(exchanges, system=history.system_text(new)), new.parameters

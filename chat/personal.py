@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from chat.access import as_uuid
 from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
 from chat.models import Assistant, Personalisation, SavedPrompt
+from chat.setup import Setup
 from retrieval.models import Collection
 
 MAX_KEPT = 500  # of each kind and user
@@ -155,42 +156,28 @@ def delete_prompt(user: Any, prompt_id: object) -> None:
 # --- a chat that starts ---------------------------------------------------------------------------
 
 
-def setup_of(
-    user: Any,
-    assistant_id: object = None,
-    system_prompt: str = "",
-    parameters: dict[str, Any] | None = None,
-    history_strategy: str = "",
-) -> dict[str, Any]:
-    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound.
-
-    What is left out is the assistant's, or else the user's own.
-    """
+def setup_of(user: Any, wanted: Setup) -> dict[str, Any]:
+    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound."""
     own = personalisation_of(user)
-    fields = setup_by(own, system_prompt, parameters, history_strategy)
-    if assistant_id is None:
+    fields = setup_by(own, wanted)
+    if wanted.assistant_id is None:
         return fields
-    row = assistant_for(user, assistant_id)
+    row = assistant_for(user, wanted.assistant_id)
     return fields | {
-        "system_prompt": system_prompt or row.system_prompt,
-        "history_strategy": history_strategy or row.history_strategy or own.history_strategy,
-        "parameters": row.parameters if parameters is None else parameters,
+        "system_prompt": wanted.system_prompt or row.system_prompt,
+        "history_strategy": wanted.history_strategy or row.history_strategy or own.history_strategy,
+        "parameters": row.parameters if wanted.parameters is None else wanted.parameters,
         "assistant": {"id": str(row.pk), "name": row.name, "version": row.version},
     }
 
 
-def setup_by(
-    own: Personalisation,
-    system_prompt: str,
-    parameters: dict[str, Any] | None,
-    history_strategy: str,
-) -> dict[str, Any]:
+def setup_by(own: Personalisation, wanted: Setup) -> dict[str, Any]:
     """The same without an assistant, by a row that is at hand."""
     return {
         "instructions": instructions_text(own),
-        "system_prompt": system_prompt,
-        "parameters": parameters or {},
-        "history_strategy": history_strategy or own.history_strategy,
+        "system_prompt": wanted.system_prompt,
+        "parameters": wanted.parameters or {},
+        "history_strategy": wanted.history_strategy or own.history_strategy,
     }
 
 

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from chat import access, actions, history, notices, personal, values
 from chat.db import in_db
-from chat.frames import MAX_SYSTEM_PROMPT_CHARS
 from chat.models import HistoryStrategy, Message
 from chat.parameters import Parameters
+from chat.setup import MAX_SYSTEM_PROMPT_CHARS
 from chat.sources import MAX_PICKED
 from chat.strict import Strict, text_of
 

@@ -7,9 +7,9 @@ from django import forms
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
-from chat.frames import MAX_SYSTEM_PROMPT_CHARS
 from chat.models import HistoryStrategy
 from chat.personal_api import MAX_ABOUT_CHARS, MAX_PROMPT_CHARS, MAX_STARTERS, PROMPT_NAME
+from chat.setup import MAX_SYSTEM_PROMPT_CHARS
 from chat.sources import MAX_PICKED
 
 _NAME_HELP = _("Small letters, digits, - and _. Called by a slash in front, such as /translate.")

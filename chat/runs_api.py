@@ -19,12 +19,11 @@ from chat.db import in_db
 from chat.deciding import decide_call
 from chat.events import Phase, for_reader
 from chat.following import Ended, Numbered, Reset, follow
-from chat.frames import MAX_BESIDE, MAX_CLIENT_ID_CHARS, checked_client_id, checked_system_prompt
+from chat.frames import MAX_BESIDE, MAX_CLIENT_ID_CHARS, checked_client_id
 from chat.ids import uuid7
-from chat.parameters import Parameters
-from chat.personal_models import HistoryStrategy
 from chat.retakes import Retake, Wish
 from chat.rights import rights_of
+from chat.setup import SetupIn
 from chat.streaming import server_sent_events
 from chat.wire import dumps
 
@@ -37,7 +36,7 @@ class Asked(Schema):
     client_id: str | None = Field(None, max_length=MAX_CLIENT_ID_CHARS)
 
 
-class MessageIn(Asked):
+class MessageIn(Asked, SetupIn):
     """No `conversation`: a new one, to which alone `assistant`, `system_prompt`, `parameters` and
     `history_strategy` apply. No `parent`: the first message of its conversation. The models of `beside`
     answer beside `model`."""
@@ -46,10 +45,6 @@ class MessageIn(Asked):
     model: str | None = None
     conversation: UUID | None = None
     parent: UUID | None = None
-    assistant: UUID | None = None
-    system_prompt: str = ""
-    parameters: Parameters | None = None
-    history_strategy: HistoryStrategy | None = None
     beside: list[str] = Field([], max_length=MAX_BESIDE)
 
 
@@ -79,10 +74,7 @@ async def send_message(request: HttpRequest, data: MessageIn) -> Status[dict[str
         conversation_id=data.conversation,
         parent_id=data.parent,
         tools=rights.tools,
-        assistant_id=data.assistant,
-        system_prompt=checked_system_prompt(data.system_prompt),
-        parameters=data.parameters.as_values() if data.parameters else None,
-        history_strategy=data.history_strategy or "",
+        setup=data.as_setup(),
         beside=tuple(data.beside),
     )
     return await _begun(await answers.send(rights, draft))

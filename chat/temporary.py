@@ -35,6 +35,7 @@ from chat.prompt import assistant_messages
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.retakes import Wish, given_again, given_unjudged
 from chat.rights import Rights
+from chat.setup import AS_USUAL, Setup
 from chat.sources import NOTHING, Picked, Sources, named, sources_along
 from chat.spans import Clock, Trace, new_trace_id
 from chat.storable import is_storable
@@ -89,21 +90,6 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
-    """What a chat is started with, beside the user's own instructions."""
-
-    assistant_id: UUID | None = None
-    system_prompt: str = ""
-    parameters: dict[str, Any] | None = None
-    history_strategy: str = ""
-
-    def fields(self, user: Any) -> dict[str, Any]:
-        """Of a conversation. Raises NotFound."""
-        wanted = (self.system_prompt, self.parameters, self.history_strategy)
-        return personal.setup_of(user, self.assistant_id, *wanted)
-
-
-@dataclass(frozen=True, slots=True)
 class Ask:
     """What to answer: the branch up to the question. With a wish, or to go on, the answer before ends
     the branch."""
@@ -113,7 +99,7 @@ class Ask:
     messages: tuple[Said, ...]
     wish: Wish | None = None
     goes_on: bool = False
-    setup: Setup = Setup()
+    setup: Setup = AS_USUAL
 
 
 class TemporaryRun(runs.Run):
@@ -254,7 +240,7 @@ def keep(user: Any, client_id: str, model: str, messages: list[Said], setup: Set
             owner=now,
             title=first_title(messages[0].text),
             model=model,
-            **setup.fields(now),
+            **personal.setup_of(now, setup),
         )
         rows: dict[str, Message] = {}
         for number, said in enumerate(messages, start=1):
@@ -346,7 +332,7 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         now.check_models([ask.model])
         concurrency.check_concurrent_runs(now.user)
         holds.reserve(now, [run_id], [ask.model], alive_until=concurrency.lease_end())
-        return now, Conversation(owner=now.user, **ask.setup.fields(now.user))
+        return now, Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
 
 
 def _begun(user: Any, client_id: str) -> TemporaryRun | None:

@@ -1,17 +1,16 @@
 """What changes the tree without a new answer, under /api."""
 
 from typing import Any
-from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from chat import access, library_api, notices, runs, temporary, tree, values
 from chat.db import in_db
-from chat.frames import checked_client_id, checked_system_prompt
-from chat.models import Conversation, HistoryStrategy
-from chat.parameters import Parameters
+from chat.frames import checked_client_id
+from chat.models import Conversation
 from chat.rights import rights_of
+from chat.setup import SetupIn
 
 router = Router()
 
@@ -35,28 +34,19 @@ class Restore(Schema):
     deletion: str
 
 
-class Kept(Schema):
+class Kept(SetupIn):
     """All messages of a temporary chat, as its page holds them."""
 
     client_id: str
     model: str
     messages: list[Any]
-    assistant: UUID | None = None
-    system_prompt: str = ""
-    parameters: Parameters | None = None
-    history_strategy: HistoryStrategy | None = None
 
 
 @router.post("/temporary/keep", response={201: dict[str, Any]})
 async def keep_temporary(request: HttpRequest, data: Kept) -> Status[dict[str, Any]]:
     """Make a chat like any other of a temporary one."""
     rights_of(request).require_model(data.model)
-    setup = temporary.Setup(
-        data.assistant,
-        checked_system_prompt(data.system_prompt),
-        data.parameters.as_values() if data.parameters else None,
-        data.history_strategy or "",
-    )
+    setup = data.as_setup()
     row = await in_db(temporary.keep)(
         request.user,
         checked_client_id(data.client_id),

@@ -17,6 +17,7 @@ from chat.first_sends import First
 from chat.models import Conversation, Generation, Message, Personalisation
 from chat.price_models import ModelPrice
 from chat.rights import Rights
+from chat.setup import Setup
 from chat.table_rows import as_row, as_rows, dumped
 from chat.usage_models import Reservation, Usage
 from inference import BUILTIN
@@ -74,15 +75,14 @@ def test_the_rows_are_those_of_a_send_alone(alice: User, bob: User, charlie: Use
     for user in (alice, charlie):
         with as_user(user.pk):
             Personalisation.objects.create(owner=user, about_you="I sail.", caches_answers=True)
-    setup: Any = {"parameters": {"temperature": 0}, "history_strategy": "summary"}
-    setup["system_prompt"] = "Rhyme."
-    one, other = saved((alice, a_draft("a", **setup)), (bob, a_draft("b")))
+    setup = Setup(None, "Rhyme.", {"temperature": 0}, "summary")
+    one, other = saved((alice, a_draft("a", setup=setup)), (bob, a_draft("b")))
     assert one
     assert other
     assert one.cache
     assert not other.cache
     with as_user(charlie.pk):
-        actions.send_message(rights_of(charlie), a_draft("c", **setup), lease_owner="process")
+        actions.send_message(rights_of(charlie), a_draft("c", setup=setup), lease_owner="process")
     assert facts_of(alice) == facts_of(charlie)
     with as_user(alice.pk):
         stored = Message.objects.get(client_id="a")

@@ -31,11 +31,11 @@ def test_a_message_that_sets_up_a_chat() -> None:
     setup = {"parameters": {"temperature": 0, "seed": 2**60}, "history_strategy": "summary"}
     frame = frames.parse(json.dumps({**MESSAGE, **setup}))
     assert isinstance(frame, frames.SendMessage)
-    assert frame.parameters == {"temperature": 0.0, "seed": 2**60}
-    assert frame.history_strategy == "summary"
+    assert frame.setup.parameters == {"temperature": 0.0, "seed": 2**60}
+    assert frame.setup.history_strategy == "summary"
     plain = frames.parse(json.dumps(MESSAGE))
     assert isinstance(plain, frames.SendMessage)
-    assert (plain.parameters, plain.history_strategy) == (None, "")
+    assert (plain.setup.parameters, plain.setup.history_strategy) == (None, "")
 
 
 @pytest.mark.parametrize(

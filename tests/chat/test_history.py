@@ -12,6 +12,7 @@ from chat.errors import BadCursor
 from chat.history import PAGE_SIZE, conversation_page, plan_of
 from chat.models import Conversation, HistoryStrategy, Message, MessageStatus, Role, Summary
 from chat.rights import Rights
+from chat.setup import Setup
 from retrieval import documents
 from retrieval.models import Collection
 from tests.retrieval.conftest import Add, add, notes
@@ -65,7 +66,7 @@ def test_a_made_up_cursor_is_refused(alice: "User", cursor: str) -> None:
 def test_the_first_prompt_of_a_chat_is_that_of_any(alice: "User") -> None:
     """It is made without looking the chat up, which has just been made."""
     with as_user(alice.pk):
-        draft = Draft("c1", "Hello you", "vitrine-small", system_prompt="Be kind.")
+        draft = Draft("c1", "Hello you", "vitrine-small", setup=Setup(system_prompt="Be kind."))
         send = partial(actions.send_message, Rights(alice), draft, lease_owner="me")
         sent, (asked,) = answers._with_plans(send)
         found = Conversation.objects.get(pk=sent.conversation.pk)
