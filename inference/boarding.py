@@ -6,7 +6,7 @@ from math import inf
 from inference.fair_share import OUTPUT_COST
 from inference.flights import Flight, Generation, Ids
 from inference.prefix_index import block_hashes
-from inference.priority import RANK
+from inference.priority import has_room
 from inference.routing import Candidate, choose
 from inference.supervisor import Supervisor
 
@@ -42,12 +42,13 @@ class Boarding:
     def has_room(self, flight: Flight) -> bool:
         """Whether one that no worker takes may wait here. By the rules of a worker's own queue (see
         `WaitingQueue`), and no more than one of them holds: a model that loads has a worker first."""
-        if flight.is_replay:
-            return True
-        rank = RANK[flight.priority]
-        ahead = [f for f in self.waiting() if f is not flight and RANK[f.priority] <= rank]
-        needed = sum(sum(f.num_left(self._usual_output)) for f in (*ahead, flight))
-        return not ahead or needed <= self._max_waiting_tokens
+        others = (f for f in self.waiting() if f is not flight)
+        waiting = ((f.priority, self._num_left(f)) for f in others)
+        num_tokens, most = self._num_left(flight), self._max_waiting_tokens
+        return flight.is_replay or has_room(flight.priority, num_tokens, waiting, most)
+
+    def _num_left(self, flight: Flight) -> float:
+        return sum(flight.num_left(self._usual_output))
 
     def board(self) -> None:
         """Send each request that waits to the best of the workers that may have it.

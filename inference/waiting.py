@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from inference.fair_share import OUTPUT_COST, FairShare
-from inference.priority import RANK
+from inference.priority import RANK, has_room
 from inference.sequence import Sequence
 
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
@@ -174,15 +174,14 @@ class WaitingQueue:
         return sum(map(self.estimates.num_tokens, self.sequences))
 
     def has_room(self, sequence: Sequence) -> bool:
-        """A lone sequence always has: however long, there is nothing better to do. What waits in a
-        lower class takes no room from it, for it is behind it. And who was accepted before always has:
-        an answer that has begun does not end because its worker did."""
-        if sequence.request.is_replay:
-            return True
-        rank = RANK[sequence.request.priority]
-        ahead = [s for s in self.sequences if RANK[s.request.priority] <= rank]
-        needed = sum(map(self.estimates.num_tokens, [*ahead, sequence]))
-        return not ahead or needed <= self.max_tokens
+        """As `priority.has_room`. And who was accepted before always has: an answer that has begun does
+        not end because its worker did."""
+        num_tokens = self.estimates.num_tokens
+        waiting = ((s.request.priority, num_tokens(s)) for s in self.sequences)
+        request = sequence.request
+        return request.is_replay or has_room(
+            request.priority, num_tokens(sequence), waiting, self.max_tokens
+        )
 
     def sort(self, running: Iterable[Sequence]) -> None:
         """Higher classes first; within, who was accepted before, and then by what their users have had
