@@ -86,13 +86,16 @@ def _draw_filtered(
 
 
 def log_total(scaled: Tensor) -> Tensor:
-    """The logarithm of each row's sum of exp. scaled: (rows, vocab) -> (rows, 1).
+    """The logarithm of each row's sum of exp. scaled: (rows, vocab) -> (rows, 1)."""
+    return drawing.log_totals(scaled) if drawing.can_draw(scaled) else torchs_log_total(scaled)
+
+
+def torchs_log_total(scaled: Tensor) -> Tensor:
+    """The same by torch, on any device.
 
     torch splits a lone row among its threads, which rounds otherwise than a row of a batch; so it never
     gets a lone one.
     """
-    if drawing.can_draw(scaled):
-        return drawing.log_totals(scaled)
     rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
     return rows.logsumexp(-1, keepdim=True).narrow(0, 0, len(scaled))
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from inference.messages import SamplingParams
 from inference.out_of_memory import is_fault
-from inference.sampler import NUM_CANDIDATES, gumbel_noise
+from inference.sampler import NUM_CANDIDATES, gumbel_noise, torchs_log_total
 
 logger = logging.getLogger(__name__)
 BROKEN = -1  # drawn where the logits are no numbers
@@ -229,10 +229,7 @@ def _ordered(scaled: Tensor, num: int) -> Tensor:
 def _filtered(scaled: Tensor, ids: Tensor, positions: Tensor, knobs: Knobs) -> Tensor:
     """Draws among the candidates that the filters leave. ids: (rows, candidates) as ordered."""
     values = scaled.gather(1, ids)
-    # Never of a lone row, which may be summed in another order than a row of a batch.
-    rows = scaled.expand(2, -1) if len(scaled) == 1 else scaled
-    totals = rows.logsumexp(-1, keepdim=True).narrow(0, 0, len(scaled))
-    probs = (values - totals).exp()
+    probs = (values - torchs_log_total(scaled)).exp()
     # Added in double precision, as torch does by itself on a processor only.
     mass_before = probs.cumsum(-1, dtype=torch.float64).float() - probs
     rank = torch.arange(ids.shape[1], device=ids.device)
