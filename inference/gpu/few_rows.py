@@ -62,6 +62,26 @@ def _with(sums, weights, rows, IS_ONE: tl.constexpr):
     return sums
 
 
+@triton.jit
+def _store(
+    sums,
+    outputs,
+    rows,
+    is_there,
+    residual,
+    residual_row,
+    out,
+    num_out,
+    HAS_RESIDUAL: tl.constexpr,
+):
+    """sums and is_there: (outputs, rows), and the residual with them; out: (rows, num_out)."""
+    if HAS_RESIDUAL:
+        places = residual + rows[None, :] * residual_row + outputs[:, None]
+        sums += tl.load(places, mask=is_there, other=0.0).to(tl.float32)
+    places = out + rows[None, :] * num_out + outputs[:, None]
+    tl.store(places, sums.to(out.dtype.element_ty), mask=is_there)
+
+
 # How many rows there are changes from step to step: nothing may be compiled for each while answers wait.
 @triton.jit(do_not_specialize=["num_rows", "x_row", "residual_row"])
 def _linear(
@@ -136,11 +156,7 @@ def _linear(
     if IS_GATED:
         sums = _silu(sums) * others
     is_there = is_out[:, None] & (rows < num_rows)[None, :]
-    if HAS_RESIDUAL:
-        places = residual + rows[None, :] * residual_row + outputs[:, None]
-        sums += tl.load(places, mask=is_there, other=0.0).to(tl.float32)
-    places = out + rows[None, :] * OUT + outputs[:, None]
-    tl.store(places, sums.to(out.dtype.element_ty), mask=is_there)
+    _store(sums, outputs, rows, is_there, residual, residual_row, out, OUT, HAS_RESIDUAL)
 
 
 def linear(

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from inference.gpu.few_rows import Norm, Tile
+from inference.gpu.few_rows import Norm, Tile, _store
 from inference.gpu.gated import _silu
 from inference.gpu.online import _IN_FLOAT32
 from inference.gpu.whole_numbers import _GROUP, _factors, _numbers, _of_groups, _words
@@ -154,11 +154,7 @@ def _several_rows(
     if HAS_BIAS:
         sums += tl.load(bias + outputs, mask=is_out, other=0.0).to(tl.float32)[:, None]
     is_there = is_out[:, None] & is_row[None, :]
-    if HAS_RESIDUAL:
-        places = residual + rows[None, :] * residual_row + outputs[:, None]
-        sums += tl.load(places, mask=is_there, other=0.0).to(tl.float32)
-    places = out + rows[None, :] * num_out + outputs[:, None]
-    tl.store(places, sums.to(out.dtype.element_ty), mask=is_there)
+    _store(sums, outputs, rows, is_there, residual, residual_row, out, num_out, HAS_RESIDUAL)
 
 
 def linear(
