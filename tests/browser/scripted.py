@@ -144,6 +144,7 @@ class ScriptedChat:
         self.conversation: Frame | None = None
         self.on_send: Callable[[Frame], None] | None = None
         self.is_away = False
+        self.saved: list[Frame] = []
         self._socket: WebSocketRoute | None = None
         self._logs: dict[str, list[Frame]] = {}
         page.route_web_socket(re.compile(r"/ws/chat/"), self._connected)
@@ -152,6 +153,7 @@ class ScriptedChat:
         page.route(
             re.compile(r"/api/messages/[^/]+/trace$"), lambda route: route.fulfill(json=TRACE)
         )
+        page.route("**/api/personalisation", self._keep)
         self.meter: Frame | None = None
         page.route(re.compile(r"/api/meter$"), self._measure)
         self.tokens = tokens_of("So long.")
@@ -173,6 +175,14 @@ class ScriptedChat:
             route.fallback()
             return
         route.fulfill(json={"conversation": self.conversation, "messages": self.messages})
+
+    def _keep(self, route: Route) -> None:
+        """What the page has the account keep; nothing reaches the reader that all tests share."""
+        if route.request.method == "GET":
+            route.fallback()
+            return
+        self.saved.append(route.request.post_data_json)
+        route.fulfill(json={})
 
     def _measure(self, route: Route) -> None:
         """As the script says; without a word there is no such chat."""

@@ -19,9 +19,10 @@ DROP = """
     transfer.items.add(new File(["words"], name, { type: "text/plain" }));
     const at = document.querySelector("#composer-input");
     const given = { bubbles: true, cancelable: true };
-    at.dispatchEvent(kind === "paste"
-      ? new ClipboardEvent("paste", { ...given, clipboardData: transfer })
-      : new DragEvent("drop", { ...given, dataTransfer: transfer }));
+    const events = kind === "paste"
+      ? [new ClipboardEvent("paste", { ...given, clipboardData: transfer })]
+      : ["dragover", "drop"].map((type) => new DragEvent(type, { ...given, dataTransfer: transfer }));
+    for (const event of events) at.dispatchEvent(event);
   }
 """
 COUNT_SCROLLS = """
@@ -259,6 +260,7 @@ def test_so_do_its_chip_and_its_card(chat: ScriptedChat, page: Page) -> None:
     expect(panel.locator("mark")).to_be_in_viewport()
     panel.locator("[data-close]").click()
     number.hover()
+    expect(number).to_have_attribute("aria-describedby", "source-card")  # not the chip's any more
     page.locator(CARD).get_by_role("link", name="Open in the document").click()
     expect(panel.locator("mark")).to_be_in_viewport()
     expect(panel.get_by_role("heading", name="file 1.pdf")).to_be_visible()

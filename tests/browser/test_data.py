@@ -148,6 +148,7 @@ def test_links_that_do_not_come_can_be_asked_for_again(mine: Page) -> None:
     mine.goto("/settings/#data")
     links = mine.locator("[data-shares] ul")
     more = links.get_by_role("button", name="More")
+    expect(more).to_be_visible()
     mine.route("**/api/shares?*", lambda route: route.abort(), times=1)
     more.click()
     expect(mine.get_by_text("The server cannot be reached.")).to_be_visible()

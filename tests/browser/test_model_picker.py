@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.pages import INPUT, ask
@@ -16,19 +15,6 @@ MANY = [
     model("org/broken", "Broken 1B", "Small.", "failed", detail="The weights do not fit."),
     *(model(f"org/model-{n}", f"Model {n}", f"Number {n}.", "cold") for n in range(8)),
 ]
-
-
-@pytest.fixture(autouse=True)
-def saved(page: Page) -> list[Any]:
-    """What the page has the account keep; nothing reaches the reader that all tests share."""
-    saved: list[Any] = []
-
-    def keep(route: Any) -> None:
-        saved.append(route.request.post_data_json)
-        route.fulfill(json={})
-
-    page.route("**/api/personalisation", keep)
-    return saved
 
 
 def row(page: Page, name: str) -> Locator:
@@ -70,7 +56,7 @@ def test_one_that_has_failed_says_why_and_can_only_be_tried_again(
 
 
 def test_pinned_ones_stand_first_and_the_choice_is_kept_with_the_account(
-    chat: ScriptedChat, page: Page, saved: list[Any]
+    chat: ScriptedChat, page: Page
 ) -> None:
     open_many(chat, page)
     page.locator("[data-pin='org/model-5']").click()
@@ -79,7 +65,7 @@ def test_pinned_ones_stand_first_and_the_choice_is_kept_with_the_account(
     expect(page.locator("[data-pin='org/model-5']")).to_be_focused()
     row(page, "org/model-5").click()
     expect(page.locator(".picker__title")).to_have_text("Model 5")
-    assert saved == [{"pinned_models": ["org/model-5"]}, {"default_model": "org/model-5"}]
+    assert chat.saved == [{"pinned_models": ["org/model-5"]}, {"default_model": "org/model-5"}]
 
 
 def test_a_long_list_is_filtered_by_typing(chat: ScriptedChat, page: Page) -> None:
