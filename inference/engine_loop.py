@@ -7,23 +7,18 @@ from math import isclose
 from time import monotonic
 
 from tokenizers import Tokenizer
-from torch import Tensor
 
+from inference import draws
 from inference.checks import check_request
 from inference.detokenizer import Detokenizer
 from inference.encode_messages import EncodeRequest
 from inference.errors import (
-    GenerationFailed,
-    InvalidParameter,
     ModelError,
     Overloaded,
     RequestError,
 )
-from inference.gpu import sampling as on_device
 from inference.grammar import GrammarGaveUp, Grammars, GrammarState
 from inference.kv import KVCache
-from inference.logits import Row, shaped
-from inference.logprobs import logprobs_of
 from inference.messages import (
     Cached,
     EngineStats,
@@ -32,7 +27,6 @@ from inference.messages import (
     FinishReason,
     GenerateRequest,
     Probe,
-    PromptLogprobs,
     Reply,
     SamplingParams,
     StepFrame,
@@ -41,9 +35,7 @@ from inference.messages import (
     Update,
 )
 from inference.model_runner import ModelRunner, StepResult
-from inference.native.rows import largest as most_likely
 from inference.out_of_memory import give_back, is_fault, is_out_of_memory
-from inference.sampler import sample
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
 
@@ -57,10 +49,6 @@ class _Answer:
 
     detokenizer: Detokenizer
     grammar: GrammarState | None
-
-
-_Drawn = tuple[int, tuple[TokenLogprob, ...], bool]
-"""A token, how likely it was, and whether its logits were no numbers."""
 
 
 class EngineLoop:
@@ -225,7 +213,7 @@ class EngineLoop:
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
-        plan = self.scheduler.guess(plan, lambda sequence_id: self._answers[sequence_id].grammar)
+        plan = self.scheduler.guess(plan, self._grammar_of)
         guessed_s = monotonic()
         num_wrong = self.scheduler.num_wrong
         num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
@@ -237,14 +225,15 @@ class EngineLoop:
         num_tokens = num_planned - num_wrong
         took_s = monotonic() - guessed_s
         guessing_s = guessed_s - started_s
-        if (
-            is_usual
-        ):  # an answer that is read again costs more than a prompt, and tells nothing of one
+        if is_usual:  # what is read again costs more than a prompt, and tells nothing of one
             estimates = self.scheduler.estimates
             estimates.learn_step(num_tokens, took_s, num_read, guessing_s, num_wrong)
         if not num_read:
             self.scheduler.speculation.pace.learn_step(took_s, num_drafted)
         return num_read, num_planned
+
+    def _grammar_of(self, request_id: str) -> GrammarState | None:
+        return self._answers[request_id].grammar
 
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]
@@ -292,15 +281,16 @@ class EngineLoop:
                 if is_fault(error):
                     raise
                 logger.exception("request %s fails by itself", sequence.id)
-                self._fail(sequence, _lost(f"The engine could not run this request: {error}"))
+                self._fail(sequence, draws.lost(f"The engine could not run this request: {error}"))
             else:
                 self._advance(result, [(sequence, num_tokens)])
 
     def _advance(self, result: StepResult, plan: list[tuple[Sequence, int]]) -> None:
         """Rate prompts, draw a token for every sequence that is due, and act on it."""
-        problems: dict[str, Failed] = {}
-        self._rate_prompts(result, problems)
-        drawn = self._draw_all(result, problems) if result.due else []
+        problems: draws.Problems = {}
+        for sequence, rated in draws.rate_prompts(result, problems):
+            self._emit(sequence.id, rated)
+        drawn = draws.draw_all(result, self.eos_ids, self._grammar_of, problems)
         self._charge(plan)
         for sequence, own in drawn:
             if problem := problems.get(sequence.id):
@@ -319,112 +309,19 @@ class EngineLoop:
         for sequence, num_tokens in plan:
             sequence.engine_s += per_token_s * num_tokens
 
-    def _draw_all(
-        self, result: StepResult, problems: dict[str, Failed]
-    ) -> list[tuple[Sequence, list[_Drawn]]]:
-        """As `_draw`; where that fails, one by one, so that the culprit has its problem alone."""
-        try:
-            return self._draw(result, problems)
-        except Exception as error:
-            if is_fault(error):
-                raise
-            logger.exception("drawing for %d sequences failed", len(result.due))
-        drawn = []
-        for alone in result.one_by_one():
-            try:
-                drawn += self._draw(alone, problems)
-            except Exception as error:
-                if is_fault(error):
-                    raise
-                (sequence,) = alone.due
-                problems[sequence.id] = _lost(f"The engine could not draw a token: {error}")
-                drawn.append((sequence, []))
-        return drawn
-
-    def _draw(
-        self, result: StepResult, problems: dict[str, Failed]
-    ) -> list[tuple[Sequence, list[_Drawn]]]:
-        """A token for each sequence that is due, and those behind its draft; adds to the problems."""
-        logits = result.logits
-        masks = self._masks(result.due, problems)
-        rows = [row for s in result.due for row in _rows(s, masks.get(s.id))]
-        is_here = logits.device.type == "cpu"
-        ids = (sample if is_here else on_device.sample)(
-            shaped(logits, rows, self.eos_ids),
-            [row.params for row in rows],
-            [row.position for row in rows],
-        )
-        rated = self._rated([row.sequence for row in rows], ids, logits)
-        is_broken = most_likely(logits)[0].isnan()
-        drawn = zip(ids, rated, is_broken.tolist(), strict=True)
-        of_each = []
-        for sequence in result.due:
-            own = [next(drawn) for _ in range(1 + len(sequence.draft))]
-            if sequence.id in masks:  # behind those the grammar takes nothing of the draft
-                own = own[: len(masks[sequence.id])]
-            of_each.append((sequence, own))
-        return of_each
-
-    def _masks(self, due: list[Sequence], problems: dict[str, Failed]) -> dict[str, list[bytes]]:
-        """Which tokens the grammars allow, here and along the drafts; adds to the problems where one
-        gives up."""
-        masks = {}
-        for sequence in due:
-            grammar = self._answers[sequence.id].grammar
-            if grammar is None:
-                continue
-            try:
-                masks[sequence.id] = grammar.masks_along(sequence.draft)
-            except GrammarGaveUp as error:
-                problems[sequence.id] = _of_caller(error)
-        return masks
-
-    def _rate_prompts(self, result: StepResult, problems: dict[str, Failed]) -> None:
-        """Tell how likely prompts were; adds to the problems where one cannot be rated."""
-        for sequence, logits in result.prompts:
-            try:
-                self._rate_prompt(sequence, logits)
-            except Exception as error:
-                if is_fault(error):
-                    raise
-                logger.exception("the prompt of %s cannot be rated", sequence.id)
-                problems[sequence.id] = _lost(f"The engine could not rate the prompt: {error}")
-
-    def _rate_prompt(self, sequence: Sequence, logits: Tensor) -> None:
-        """logits: (tokens, vocab), in front of the next tokens that are not rated yet."""
-        num_top = sequence.request.params.num_prompt_logprobs
-        start = sequence.num_prompt_rated
-        ids = sequence.token_ids[start : start + len(logits)]
-        sequence.num_prompt_rated += len(ids)
-        rated = logprobs_of(logits, ids, num_top or 0)
-        self._emit(sequence.id, PromptLogprobs(start, rated))
-
-    @staticmethod
-    def _rated(
-        owners: list[Sequence], ids: list[int], logits: Tensor
-    ) -> list[tuple[TokenLogprob, ...]]:
-        """Log probabilities of the drawn tokens, for those who asked. logits: (rows, vocab)."""
-        rated = []
-        for row, (sequence, token_id) in enumerate(zip(owners, ids, strict=True)):
-            num_top = sequence.request.params.num_logprobs
-            is_asked = num_top is not None
-            own = logits[row : row + 1]
-            rated.append(logprobs_of(own, [token_id], num_top or 0) if is_asked else ())
-        return rated
-
-    def _take_safely(self, sequence: Sequence, drawn: list[_Drawn]) -> None:
+    def _take_safely(self, sequence: Sequence, drawn: list[draws.Drawn]) -> None:
         """Where that fails, the sequence does, and its neighbours go on."""
         try:
             self._take_all(sequence, drawn)
         except GrammarGaveUp as error:
-            self._fail(sequence, _of_caller(error))
+            self._fail(sequence, draws.of_caller(error))
         except Exception as error:
             if is_fault(error):
                 raise
             logger.exception("request %s fails by itself", sequence.id)
-            self._fail(sequence, _lost(f"The engine could not take a token: {error}"))
+            self._fail(sequence, draws.lost(f"The engine could not take a token: {error}"))
 
-    def _take_all(self, sequence: Sequence, drawn: list[_Drawn]) -> None:
+    def _take_all(self, sequence: Sequence, drawn: list[draws.Drawn]) -> None:
         """The token that was due, and of those behind it as many as the draft was right about."""
         num_accepted = 0
         for guess, (token_id, _, is_broken) in zip(sequence.draft, drawn, strict=False):
@@ -435,7 +332,7 @@ class EngineLoop:
         for number, (token_id, rated, is_broken) in enumerate(drawn[: num_accepted + 1]):
             if is_broken:
                 text = "The model produced no numbers (NaN) for this prompt."
-                self._fail(sequence, _lost(text))
+                self._fail(sequence, draws.lost(text))
                 return
             if number:
                 sequence.num_computed += 1  # the token before was of the draft
@@ -517,20 +414,3 @@ class EngineLoop:
                 num_accepted=self.scheduler.num_accepted,
             ),
         )
-
-
-def _rows(sequence: Sequence, masks: list[bytes] | None) -> list[Row]:
-    """Where a sequence that is due draws: behind its last token, and behind each one of its draft."""
-    draft = sequence.draft
-    return [
-        Row(sequence, draft[:i], masks[i] if masks and i < len(masks) else None)
-        for i in range(1 + len(draft))
-    ]
-
-
-def _lost(message: str) -> Failed:
-    return Failed(GenerationFailed.code, message)
-
-
-def _of_caller(error: GrammarGaveUp) -> Failed:
-    return Failed(InvalidParameter.code, str(error))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from inference import Failed, ModelError, engine_loop, logprobs
+from inference import Failed, ModelError, draws, logprobs
 from tests.inference.loops import PROMPTS, ids, make_loop, request, run
 
 BAD_SEED = 13
@@ -22,14 +22,14 @@ def test_whose_prompt_cannot_be_rated_fails_alone(
     loop = make_loop(tiny_model)
     good = [request(f"good {n}", prompt, max_tokens=6) for n, prompt in enumerate(PROMPTS[:2])]
     expected = run(loop, *good)
-    rate, calls = loop._rate_prompt, iter(range(10))
+    rate, calls = draws.rate_prompt, iter(range(10))
 
-    def rate_badly(sequence: Any, logits: Any) -> None:
+    def rate_badly(sequence: Any, logits: Any) -> Any:
         if next(calls) == failing:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        rate(sequence, logits)
+        return rate(sequence, logits)
 
-    monkeypatch.setattr(loop, "_rate_prompt", rate_badly)
+    monkeypatch.setattr(draws, "rate_prompt", rate_badly)
     bad = request("bad", PROMPTS[2], num_prompt_logprobs=0)
     told = run(loop, *(replace(r, cache_salt="again") for r in good), bad)
     assert told.pop("bad")[-1] == Failed(
@@ -59,7 +59,7 @@ def test_a_long_prompt_is_rated_in_parts(num_top: int, monkeypatch: pytest.Monke
 
 def test_who_cannot_draw_fails_alone(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = make_loop(tiny_model)
-    sample = engine_loop.sample
+    sample = draws.sample
 
     def sample_badly(logits: Any, params: Any, positions: Any) -> list[int]:
         if any(p.seed == BAD_SEED and position > 44 for p, position in zip(params, positions)):  # noqa: B905
@@ -71,7 +71,7 @@ def test_who_cannot_draw_fails_alone(tiny_model: Path, monkeypatch: pytest.Monke
         for n, prompt in enumerate(PROMPTS)
     ]
     expected = run(loop, *good)
-    monkeypatch.setattr(engine_loop, "sample", sample_badly)
+    monkeypatch.setattr(draws, "sample", sample_badly)
     bad = request("bad", PROMPTS[2], max_tokens=12, temperature=1.0, seed=BAD_SEED)
     told = run(loop, *(replace(r, cache_salt="again") for r in good[:2]), bad, *good[2:])
     assert told.pop("bad")[-1] == Failed(

@@ -159,16 +159,18 @@ def test_a_fault_of_the_device_ends_the_process_and_no_request(tiny_model: Path)
     assert not any(isinstance(update, Failed) for update in heard)
 
 
-@pytest.mark.parametrize("method", ["_draw", "_take_all", "_rate_prompt"])
+@pytest.mark.parametrize(
+    "place", ["draws.draw", "engine_loop.EngineLoop._take_all", "draws.rate_prompt"]
+)
 def test_a_fault_behind_the_step_ends_the_process_as_well(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, method: str
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     loop = make_loop(tiny_model)
 
     def fail(*args: Any) -> Any:
         raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 
-    monkeypatch.setattr(loop, method, fail)
+    monkeypatch.setattr(f"inference.{place}", fail)
     loop.submit(request("one", PROMPTS[1], num_prompt_logprobs=0))
     heard = []
     with pytest.raises(torch.AcceleratorError):
