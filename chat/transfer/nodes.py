@@ -6,6 +6,7 @@ Other systems keep an answer that used tools as several nodes; here it is one me
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Any
 
 from chat.models import Message, MessageStatus, Role
@@ -192,7 +193,7 @@ def moment(value: Any) -> datetime | None:
         if isinstance(value, str):
             parsed = datetime.fromisoformat(value)
             return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             return None
         while abs(value) > 1e11:
             value /= 1000

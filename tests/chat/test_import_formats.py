@@ -318,6 +318,27 @@ junk = st.recursive(
 )
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("chat", "times"),
+    [
+        (TRIP, ("1700000000.25", "1700000001.0")),
+        (WEBUI, ("1700000000", "1700000001")),
+        (LIBRE, ('"2025-01-01T00:00:01.000Z"', '"2025-01-01T00:00:02.000Z"')),
+    ],
+)
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "1" + "0" * 400])
+def test_a_number_without_end_is_no_time(
+    tmp_path: Path, chat: Any, times: tuple[str, str], number: str
+) -> None:
+    data = json.dumps(chat)
+    for time in times:
+        assert time in data
+        data = data.replace(time, number)
+    (found,) = read(tmp_path / "c.json", data.encode())
+    assert isinstance(found, Chat), found
+
+
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(junk)
 def test_no_shape_breaks_the_reading(tmp_path: Path, value: Any) -> None:
