@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEPTH = 5_000
+TOO_LARGE = "It is too large."
 _OUTER = re.compile(rb'["\[\]{},:]')
 _INNER = re.compile(rb'["\[\]{}]')
 _STRING = re.compile(rb'["\\]')
@@ -42,7 +43,7 @@ class Item:
     def value(self) -> Any:
         """Raises Unreadable."""
         if self.is_too_large:
-            raise Unreadable("It is too large.")
+            raise Unreadable(TOO_LARGE)
         try:
             return json.loads(self.raw, parse_constant=_no_constant)
         except RecursionError:

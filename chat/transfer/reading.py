@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from chat.transfer import portable
 from chat.transfer.formats import chatgpt, librechat, openwebui
-from chat.transfer.json_stream import BadJson, Item, Unreadable, items
+from chat.transfer.json_stream import TOO_LARGE, BadJson, Item, Unreadable, items
 from chat.transfer.portable import BadChat, Chat
 
 SCHEMA = "vitrine.chats"
@@ -77,6 +77,7 @@ def _read_json(
     file: IO[bytes], budget: "_Budget", name: str, *, is_alone: bool
 ) -> Iterator[Chat | Skipped]:
     header: dict[str, Any] = {}
+    num_bytes = 0  # of the header
     is_first = True
     try:
         for item in items(budget.chunks(file), streamed=_STREAMED, max_item_bytes=MAX_CHAT_BYTES):
@@ -84,7 +85,7 @@ def _read_json(
             if item.is_end:
                 if "chats" not in header:
                     yield from _of_object(header)
-                header = {}
+                header, num_bytes = {}, 0
             elif item.key is None:
                 yield _of_item(item)
             elif item.is_streamed:
@@ -92,14 +93,19 @@ def _read_json(
                 _check_header(header)
                 yield _of_item(item, is_ours=True)
             else:
-                _take_into(header, item)
+                num_bytes += len(item.raw) + len(item.key)
+                _take_into(header, item, is_too_large=num_bytes > MAX_CHAT_BYTES)
     except BadJson as error:
         if is_alone and is_first:
             raise BadFile(str(error)) from None
         yield Skipped(name, str(error))
 
 
-def _take_into(header: dict[str, Any], item: Item) -> None:
+def _take_into(header: dict[str, Any], item: Item, *, is_too_large: bool) -> None:
+    """An object that stands alone may be a chat, and is no larger than one."""
+    if is_too_large:
+        header["unreadable"] = TOO_LARGE
+        return
     try:
         header[str(item.key)] = item.value()
     except Unreadable as error:

@@ -165,6 +165,20 @@ def test_the_others_go_on_behind_a_bad_chat(tmp_path: Path) -> None:
     assert "none of the formats" in empty.reason
 
 
+def test_a_chat_that_stands_alone_is_bounded_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_CHAT_BYTES", 20_000)
+    more = {f"more-{n}": "x" * 6_000 for n in range(4)}
+    small, large, next_one = read(
+        tmp_path / "c.json",
+        b"\n".join(json.dumps(value).encode() for value in (TRIP, TRIP | more, TRIP)),
+    )
+    assert isinstance(small, Chat)
+    assert (large.title, large.reason) == ("Trip to Oslo", "It is too large.")
+    assert isinstance(next_one, Chat)
+
+
 # --- Open WebUI ------------------------------------------------------------------------------------
 
 REASONED = """<details type="reasoning" done="true" duration="3">
