@@ -23,7 +23,8 @@ class ChatImport(models.Model):
     """An uploaded file of chats, and how far its import is; the file lies in DATA_DIR/imports.
 
     `report` is what transfer.importing.Report says. The lease names the worker that reads the file;
-    when it runs out another one begins anew, and finds what is imported already.
+    when it runs out another one begins anew, and finds what is imported already. `attempts` counts the
+    workers that have begun this reading.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -39,6 +40,7 @@ class ChatImport(models.Model):
     error = models.CharField(max_length=300, blank=True)
     lease_owner = models.CharField(max_length=64, blank=True)
     lease_until = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True)
 

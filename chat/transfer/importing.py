@@ -40,6 +40,7 @@ PROGRESS_S = 0.5
 KEEP_FILES = timedelta(days=1)
 MAX_LISTED = 200
 MAX_WAITING = 5  # imports of one user at a time
+MAX_ATTEMPTS = 3  # at one reading of a file: one that ends its workers would be tried for ever
 
 
 class LostLease(Exception):
@@ -111,7 +112,11 @@ def start(user: Any, import_id: UUID) -> ChatImport:
     row = import_for(user, import_id)
     rows = ChatImport.objects.filter(pk=row.pk, status=ImportStatus.CHECKED)
     if rows.update(
-        status=ImportStatus.IMPORTING, lease_owner="", lease_until=_time_to_begin(), report={}
+        status=ImportStatus.IMPORTING,
+        lease_owner="",
+        lease_until=_time_to_begin(),
+        attempts=0,
+        report={},
     ):
         row.refresh_from_db()
     elif row.status in (ImportStatus.CHECKING, ImportStatus.FAILED):
@@ -140,6 +145,10 @@ def work(import_id: UUID) -> None:
     row = _claim(import_id, me)
     if row is None:
         return
+    if row.attempts > MAX_ATTEMPTS:
+        words = f"It was begun {MAX_ATTEMPTS} times, and came to no end."
+        _finish(row, me, ImportStatus.FAILED, error=words)
+        return
     try:
         report = _read(row, me, is_import=row.status == ImportStatus.IMPORTING)
     except LostLease:
@@ -161,7 +170,8 @@ def _claim(import_id: UUID, me: str) -> ChatImport | None:
         if row.lease_owner and row.lease_until is not None and row.lease_until > now:
             return None
         row.lease_owner, row.lease_until = me, now + timedelta(seconds=LEASE_S)
-        row.save(update_fields=["lease_owner", "lease_until"])
+        row.attempts += 1
+        row.save(update_fields=["lease_owner", "lease_until", "attempts"])
     return row
 
 

@@ -153,6 +153,39 @@ def test_a_worker_that_dies_leaves_nothing_half_and_nothing_twice(
         assert Message.objects.count() == 30
 
 
+def test_a_file_that_ends_every_worker_is_given_up(
+    alice: "User", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(path: Any) -> Any:
+        raise Killed
+
+    def lose_lease() -> None:
+        with as_system():
+            ChatImport.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+
+    def work_in_vain(import_id: UUID, times: int) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(importing, "read_chats", killed)
+            for _ in range(times):
+                with pytest.raises(Killed):
+                    work(import_id)
+                lose_lease()
+
+    import_id = upload(alice, FILE)
+    work_in_vain(import_id, importing.MAX_ATTEMPTS - 1)
+    assert work(import_id).status == "checked", "the last attempt was not in vain"
+    started(alice, import_id)
+    work_in_vain(import_id, importing.MAX_ATTEMPTS)
+    row = work(import_id)
+    assert (row.status, row.error) == ("failed", "It was begun 3 times, and came to no end.")
+    assert not importing.path_of(import_id).exists()
+    with as_system():
+        assert list(importing.lost()) == []
+
+
 def test_one_file_imported_twice_at_once(alice: "User") -> None:
     ids = [upload(alice, FILE) for _ in range(2)]
     for import_id in ids:
