@@ -39,7 +39,7 @@ LEASE_S = 60.0
 PROGRESS_S = 0.5
 KEEP_FILES = timedelta(days=1)
 MAX_LISTED = 200
-MAX_WAITING = 5  # imports of one user at a time
+MAX_WAITING = 5  # imports of one user that are not over
 MAX_ATTEMPTS = 3  # at one reading of a file: one that ends its workers would be tried for ever
 
 
@@ -83,12 +83,12 @@ def path_of(import_id: UUID) -> Path:
 
 
 def begin(user: Any, import_id: UUID, file_name: str, size_bytes: int) -> ChatImport:
-    """The file is there. Raises Conflict when too many of the user's wait."""
-    if (
-        ChatImport.objects.filter(owner_id=user.pk, status__in=WORKING_IMPORTS).count()
-        >= MAX_WAITING
-    ):
-        text = gettext("%(n)s imports of yours are at work. Wait for one to end.")
+    """The file is there. Raises Conflict when the files of too many of the user's lie here."""
+    unfinished = (*WORKING_IMPORTS, ImportStatus.CHECKED)
+    if ChatImport.objects.filter(owner_id=user.pk, status__in=unfinished).count() >= MAX_WAITING:
+        text = gettext(
+            "%(n)s imports of yours are not over. Start or cancel one, or wait for one to end."
+        )
         raise Conflict(text % {"n": MAX_WAITING})
     return ChatImport.objects.create(
         id=import_id,

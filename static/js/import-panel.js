@@ -58,11 +58,12 @@ export class ImportPanel {
     });
   }
 
-  /** @param {File} [file] */
+  /** In the place of one that was not started, of which nothing is seen from here on. @param {File} [file] */
   #choose(file) {
     if (!file) return;
     this.input.value = "";
     this.#leave();
+    if (this.#import?.status === "checked") this.api.removeImport(this.#import.id).catch(() => null);
     this.#import = null;
     this.panel.hidden = false;
     this.#describe(file.name, file.size, {});

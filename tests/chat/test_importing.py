@@ -305,6 +305,25 @@ def test_the_doors_of_an_import(alice: "User", clean_redis: None) -> None:
     assert {path.name for path in set(importing.folder().iterdir()) - before} == waiting
 
 
+def test_files_that_nobody_starts_take_no_more_room(alice: "User", clean_redis: None) -> None:
+    waiting = [upload(alice, FILE) for _ in range(importing.MAX_WAITING)]
+    for import_id in waiting:
+        assert work(import_id).status == "checked"
+    client = Client()
+    client.force_login(alice)
+    before = set(importing.folder().iterdir())
+
+    def post() -> int:
+        kind = "application/octet-stream"
+        return client.post("/api/imports", b"[]", content_type=kind).status_code
+
+    assert post() == 409
+    assert set(importing.folder().iterdir()) == before
+    with as_user(alice.pk):
+        importing.remove(alice, waiting[0])
+    assert post() == 201
+
+
 def test_old_files_are_forgotten(alice: "User") -> None:
     import_id = upload(alice, FILE)
     work(import_id)

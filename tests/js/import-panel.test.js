@@ -8,7 +8,11 @@ function fakeRoot() {
   const found = new Map();
   const make = () => ({
     textContent: "", dataset: {}, hidden: false, parentElement: { hidden: false },
-    addEventListener() {}, replaceChildren() {}, removeAttribute() {},
+    listeners: {},
+    addEventListener(name, listener) {
+      this.listeners[name] = listener;
+    },
+    replaceChildren() {}, removeAttribute() {},
     querySelector(selector) {
       if (!found.has(selector)) found.set(selector, make());
       return found.get(selector);
@@ -49,4 +53,37 @@ test("of what goes on the beginning is heard, of how far it is nothing, and ever
   ]);
   assert.equal(seen[2], "Looking through the file: 40 chats so far");
   assert.equal(seen[4], "Importing: 30 chats so far. You may leave this page.");
+});
+
+test("another file takes the place of one that was not started, and of no other", async () => {
+  globalThis.XMLHttpRequest = class {
+    upload = { addEventListener() {} };
+    open() {}
+    setRequestHeader() {}
+    addEventListener() {}
+    send() {}
+  };
+  for (const [status, wanted] of [["checked", ["i"]], ["done", []]]) {
+    const root = fakeRoot();
+    const removed = [];
+    const api = {
+      imports: async () => ({
+        items: [{ id: "i", file_name: "a.zip", size_bytes: 9, status: "checking", error: "", report: {} }],
+      }),
+      removeImport: async (id) => removed.push(id),
+    };
+    let news;
+    globalThis.EventSource = class {
+      addEventListener = (name, listener) => (news = listener);
+      close() {}
+    };
+    await new ImportPanel(root, api).resume();
+    news({ data: JSON.stringify({ ...(await api.imports()).items[0], status }) });
+    const input = root.querySelector("input[type=file]");
+    input.files = [{ name: "b.zip", size: 1 }];
+    input.listeners.change();
+    assert.deepEqual(removed, wanted);
+  }
+  delete globalThis.EventSource;
+  delete globalThis.XMLHttpRequest;
 });
