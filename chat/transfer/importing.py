@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, OperationalError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -211,8 +212,13 @@ def _take(row: ChatImport, chat: Chat, report: Report, *, is_import: bool) -> No
 
 
 def _known(row: ChatImport, chat: Chat, digest: str) -> ChatOrigin | None:
+    return _origins(row, chat, digest).filter(conversation__deleted_at=None).first()
+
+
+def _origins(row: ChatImport, chat: Chat, digest: str) -> QuerySet[ChatOrigin]:
+    """Also those of chats that were deleted, and are not gone yet."""
     rows = ChatOrigin.objects.filter(owner_id=row.owner_id)
-    return rows.filter(origin=chat.origin, content_hash=digest).first()
+    return rows.filter(origin=chat.origin, content_hash=digest)
 
 
 def _is_original(owner_id: Any, chat: Chat, digest: str) -> bool:
@@ -223,12 +229,13 @@ def _is_original(owner_id: Any, chat: Chat, digest: str) -> bool:
         return False
     if chat.source != "vitrine":
         return False
-    original = Conversation.objects.filter(owner_id=owner_id, pk=original_id).first()
+    rows = Conversation.objects.filter(owner_id=owner_id, pk=original_id, deleted_at=None)
+    original = rows.first()
     if original is None:
         return False
-    rows = history.all_messages(original)
+    messages = history.all_messages(original)
     try:
-        return content_hash(checked(portable.chat_of(original, rows))) == digest
+        return content_hash(checked(portable.chat_of(original, messages))) == digest
     except portable.BadChat:
         return False
 
@@ -238,6 +245,8 @@ def _import(row: ChatImport, chat: Chat, digest: str, report: Report) -> bool:
     conversation_id = uuid7()
     try:
         with transaction.atomic():
+            # What was deleted gives its place to what is wanted back.
+            _origins(row, chat, digest).filter(conversation__deleted_at__isnull=False).delete()
             # First, so that of two imports at once the second waits here and then gives up.
             ChatOrigin.objects.create(
                 conversation_id=conversation_id,

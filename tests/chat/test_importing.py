@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from chat import history, tasks
+from chat import history, library, tasks
 from chat.ids import uuid7
 from chat.models import ChatImport, ChatOrigin, Conversation, Message
 from chat.transfer import export, importing
@@ -111,6 +111,25 @@ def test_ones_own_export_is_known_while_the_chats_are_there(alice: "User") -> No
         chat.delete()
     assert imported(alice, data)["num_new"] == 1
     assert imported(alice, data)["num_known"] == 1
+
+
+def test_what_was_deleted_a_moment_ago_is_imported_again(alice: "User") -> None:
+    """It is in the system's sight until it is purged, and then it would be gone with the only copy."""
+    imported(alice, FILE)
+    with as_user(alice.pk):
+        chats = list(Conversation.objects.order_by("pk"))
+        data = export.json_of([(chat, history.all_messages(chat)) for chat in chats], timezone.now())
+        library.change_all(alice, [library.Change(chat.pk, {"deleted": True}) for chat in chats])
+    for value in (data, FILE):
+        report = imported(alice, value)
+        assert (report["num_new"], report["num_known"]) == (6, 0)
+        report = imported(alice, value)
+        assert (report["num_new"], report["num_known"]) == (0, 6)
+    with as_user(alice.pk):
+        restored = [library.Change(chat.pk, {"deleted": False}) for chat in chats]
+        assert len(library.change_all(alice, restored).changed) == 6
+    assert num_chats(alice) == 18
+    assert imported(alice, FILE)["num_known"] == 6
 
 
 def test_a_worker_that_dies_leaves_nothing_half_and_nothing_twice(
