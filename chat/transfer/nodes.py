@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from chat.models import Message, MessageStatus, Role
+from chat.transfer.facts import in_utc
 from chat.transfer.portable import BadChat, Json, Turn, portable_fields
 
 Part = dict[str, Any]
@@ -191,13 +192,12 @@ def moment(value: Any) -> datetime | None:
     """Seconds, milliseconds or nanoseconds since 1970, or ISO 8601; None for anything else."""
     try:
         if isinstance(value, str):
-            parsed = datetime.fromisoformat(value)
-            return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+            return in_utc(datetime.fromisoformat(value))
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             return None
         while abs(value) > 1e11:
             value /= 1000
-        return datetime.fromtimestamp(value, UTC)
+        return in_utc(datetime.fromtimestamp(value, UTC))
     except (ValueError, OverflowError, OSError):
         return None
 

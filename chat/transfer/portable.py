@@ -6,9 +6,9 @@ round-trips without a change. Ids are names within the chat; rows that are made 
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -23,6 +23,7 @@ from chat.models import Conversation, Message, MessageStatus
 from chat.parameters import Parameters
 from chat.storable import is_storable, storable
 from chat.temporary_sources import found_in, named_in
+from chat.transfer import facts
 
 Json = dict[str, Any]
 
@@ -182,12 +183,19 @@ def _checked_assistant(value: Any) -> Json | None:
 
 
 # What later answers, and the page, rely upon.
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Any], Any]] = {
     "parameters": _checked_parameters,
     "assistant": _checked_assistant,
     "feedback": feedback.checked,
     "sources": named_in,
     "found": found_in,
+    "left_out": facts.left_out_in,
+    "error": facts.error_in,
+    "from_cache": facts.from_cache_in,
+    "usage": facts.usage_in,
+    "timings": facts.timings_in,
+    "version": facts.version_in,
+    "chosen": facts.version_in,
 }
 
 
@@ -199,8 +207,8 @@ def _checked(column: "models.Field[Any, Any]", value: Any) -> Any:
     if isinstance(column, models.CharField | models.TextField) and not isinstance(value, str):
         raise ValueError
     value = column.to_python(value)
-    if isinstance(value, datetime) and value.tzinfo is None:
-        value = value.replace(tzinfo=UTC)
+    if isinstance(value, datetime):
+        value = facts.in_utc(value)
     if column.choices and value not in dict(column.flatchoices):
         raise ValueError
     column.run_validators(value)

@@ -47,6 +47,19 @@ _GIVEN = {
             "is_whole": st.booleans(),
         }
     ),
+    # It names another message, by an id that is new after the import.
+    "left_out": st.none(),
+    "error": st.none() | st.fixed_dictionaries({}, optional={"code": words, "message": words}),
+    "from_cache": st.none()
+    | st.fixed_dictionaries(
+        {
+            "asked_at": st.just("2026-11-24T20:00:00+00:00"),
+            "question": words,
+            "similarity": st.floats(0, 1),
+        }
+    ),
+    "usage": st.none() | st.fixed_dictionaries({"prompt_tokens": st.integers(0, 99)}),
+    "timings": st.none() | st.fixed_dictionaries({"total_ms": st.floats(0, 9e9)}),
     "parts": parts,
     "status": st.sampled_from(["complete", "stopped", "refused", "failed"]),
     "created_at": moments,

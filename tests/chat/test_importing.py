@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -13,9 +14,11 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from chat import history, library, tasks
+from chat import actions, answers, history, library, tasks
+from chat.actions import Draft
 from chat.ids import uuid7
 from chat.models import ChatImport, ChatOrigin, Conversation, Message
+from chat.rights import Rights
 from chat.transfer import export, importing
 from tests.chat.test_import_formats import TRIP, WEBUI
 from webapp.celery import app
@@ -118,7 +121,9 @@ def test_what_was_deleted_a_moment_ago_is_imported_again(alice: "User") -> None:
     imported(alice, FILE)
     with as_user(alice.pk):
         chats = list(Conversation.objects.order_by("pk"))
-        data = export.json_of([(chat, history.all_messages(chat)) for chat in chats], timezone.now())
+        data = export.json_of(
+            [(chat, history.all_messages(chat)) for chat in chats], timezone.now()
+        )
         library.change_all(alice, [library.Change(chat.pk, {"deleted": True}) for chat in chats])
     for value in (data, FILE):
         report = imported(alice, value)
@@ -282,6 +287,41 @@ def test_what_the_database_refuses_is_one_chat(alice: "User") -> None:
     report = imported(alice, data + b"\n" + json.dumps([bad]).encode())
     assert report["skipped"] == [{"title": "", "reason": "The database cannot store it."}]
     assert num_chats(alice) == 1
+
+
+def test_what_is_imported_can_be_read_and_gone_on_with(alice: "User", clean_redis: None) -> None:
+    """Whatever a file has said: at the ends of what is let in, and with more than anybody knows."""
+    said = {"parts": [{"type": "text", "text": "x"}], "created_at": "0002-01-01T00:00:00Z"}
+    answer = {
+        **said,
+        **{"id": "2", "parent": "1", "role": "assistant", "status": "refused", "chosen": 2**30},
+        "error": {"stage": "output", "kind": "refused", "more": [1]},
+        "left_out": {"before": "1", "num_messages": 0, "kind": "left_out", "more": 1},
+        "usage": {"prompt_tokens": 1, "more": {}},
+        "timings": {},
+    }
+    chat = {
+        "title": "Kept",
+        "updated_at": "9998-12-31T23:59:59Z",
+        "messages": [{**said, "id": "1", "parent": None, "role": "user"}, answer],
+    }
+    late = {**chat, "title": "Late", "updated_at": "9999-12-31T23:59:59-14:00"}
+    report = imported(alice, {"schema": "vitrine.chats", "version": 1, "chats": [chat, late]})
+    assert [one["title"] for one in report["skipped"]] == ["Late"]
+    client = Client()
+    client.force_login(alice)
+    assert client.get("/api/sidebar").status_code == 200
+    with as_user(alice.pk):
+        made = Conversation.objects.get()
+        last = Message.objects.get(conversation=made, role="assistant")
+        assert last.left_out == {"before": str(last.parent_id), "num_messages": 0}
+        assert (last.error, last.usage) == ({"stage": "output"}, {"prompt_tokens": 1})
+        assert client.get(f"/api/conversations/{made.pk}").status_code == 200
+        draft = Draft("next", "And then?", "vitrine-small", made.pk, last.pk)
+        _, (asked,) = answers._with_plans(
+            partial(actions.send_message, Rights(alice), draft, lease_owner="me")
+        )
+    assert [one.question for one in asked.plan.exchanges] == ["x\n\nAnd then?"]
 
 
 async def _all_of(response: Any) -> bytes:

@@ -146,6 +146,44 @@ MESSAGE = {
         ),
         ({"messages": [{**MESSAGE, "found": {"query": "?"}}]}, "found of a message"),
         ({"messages": [{**MESSAGE, "parent": ["1"]}]}, "not shaped"),
+        (
+            {"updated_at": "9999-12-31T23:59:59-14:00", "messages": [MESSAGE]},
+            "updated_at of the chat",
+        ),
+        (
+            {"created_at": "0001-01-01T00:00:00+14:00", "messages": [MESSAGE]},
+            "created_at of the chat",
+        ),
+        (
+            {"messages": [{**MESSAGE, "created_at": "9999-01-01T00:00:00Z"}]},
+            "created_at of a message",
+        ),
+        ({"messages": [{**MESSAGE, "left_out": "abc"}]}, "left_out of a message"),
+        ({"messages": [{**MESSAGE, "left_out": {"before": "1"}}]}, "left_out of a message"),
+        (
+            {"messages": [{**MESSAGE, "left_out": {"before": "1", "num_messages": "2"}}]},
+            "left_out of a message",
+        ),
+        ({"messages": [{**MESSAGE, "error": "text"}]}, "error of a message"),
+        ({"messages": [{**MESSAGE, "error": {"stage": 1}}]}, "error of a message"),
+        ({"messages": [{**MESSAGE, "from_cache": {"asked_at": "2026-01-01"}}]}, "from_cache"),
+        (
+            {
+                "messages": [
+                    {
+                        **MESSAGE,
+                        "from_cache": {"asked_at": "once", "question": "", "similarity": 1},
+                    }
+                ]
+            },
+            "from_cache",
+        ),
+        ({"messages": [{**MESSAGE, "usage": [1]}]}, "usage of a message"),
+        ({"messages": [{**MESSAGE, "usage": {"prompt_tokens": True}}]}, "usage of a message"),
+        ({"messages": [{**MESSAGE, "timings": {"total_ms": "long"}}]}, "timings of a message"),
+        ({"messages": [{**MESSAGE, "timings": {"total_ms": 10**400}}]}, "timings of a message"),
+        ({"messages": [{**MESSAGE, "chosen": 2**31 - 1}]}, "chosen of a message"),
+        ({"version": 2**31 - 1, "messages": [MESSAGE]}, "version of the chat"),
         (5, "no chat"),
     ],
 )
