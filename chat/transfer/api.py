@@ -55,7 +55,7 @@ async def export_conversation(
 
 def _exported(user: Any, conversation_id: str, format: str, branches: str) -> tuple[str, bytes]:
     row = access.conversation_for(user, conversation_id)
-    rows = history.all_messages(row)
+    rows = history.messages_of([row])[row.pk]
     if format == "json":
         return export.file_name(row, "json"), export.json_of([(row, rows)], timezone.now())
     data = export.markdown_of(row, rows, all_branches=branches == "all")

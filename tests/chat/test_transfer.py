@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from hypothesis import HealthCheck, given, settings
 
-from chat import delete_all, history, library
+from chat import delete_all, history, library, tree
 from chat.models import ChatImport, ChatOrigin, Conversation, Message
 from chat.transfer import api, export, portable, reading
 from chat.transfer.plant import plant
@@ -308,6 +308,21 @@ def test_one_chat_as_a_file(
     assert "first" in both
     assert "*Another branch, behind message 1:*" in both
     assert client.get(f"/api/conversations/{chat.pk}/export?format=exe").status_code == 400
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_that_left_its_place_is_in_no_file(
+    alice: "User", chat: Conversation, clean_redis: None
+) -> None:
+    with as_user(alice.pk):
+        question = Message.objects.get(role="user")
+        tree.delete(alice, question.pk, "d", with_replies=False, version=None)
+    client = client_of(alice)
+    for query in ("format=json", "format=markdown", "format=markdown&branches=all"):
+        data = client.get(f"/api/conversations/{chat.pk}/export?{query}").content.decode()
+        assert "a ```` fence" in data
+        assert "Hi" not in data
+        assert ("(This message was deleted.)" in data) == ("markdown" in query)
 
 
 @pytest.mark.django_db(transaction=True)
