@@ -8,11 +8,23 @@ from elsewhere) the last one is shown. The browser's branches.js does the same.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from chat.models import Message, MessageStatus, Role
 
 Children = dict[UUID | None, list[Message]]
+UNSAID: dict[str, Any] = {
+    "text": "",
+    "parts": [],
+    "error": None,
+    "feedback": None,
+    "sources": None,
+    "found": None,
+    "from_cache": None,
+    "left_out": None,
+}
+"""Of a deleted message that keeps its place: nothing of what it said, or was asked and written from."""
 
 
 def children_of(messages: Iterable[Message]) -> Children:

@@ -208,9 +208,7 @@ def _purge_in(conversation_id: UUID, deleted_before: datetime) -> None:
         Message.with_deleted.filter(pk__in=[row.pk for row in old if row.pk not in kept]).delete()
         places = [row.pk for row in old if row.pk in kept]
         Generation.objects.filter(message__in=places).delete()  # its turns hold what was written
-        Message.with_deleted.filter(pk__in=places).update(
-            deletion="", text="", parts=[], error=None, feedback=None
-        )
+        Message.with_deleted.filter(pk__in=places).update(deletion="", **branches.UNSAID)
 
 
 def _locked(

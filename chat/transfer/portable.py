@@ -17,6 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from chat import feedback
+from chat.branches import UNSAID
 from chat.errors import BadFrame, BadRequest
 from chat.events import places_of
 from chat.models import Conversation, Message, MessageStatus
@@ -96,8 +97,8 @@ def _fields_of(row: models.Model) -> Json:
         fields["status"] = MessageStatus.STOPPED.value  # what is written later stays here
     if fields.get("found"):  # headings may be those of what is no longer shared
         fields["found"] = {**fields["found"], "excerpts": places_of(fields["found"]["excerpts"])}
-    if getattr(row, "deleted_at", None) is not None and "parts" in fields:
-        fields["parts"] = []  # the place of a deleted message whose replies are not
+    if isinstance(row, Message) and row.deleted_at is not None:
+        fields |= {name: value for name, value in UNSAID.items() if name in fields}
     return fields
 
 

@@ -1,18 +1,21 @@
 """The tree over a real socket and /api: nothing that was said is lost, whoever does what, and when."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
-from chat import actions, branches, tree
+from chat import actions, branches, history, tree
 from chat.errors import NotFound
-from chat.models import Generation, Message
+from chat.models import Conversation, Generation, Message
 from chat.rights import Rights
+from chat.transfer.portable import chat_of, to_json
 from tests.chat.reader import Frame, Reader, assert_gapless
 from webapp.tenancy import as_user
 
@@ -373,7 +376,17 @@ def test_a_place_keeps_nothing_of_what_its_answer_said(alice: "User") -> None:
     with as_user(alice.pk):
         draft = actions.Draft(client_id=uuid4().hex, text="Hi", model="vitrine-small")
         sent = actions.send_message(Rights(alice), draft, lease_owner="this process")
-        Message.objects.filter(pk=sent.answer.pk).update(status="complete", text="A secret")
+        told = {
+            "parts": [{"type": "text", "text": "A secret"}],
+            "error": {"code": "x", "message": "A secret"},
+            "feedback": {"rating": "good", "reasons": [], "comment": "A secret", "at": ""},
+            "sources": {"collections": [], "documents": [{"id": "", "name": "A secret"}]},
+            "found": {"query": "A secret", "excerpts": [], "is_whole": False},
+            "from_cache": {"asked_at": "", "question": "A secret", "similarity": 1.0},
+            "left_out": {"before": "A secret", "num_messages": 1, "summary": None},
+        }
+        rows = Message.objects.filter(pk=sent.answer.pk)
+        rows.update(status="complete", text="A secret", **told)
         Generation.objects.filter(message=sent.answer).update(status="finished")
         more = replace(
             draft,
@@ -383,6 +396,28 @@ def test_a_place_keeps_nothing_of_what_its_answer_said(alice: "User") -> None:
         )
         actions.send_message(Rights(alice), more, lease_owner="this process")
         tree.delete(alice, sent.answer.pk, "place", with_replies=False, version=None)
+        chat = chat_of(sent.conversation, history.all_messages(sent.conversation))
+        assert "A secret" not in json.dumps(to_json(chat)), "nor has an export, before the purge"
         tree.purge(timezone.now() + timedelta(hours=1))
-        assert Message.with_deleted.get(pk=sent.answer.pk).text == ""
+        place = Message.with_deleted.get(pk=sent.answer.pk)
+        assert place.text == ""
+        assert not any(getattr(place, name) for name in told)
         assert not Generation.objects.filter(message=sent.answer).exists(), "its tokens say it too"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_places_of_before_lose_what_they_kept(alice: "User") -> None:
+    forget = import_module("chat.migrations.0028_places_say_nothing")._FORGET
+    found = {"query": "A secret", "excerpts": [], "is_whole": False}
+    with as_user(alice.pk):
+        chat = Conversation.objects.create(owner=alice)
+        fields = {"conversation": chat, "role": "assistant", "found": found}
+        now = timezone.now()
+        place = Message.with_deleted.create(**fields, deleted_at=now)
+        may_return = Message.with_deleted.create(**fields, deleted_at=now, deletion="d")
+        there = Message.with_deleted.create(**fields)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(forget)
+    with as_user(alice.pk):
+        kept = {row.pk: row.found for row in Message.with_deleted.all()}
+    assert kept == {place.pk: None, may_return.pk: found, there.pk: found}
