@@ -5,9 +5,11 @@ It is kept as a row and taken up by the prompt when something has to go (chat/pr
 one is made of it and of what came since: what is older is not read again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from uuid import UUID
+
+from django.db import transaction
 
 from chat import history, prompt_plan
 from chat.answer_rows import key_of
@@ -15,7 +17,7 @@ from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
 from chat.engine import engine
 from chat.events import Delta, Finished
-from chat.models import Generation, HistoryStrategy, Message, Summary
+from chat.models import Conversation, Generation, HistoryStrategy, Summary
 from chat.off_loop import off_loop
 from chat.orchestrator import answer
 from chat.prompt_plan import Exchange, PromptPlan
@@ -190,15 +192,23 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
 
 
 def _save(chat: _Chat, end: int, text: str) -> bool:
-    until = chat.plan.exchanges[end].id
-    if not Message.objects.filter(pk=until).exists():
-        return False  # deleted since
-    _, is_new = Summary.objects.get_or_create(
-        until_id=until,
-        defaults={
-            "conversation": chat.generation.conversation,
-            "text": text,
-            "model": chat.generation.model,
-        },
-    )
+    """Unless something that it tells of has been deleted since."""
+    generation, exchanges = chat.generation, chat.plan.exchanges[: end + 1]
+    with transaction.atomic():
+        # Nobody deletes a message meanwhile (tree.delete).
+        rows = Conversation.objects.select_for_update(no_key=True)
+        conversation = rows.filter(pk=generation.conversation_id).first()
+        if conversation is None:
+            return False
+        path = history.branch_to(conversation, generation.message_id)
+        if _said(history.exchanges_of(path)[: end + 1]) != _said(exchanges):
+            return False
+        _, is_new = Summary.objects.get_or_create(
+            until_id=exchanges[end].id,
+            defaults={"conversation": conversation, "text": text, "model": generation.model},
+        )
     return is_new
+
+
+def _said(exchanges: Iterable[Exchange]) -> list[tuple[object, ...]]:
+    return [(one.id, one.question, one.reply) for one in exchanges]

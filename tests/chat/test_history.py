@@ -2,15 +2,23 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chat import actions, answers
+from chat import actions, answers, summaries, tree
 from chat.actions import Draft
 from chat.errors import BadCursor
 from chat.history import PAGE_SIZE, conversation_page, plan_of
-from chat.models import Conversation, HistoryStrategy, Message, MessageStatus, Role, Summary
+from chat.models import (
+    Conversation,
+    Generation,
+    HistoryStrategy,
+    Message,
+    MessageStatus,
+    Role,
+    Summary,
+)
 from chat.rights import Rights
 from chat.setup import Setup
 from retrieval import documents
@@ -123,3 +131,39 @@ def test_a_summary_of_what_may_not_be_read_any_more_is_not_shown(
         assert told() == ["before it", "the canary sings"]
         documents.delete(alice, document.pk)
         assert told() == ["before it"]
+
+
+@pytest.mark.parametrize("kind", ["question", "answer", "replies"])
+def test_no_summary_tells_what_was_deleted_while_it_was_written(alice: "User", kind: str) -> None:
+    with as_user(alice.pk):
+        chat = Conversation.objects.create(owner=alice, history_strategy=HistoryStrategy.SUMMARY)
+        rows = long_chat(chat, 4)
+        Generation.objects.create(conversation=chat, message=rows[-1], model="m")
+        begun = summaries._read(rows[-1].pk)
+        assert begun is not None
+        early = rows[1 if kind == "answer" else 0]
+        tree.delete(alice, early.pk, "d", with_replies=kind == "replies", version=None)
+        assert not summaries._save(begun, 2, "It tells of all of them.")
+        assert not Summary.objects.exists()
+        tree.restore(alice, chat.pk, "d")
+        assert summaries._save(begun, 2, "It tells of all of them.")
+        assert Summary.objects.get().until_id == rows[4].pk
+        assert not summaries._save(begun, 2, "There is one.")
+
+
+def long_chat(chat: Conversation, num_exchanges: int, **of_answers: Any) -> list[Message]:
+    rows: list[Message] = []
+    for number in range(num_exchanges):
+        for role in (Role.USER, Role.ASSISTANT):
+            text = f"{role} {number}"
+            rows.append(
+                Message.objects.create(
+                    conversation=chat,
+                    parent=rows[-1] if rows else None,
+                    role=role,
+                    text=text,
+                    parts=[{"type": "text", "text": text}],
+                    **(of_answers if role == Role.ASSISTANT else {}),
+                )
+            )
+    return rows
