@@ -82,7 +82,8 @@ def _last_shared(conversation: Conversation, message_id: UUID) -> Message:
 
 def shares_of(user: Any, conversation_id: object = None) -> QuerySet[Share]:
     """The user's links that still open, newest first."""
-    rows = Share.objects.filter(owner_id=user.pk).exclude(expires_at__lte=timezone.now())
+    rows = Share.objects.filter(owner_id=user.pk, message__deleted_at=None)
+    rows = rows.exclude(expires_at__lte=timezone.now())
     if conversation_id is not None:
         rows = rows.filter(conversation=access.conversation_for(user, conversation_id))
     return rows.select_related("conversation").order_by("-id")

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from chat import sharing
+from chat import sharing, tree
 from chat.models import Conversation, Message, Share
 from webapp.tenancy import as_nobody, as_user
 
@@ -136,6 +136,23 @@ def test_a_link_ends_with_its_chat(alice: "User", chat: Conversation) -> None:
     with as_user(alice.pk):
         chat.delete()
     assert is_gone(token)
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "live"])
+@pytest.mark.parametrize("with_replies", [True, False])
+def test_a_link_ends_with_its_answer_and_comes_back_with_it(
+    alice: "User", chat: Conversation, kind: str, with_replies: bool
+) -> None:
+    token = share(alice, chat, kind=kind)
+    with as_user(alice.pk):
+        answer = answers(chat, "answer")
+        before = texts(token)
+        tree.delete(alice, answer.pk, "d", with_replies=with_replies, version=None)
+        assert is_gone(token)
+        assert list(sharing.shares_of(alice)) == []
+        tree.restore(alice, chat.pk, "d")
+        assert texts(token) == before
+        assert len(sharing.shares_of(alice)) == 1
 
 
 def test_the_page_is_private_and_safe(
