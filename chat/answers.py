@@ -221,7 +221,7 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
     path = history.branch_to(conversation, generation.message.parent_id)
     # Before the plan reads it: what goes in between is then missed, and ends the answer.
     reads = revoked.readable(revoked.versions_in(path))
-    plan = retakes.with_wish(history.plan_on(conversation, path), generation)
+    plan = retakes.with_wish(history.plan_on(conversation, path, generation.model), generation)
     is_wish = "wish" in generation.params  # that is asked of the answer before, and of nothing else
     without = generation.params.get("without", ())
     sources = None if is_wish else sources_along(path, without)

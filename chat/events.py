@@ -95,7 +95,7 @@ class LeftOut:
     """The conversation is too long for the model, which is shown what begins at the message `before`.
 
     `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one. Comes
-    again in later answers, and in the same one when more has to go.
+    again in later answers of the model, and in the same one when more has to go.
     """
 
     before: str

@@ -112,19 +112,27 @@ def as_chat(conversation: Conversation, message_id: UUID | None) -> list[ChatMes
     return plan_of(conversation, message_id).messages()
 
 
-def plan_of(conversation: Conversation, message_id: UUID | None) -> PromptPlan:
-    """The prompt for an answer to a message. It shows what the answer before was shown."""
-    return plan_on(conversation, branch_to(conversation, message_id))
+def plan_of(
+    conversation: Conversation, message_id: UUID | None, model: str | None = None
+) -> PromptPlan:
+    """The prompt for an answer to a message. It shows what the model was shown for its answer before:
+    that is in its cache. Another model may have room for more; without one nothing is left out."""
+    return plan_on(conversation, branch_to(conversation, message_id), model)
 
 
-def plan_on(conversation: Conversation, path: Sequence[Message]) -> PromptPlan:
+def plan_on(
+    conversation: Conversation, path: Sequence[Message], model: str | None = None
+) -> PromptPlan:
     """The same, of the messages from the root to the one to be answered."""
     rows = Summary.objects.filter(conversation=conversation).order_by("created_at")
-    return plan_along(conversation, path, rows)
+    return plan_along(conversation, path, rows, model)
 
 
 def plan_along(
-    conversation: Conversation, path: Sequence[Message], summaries: Iterable[Summary] = ()
+    conversation: Conversation,
+    path: Sequence[Message],
+    summaries: Iterable[Summary] = (),
+    model: str | None = None,
 ) -> PromptPlan:
     """The same, with summaries that are at hand."""
     summaries = _readable(list(summaries), path)
@@ -134,7 +142,7 @@ def plan_along(
         keeps_first=conversation.history_strategy == HistoryStrategy.SELECTIVE,
         summaries=tuple(prompt_plan.Summary(str(s.pk), s.text, str(s.until_id)) for s in summaries),
     )
-    told = [message.left_out for message in path if message.role == Role.ASSISTANT]
+    told = [row.left_out for row in path if row.role == Role.ASSISTANT and row.model == model]
     return plan.showing(LeftOut(**told[-1])) if told and told[-1] else plan
 
 

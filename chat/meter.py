@@ -110,7 +110,7 @@ def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
         return PromptPlan(exchanges, system=history.system_text(new)), new.parameters
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
-    return history.plan_of(conversation, parent), conversation.parameters
+    return history.plan_of(conversation, parent, sketch.model), conversation.parameters
 
 
 def _looked_up(picked: Picked, prompt_tokens: int) -> int:

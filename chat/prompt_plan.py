@@ -21,6 +21,7 @@ Strategy = Literal["window", "summary", "selective"]
 STRATEGIES: tuple[Strategy, ...] = ("window", "summary", "selective")
 SUMMARY_HEAD = "Summary of the conversation so far:"
 _KEPT_SHARE = 2  # a cut leaves half of the room filled
+_USUAL_CHARS_PER_TOKEN = 4
 _NOBODYS_TEXT = "\u2063"  # where a measured segment ends: no text begins with it
 
 Ids = TypeVar("Ids", bound=Sequence[int])
@@ -235,6 +236,8 @@ def fit(plan: PromptPlan, encode: Encode[Ids], limits: Limits) -> tuple[PromptPl
     Raises ContextTooLong when the system prompt and the question alone do not fit.
     """
     room = limits.prompt_tokens
+    if (whole := _whole(plan, encode, room // _KEPT_SHARE)) is not None:
+        return whole
     summarised = plan.summarised()
     # A summary that fills a gap is worth reading the prompt anew; another one waits for its turn.
     choices = [summarised, plan] if plan.has_gap else [plan, summarised]
@@ -254,6 +257,22 @@ def fit(plan: PromptPlan, encode: Encode[Ids], limits: Limits) -> tuple[PromptPl
         max_context_tokens=limits.context_tokens,
         num_reserved=limits.reserve_tokens,
     )
+
+
+def _whole(plan: PromptPlan, encode: Encode[Ids], budget: int) -> tuple[PromptPlan, Ids] | None:
+    """All of a plan that was cut, where it takes no more than a cut leaves: it was cut for less room, as
+    that of another tier. None: it stays as it is.
+
+    What is most likely longer is not encoded to know it.
+    """
+    if not plan.start:
+        return None
+    whole = replace(plan, start=0, summary=None)
+    messages = whole.messages()
+    if sum(len(message["content"]) for message in messages) > budget * _USUAL_CHARS_PER_TOKEN:
+        return None
+    ids = encode(messages)
+    return (whole, ids) if len(ids) <= budget else None
 
 
 def _cut(plan: PromptPlan, encode: Encode[Ids], budget: int) -> tuple[PromptPlan, Ids] | None:

@@ -84,7 +84,7 @@ def _read(answer_id: UUID) -> _Chat | None:
     conversation = generation.conversation
     if conversation.history_strategy != HistoryStrategy.SUMMARY:
         return None
-    plan = history.plan_of(conversation, generation.message_id)
+    plan = history.plan_of(conversation, generation.message_id, generation.model)
     told = plan.summarised() or plan
     num_told = told.index_of(told.summary.until) if told.summary else 0
     return _Chat(generation, replace(plan, summary=told.summary), num_told or 0)

@@ -151,7 +151,26 @@ def test_no_summary_tells_what_was_deleted_while_it_was_written(alice: "User", k
         assert not summaries._save(begun, 2, "There is one.")
 
 
-def long_chat(chat: Conversation, num_exchanges: int, **of_answers: Any) -> list[Message]:
+def test_what_one_model_has_no_room_for_another_is_shown(alice: "User") -> None:
+    with as_user(alice.pk):
+        chat = Conversation.objects.create(owner=alice)
+        rows = long_chat(chat, 4, model="small")
+        told = {"before": str(rows[4].pk), "num_messages": 4, "summary": None}
+
+        Message.objects.filter(pk=rows[-1].pk).update(left_out=told)
+        later = long_chat(chat, 2, behind=rows[-1], model="large")
+        for question in (later[0], later[2]):
+            small, large = (
+                plan_of(chat, question.pk, name).left_out for name in ("small", "large")
+            )
+            assert small is not None
+            assert small.before == told["before"], "that is in its cache"
+            assert large is None
+
+
+def long_chat(
+    chat: Conversation, num_exchanges: int, behind: Message | None = None, **of_answers: Any
+) -> list[Message]:
     rows: list[Message] = []
     for number in range(num_exchanges):
         for role in (Role.USER, Role.ASSISTANT):
@@ -159,7 +178,7 @@ def long_chat(chat: Conversation, num_exchanges: int, **of_answers: Any) -> list
             rows.append(
                 Message.objects.create(
                     conversation=chat,
-                    parent=rows[-1] if rows else None,
+                    parent=rows[-1] if rows else behind,
                     role=role,
                     text=text,
                     parts=[{"type": "text", "text": text}],

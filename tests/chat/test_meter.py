@@ -79,6 +79,27 @@ def test_what_would_be_left_out_is_told_before(alices_tab: Reader) -> None:
     assert too_long["prompt_tokens"] > before["context_tokens"] - before["reserve_tokens"]
 
 
+def test_what_a_small_model_has_no_room_for_a_larger_one_is_shown(alices_tab: Reader) -> None:
+    where: dict[str, Any] = {"model": "short"}
+    for _ in range(6):
+        accepted = alices_tab.send("hi", **where)
+        assert alices_tab.hear_end(accepted["run"])["kind"] == "finished"
+        where |= {
+            "conversation": accepted["conversation"]["id"],
+            "parent": accepted["answer"]["id"],
+        }
+        if alices_tab.saved(accepted)["left_out"]:
+            break
+    assert alices_tab.saved(accepted)["left_out"]
+    assert metered(alices_tab, text="hi", **where)["left_out"]
+    where["model"] = "vitrine-small"
+    meter = metered(alices_tab, text="hi", **where)
+    assert meter["left_out"] is None
+    accepted = alices_tab.send("hi", **where)
+    assert prompt_tokens(alices_tab, accepted["run"]) == meter["prompt_tokens"]
+    assert alices_tab.saved(accepted)["left_out"] is None
+
+
 def test_nobody_measures_in_a_strangers_chat(alices_tab: Reader, chat_site: Any) -> None:
     accepted = alices_tab.send("mine", model="short")
     alices_tab.hear_end(accepted["run"])

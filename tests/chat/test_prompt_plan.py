@@ -103,6 +103,18 @@ def test_a_cut_leaves_room_for_many_turns() -> None:
     assert 2 <= num_cuts <= 200 * turn_tokens / (limits.prompt_tokens / 3)
 
 
+def test_what_was_left_out_comes_back_where_there_is_much_more_room() -> None:
+    narrow = Limits(1000, 700)
+    before, _ = fit(_plan(_long_chat(40)), _encode, narrow)
+    assert before.left_out is not None
+    plan = _plan(_long_chat(41)).showing(before.left_out)
+    assert fit(plan, _encode, narrow)[0].start == before.start
+    num_tokens = len(_encode(_plan(_long_chat(41)).messages()))
+    assert fit(plan, _encode, Limits(2 * num_tokens, 2 * num_tokens - 2))[0].start == before.start
+    shown, ids = fit(plan, _encode, Limits(2 * num_tokens, 2 * num_tokens))
+    assert (shown.left_out, len(ids)) == (None, num_tokens)
+
+
 def test_what_is_left_out_is_told() -> None:
     plan = _plan(_long_chat(40), keeps_first=True)
     plan = replace(
