@@ -62,7 +62,7 @@ async def measure_draft(request: HttpRequest, data: DraftIn) -> dict[str, Any]:
     picked = Picked(tuple(given.collections), tuple(given.documents)) if given else NOTHING
     places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages, picked)
     parameters = data.parameters.as_values() if data.parameters else None
-    return await meter(request.user, Sketch(data.text, model, *places, parameters))
+    return await meter(rights, Sketch(data.text, model, *places, parameters))
 
 
 @router.get("/warmth")

@@ -22,10 +22,12 @@ from chat.looking_up import most_tokens
 from chat.models import Conversation
 from chat.off_loop import off_loop
 from chat.prompt_plan import Encode, Exchange, Limits, PromptPlan, fit, measure
+from chat.rights import Rights
 from chat.setup import Setup
 from chat.sources import NOTHING, Picked, named
 from chat.temporary import Said, exchanges_of
-from chat.tools import BUILT_IN
+from chat.tools import tools_named
+from chat.untagged import untagged
 from chat.values import Value
 from inference import ChatMessage, ChatTokenizer, ContextTooLong, prompt_room
 
@@ -79,14 +81,14 @@ class Sketch:
     parameters: dict[str, Any] | None = None
 
 
-async def meter(user: Any, sketch: Sketch) -> Value:
+async def meter(rights: Rights, sketch: Sketch) -> Value:
     """Tokens by segment, what would be left out, and what is kept for the answer. What is looked up only
     when it is sent counts with as much as it may take (`looked_up`).
 
     `context_tokens` is None for a model whose tokens another server counts.
     Raises NotFound, BadFrame, UnknownModel, WrongKind.
     """
-    text, model = sketch.text, sketch.model
+    user, text, model = rights.user, sketch.text, sketch.model
     check_length(text)
     engine().require(model, "chat")
     if engine().is_upstream(model):
@@ -96,7 +98,8 @@ async def meter(user: Any, sketch: Sketch) -> Value:
     most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
     limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
     looked_up = await in_db(_looked_up)(sketch.picked, limits.prompt_tokens)
-    return await off_loop(_measured, _asking(plan, text), tokenizer, model, limits, looked_up)
+    encode = _encoder(tokenizer, model, [tool.schema() for tool in tools_named(rights.tools)])
+    return await off_loop(_measured, _asking(plan, text), encode, model, limits, looked_up)
 
 
 def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
@@ -131,16 +134,21 @@ def _asking(plan: PromptPlan, text: str) -> PromptPlan:
     return replace(plan, exchanges=(*plan.exchanges, Exchange(_DRAFT, text)))
 
 
-def _measured(
-    plan: PromptPlan, tokenizer: ChatTokenizer, model: str, limits: Limits, looked_up: int
-) -> Value:
-    schemas = [tool.schema() for tool in BUILT_IN.values()]
+def _encoder(tokenizer: ChatTokenizer, model: str, schemas: list[dict[str, Any]]) -> Encode[Ids]:
+    """As an answer's first turn encodes (engine_turn.py)."""
 
     def encode(messages: list[ChatMessage]) -> Ids:
+        messages = untagged(messages)
         content = json.dumps([model, schemas, messages]).encode("utf-8", "surrogatepass")
         key = blake2b(content, digest_size=16).digest()
         return _kept.get(key, lambda: tokenizer.encode_chat(messages, tools=schemas))
 
+    return encode
+
+
+def _measured(
+    plan: PromptPlan, encode: Encode[Ids], model: str, limits: Limits, looked_up: int
+) -> Value:
     whole = {"model": model, "context_tokens": limits.context_tokens}
     try:
         shown, ids, looked_up = _fit_with_room(plan, encode, limits, looked_up)
