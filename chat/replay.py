@@ -10,7 +10,15 @@ from typing import Any, Literal
 from chat.db import in_db
 from chat.engine import engine
 from chat.rights import Rights
-from chat.second_looks import Turn, Written, check_loaded, check_model, one_at_a_time, written
+from chat.second_looks import (
+    CannotLook,
+    Turn,
+    Written,
+    check_loaded,
+    check_model,
+    one_at_a_time,
+    written,
+)
 from inference import (
     EngineError,
     Failed,
@@ -95,7 +103,7 @@ async def replay(rights: Rights, message_id: object) -> AsyncGenerator[Progress 
                             yield piece
                             return
                 num_done += len(turn.output_ids)
-        except EngineError as error:
+        except (EngineError, CannotLook) as error:  # of a cold model the revision is known only now
             yield Broken(error.code, str(error))
             return
     yield Same(answer.num_tokens, (monotonic() - started_s) * 1e3)

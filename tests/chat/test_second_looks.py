@@ -3,14 +3,25 @@
 import json
 from math import exp
 from string import whitespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import psycopg
 import pytest
+from django.contrib.auth import get_user_model
 
+from chat.engine import engine
+from chat.models import Conversation, Generation, GenerationTurn, Message
+from chat.replay import replay
+from chat.rights import Rights
+from inference import BUILTIN
+from tests.chat.meanings import Loop
 from tests.chat.reader import Frame, Reader
 from tests.sites import Site
+from webapp.tenancy import as_user
+
+if TYPE_CHECKING:
+    from webapp.models import User
 
 
 def replayed(reader: Reader, accepted: Frame) -> Any:
@@ -151,3 +162,34 @@ def test_a_running_answer_is_not_looked_at(alices_tab: Reader) -> None:
     assert "still being written" in replayed(alices_tab, accepted)["message"]
     alices_tab.say({"type": "run.stop", "run": accepted["run"], "chars": None})
     alices_tab.hear_end(accepted["run"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cold_model_whose_files_have_changed_ends_a_replay_with_its_reason(alice: "User") -> None:
+    """Nobody knows its revision before it is loaded, and then the stream has begun."""
+    loop = Loop()
+    try:
+        with as_user(alice.pk):
+            rights = Rights(get_user_model().objects.get(pk=alice.pk))  # with the tier
+            conversation = Conversation.objects.create(owner=alice)
+            answer = Message.objects.create(
+                conversation=conversation, role="assistant", model=BUILTIN
+            )
+            generation = Generation.objects.create(
+                conversation=conversation, message=answer, model=BUILTIN, model_revision="another"
+            )
+            params = {"max_tokens": 2, "temperature": 0.0}
+            GenerationTurn.objects.create(
+                generation=generation, index=0, params=params, prompt_ids=[5, 6], output_ids=[7, 8]
+            )
+
+            async def heard() -> list[Any]:
+                assert engine().state(BUILTIN).revision == ""
+                return [piece async for piece in replay(rights, answer.pk)]
+
+            begun, broken = loop.run(heard())
+        assert begun.kind == "progress"
+        assert (broken.kind, broken.code) == ("broken", "no_second_look")
+        assert f"The files of {BUILTIN} have changed" in broken.message
+    finally:
+        loop.close()
