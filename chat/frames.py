@@ -15,7 +15,7 @@ from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.spans import trace_id_of
 from chat.storable import is_storable
 
-MAX_FRAME_BYTES = 256 * 1024
+MAX_FRAME_BYTES = 2**20  # as much as a line reads: a message of any script, or a temporary chat
 MAX_CLIENT_ID_CHARS = 64
 MAX_BESIDE = 3  # models that answer beside the first
 MAX_WITHOUT = 100  # passages that are not wanted

@@ -26,6 +26,10 @@ import { hasEnded } from "./run-state.js";
 import { acceptedHere, temporaryFrame } from "./temporary.js";
 
 const TOO_LARGE = { code: "too_large", message: gettext("The message is too long to be sent.") };
+const CHAT_TOO_LARGE = {
+  code: "too_large",
+  message: gettext("This temporary chat is too long to go on: all of it is sent each time. Keep it, and go on there."),
+};
 
 export class ChatSession extends Emitter {
   /** @type {ConversationStore} */
@@ -72,7 +76,7 @@ export class ChatSession extends Emitter {
     socket.on("conversation.deleted", ({ id }) => this.emit("deleted", id));
     socket.on("library.changed", () => this.emit("library"));
     socket.on("error", (frame) => this.#error(frame));
-    socket.on("too-large", () => this.#notUnderstood(TOO_LARGE));
+    socket.on("too-large", (frame) => this.#tooLarge(frame));
   }
 
   // --- actions -----------------------------------------------------------------------------
@@ -331,6 +335,17 @@ export class ChatSession extends Emitter {
    */
   #notUnderstood(error) {
     for (const [clientId, store] of [...this.#sentFrom]) this.#rejected(store, clientId, error);
+  }
+
+  /**
+   * It comes back, and everything that waits where nobody knows which it is.
+   * @param {{client_id?: string}} [frame]
+   */
+  #tooLarge(frame) {
+    for (const [clientId, store] of [...this.#sentFrom]) {
+      if (frame && frame.client_id !== clientId) continue;
+      this.#rejected(store, clientId, store.isTemporary ? CHAT_TOO_LARGE : TOO_LARGE);
+    }
   }
 
   /**

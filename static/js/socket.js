@@ -29,6 +29,7 @@ const PING_AFTER_MS = 20_000;
 const PONG_WITHIN_MS = 8_000;
 const CLOSED_BY_SIGN_OUT = 4401;
 const CLOSED_AS_TOO_LARGE = 1009;
+const MAX_FRAME_BYTES = 2 ** 20;
 
 export class ChatSocket extends Emitter {
   /** @type {SocketState} */
@@ -101,7 +102,9 @@ export class ChatSocket extends Emitter {
     if (this.state !== "open") return false;
     const isAsking = "client_id" in frame; // one id leads from here to the server's log
     const sent = isAsking ? { ...frame, traceparent: newTraceparent() } : frame;
-    this.#socket?.send(JSON.stringify(sent));
+    const text = JSON.stringify(sent);
+    if (isTooLarge(text)) this.emit("too-large", frame); // the server would hang up, and not say on which
+    else this.#socket?.send(text);
     return true;
   }
 
@@ -252,4 +255,9 @@ export class ChatSocket extends Emitter {
 async function loadLine() {
   const { HttpLine } = await import("./http-line.js");
   return () => new HttpLine("/line/");
+}
+
+/** @param {string} text */
+function isTooLarge(text) {
+  return text.length * 3 > MAX_FRAME_BYTES && new TextEncoder().encode(text).length > MAX_FRAME_BYTES;
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat import frames
+from chat import actions, frames
 from chat.errors import BadFrame, ChatError, NotFound
 
 RUN = str(uuid4())
@@ -69,6 +69,17 @@ def test_what_is_wrong_is_named(values: object) -> None:
     with pytest.raises(BadFrame) as caught:
         frames.parse(json.dumps(values))
     assert str(caught.value)
+
+
+@pytest.mark.parametrize("letter", ["語", '"', "\n", "\U0001f600"])
+def test_as_long_a_message_as_there_may_be_is_understood(letter: str) -> None:
+    text = letter * actions.MAX_TEXT_CHARS
+    frame = frames.parse(json.dumps({**MESSAGE, "text": text}, ensure_ascii=False))
+    assert isinstance(frame, frames.SendMessage)
+    assert frame.text == text
+    said = [{"role": "user", "parts": [{"type": "text", "text": text}]}]
+    temporary = {**MESSAGE, "type": "temporary.send", "messages": said}
+    assert isinstance(frames.parse(json.dumps(temporary, ensure_ascii=False)), frames.SendTemporary)
 
 
 def test_an_id_that_is_none_is_as_missing_as_an_unknown_one() -> None:

@@ -437,6 +437,26 @@ test("a message that the line itself does not carry comes back, and is not sent 
   assert.equal(network.last.heard("message.send").length, 0);
 });
 
+test("what is too large to be read is not sent, and nothing else comes back", () => {
+  const { clock, network, session } = start();
+  const rejected = [];
+  session.on("rejected", ({ clientId, error }) => rejected.push([clientId, error.message]));
+  session.send({ text: "語".repeat(200_000), model: null, clientId: "long" });
+  session.send({ text: "語".repeat(350_000), model: null, clientId: "longer" });
+  assert.deepEqual(network.last.heard("message.send").map(({ client_id }) => client_id), ["long"]);
+  session.openTemporary();
+  session.send({ text: "語".repeat(350_000), model: null, clientId: "temporary" });
+  assert.deepEqual(rejected, [
+    ["longer", "The message is too long to be sent."],
+    ["temporary", "This temporary chat is too long to go on: all of it is sent each time. Keep it, and go on there."],
+  ]);
+  assert.equal(session.isSending("long"), true);
+  network.last.drops();
+  clock.pass(500);
+  network.last.opens();
+  assert.equal(network.last.heard("message.send").length, 1, "what came back is not sent again");
+});
+
 test("a refused message names its chat, also when another is shown", () => {
   const { network, session } = start();
   const rejected = [];
