@@ -14,14 +14,12 @@ from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
-from moderation.models import Decision, Suspension
 from webapp import (  # noqa: F401
     evaluation_admin,
     feedback_admin,
@@ -38,13 +36,10 @@ from webapp import (  # noqa: F401
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.console_rights import BelowOneself
-from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
+from webapp.deletion_admin import DeletesAccounts
+from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.suspensions import forget_marks
-from webapp.tenancy import as_system
-
-_GOES_ALONG = (Usage, SignIn, Decision, Suspension)
-"""Records that are seen in the console and that nobody deletes there by themselves."""
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 """Of an account, what a superuser alone gives and takes; groups may hold permissions."""
@@ -61,7 +56,7 @@ class UserCreationForm(BaseUserCreationForm):
 
 
 @admin.register(User)
-class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(BelowOneself, DeletesAccounts, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -113,23 +108,6 @@ class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
         if change and "is_active" in form.changed_data:
             forget_marks(obj)
         super().save_model(request, obj, form, change)
-
-    # A user takes everything along, and only the system's scope sees what that is.
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Records that nobody deletes by themselves do not keep their user; who changed what does."""
-        with as_system():
-            shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
-        goes_along = {str(model._meta.verbose_name) for model in _GOES_ALONG}
-        return shown, counts, set(forbidden) - goes_along, protected
-
-    def delete_model(self, request: HttpRequest, obj: User) -> None:
-        with as_system():
-            super().delete_model(request, obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        with as_system():
-            super().delete_queryset(request, queryset)
 
 
 class GroupGrantInline(StackedInline):  # type: ignore[misc]

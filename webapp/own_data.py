@@ -34,7 +34,7 @@ from moderation.models import Decision, PolicyVersion, Suspension
 from webapp.models import Invitation, ScimPerson, SignIn, User
 from webapp.rate_limits import limited
 from webapp.sign_ins import end_other_sign_ins
-from webapp.tenancy import as_system
+from webapp.tenancy import as_system, as_user
 
 FRESH_SIGN_IN_S = 15 * 60
 
@@ -161,6 +161,15 @@ def suspend_for_good(user: User) -> None:
         if ids == {user.pk}:
             raise LastAdministrator
         User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def end_account(user: User) -> None:
+    """Of somebody else, who is asked nothing. No door knows them from the first moment on, and it may be
+    done again after a crash. Raises LastAdministrator."""
+    suspend_for_good(user)
+    with as_user(user.pk):
+        end_other_sign_ins(user, None)
+        delete(user)
 
 
 def delete(user: User) -> None:
