@@ -16,8 +16,9 @@ class ShareKind(models.TextChoices):
 class Share(models.Model):
     """A link to a branch: from the root to `message`. To revoke it is to delete the row.
 
-    Readers do not see this row; they see what the SQL function chat_read_share (migration 0003)
-    makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to be named.
+    Readers do not see this row; they see what the SQL function chat_read_share (in the newest migration
+    that has it) makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to
+    be named.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
