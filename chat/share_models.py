@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from chat.ids import uuid7
 
@@ -42,3 +43,7 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return f"share {self.id}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()

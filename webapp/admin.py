@@ -28,6 +28,7 @@ from webapp import (  # noqa: F401
     price_admin,
     review_admin,
     scim_admin,
+    share_admin,
     sign_in_admin,
     signup_admin,
     suspension_admin,

@@ -43,6 +43,7 @@ _NAVIGATION = [
             _entry("Sign-ins", "devices", "webapp", "signin"),
             _entry("Second steps", "encrypted", "mfa", "authenticator"),
             _entry("Connected accounts", "link", "socialaccount", "socialaccount"),
+            _entry("Share links", "share", "chat", "share"),
         ],
     },
     {
