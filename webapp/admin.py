@@ -28,6 +28,7 @@ from webapp import (  # noqa: F401
     price_admin,
     review_admin,
     scim_admin,
+    security_admin,
     share_admin,
     sign_in_admin,
     signup_admin,
@@ -40,6 +41,8 @@ from webapp.console_rights import BelowOneself
 from webapp.deletion_admin import DeletesAccounts
 from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
+from webapp.security_admin import LeavesTrail
+from webapp.security_events import Kind, note_event
 from webapp.suspensions import forget_marks
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
@@ -57,7 +60,7 @@ class UserCreationForm(BaseUserCreationForm):
 
 
 @admin.register(User)
-class UserAdmin(BelowOneself, DeletesAccounts, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(BelowOneself, LeavesTrail, DeletesAccounts, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
@@ -239,6 +242,12 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         is_revoked = obj is not None and obj.revoked_at is not None
         return (*self.readonly_fields, *(("expires_at", "revoked_at") if is_revoked else ()))
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "revoked_at" in form.changed_data:
+            how = f"revoked in the console: {obj.prefix}"
+            note_event(Kind.API_KEY, account=obj.user_id, how=how)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
         return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)

@@ -81,6 +81,7 @@ _NAVIGATION = [
     {
         "title": "Audit",
         "items": [
+            _entry("Sign-ins and what opens accounts", "shield", "webapp", "securityevent"),
             _entry("Log of this console", "history", "admin", "logentry"),
             _entry("Changes by the directory", "sync", "webapp", "scimchange"),
         ],

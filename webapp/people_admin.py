@@ -18,6 +18,7 @@ from unfold.admin import ModelAdmin
 from webapp.console_rights import BelowOneself
 from webapp.invitations import LIFETIME, issue
 from webapp.models import Invitation
+from webapp.security_events import Kind
 
 del allauth
 admin.site.unregister([Authenticator, EmailAddress, SocialAccount])
@@ -65,6 +66,7 @@ class AuthenticatorAdmin(BelowOneself, ModelAdmin):  # type: ignore[misc]
     """For somebody who has lost the phone: an administrator can take a second step away, and neither
     see nor make one."""
 
+    trail = Kind.SECOND_STEP
     list_display = ("user", "type", "created_at", "last_used_at")
     list_select_related = ("user",)
     search_fields = ("user__email",)
@@ -87,6 +89,8 @@ class AuthenticatorAdmin(BelowOneself, ModelAdmin):  # type: ignore[misc]
 class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # type: ignore[misc]
     """Whoever proves to be it there signs in by it."""
 
+    trail = Kind.CONNECTION
+
     def account_of(self, obj: SocialAccount) -> Any:
         return obj.user
 
@@ -94,6 +98,8 @@ class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # 
 @admin.register(EmailAddress)
 class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # type: ignore[misc]
     """A new password is sent to it."""
+
+    trail = Kind.ADDRESS
 
     def account_of(self, obj: EmailAddress) -> Any:
         return obj.user

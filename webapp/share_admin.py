@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
 
 from chat.models import Share
+from chat.sharing import links_revoked
 from webapp.read_only_admin import EverybodysAdmin
 
 
@@ -43,6 +44,7 @@ class ShareAdmin(EverybodysAdmin):
                 DELETION,
                 change_message=f"Revoked a link of {row.owner.email}.",
             )
+            links_revoked.send(Share, owner_id=row.owner_id, number=1)
         num_revoked, _ = Share.objects.filter(pk__in=[row.pk for row in found]).delete()
         self.message_user(request, f"Revoked: {num_revoked}.", messages.SUCCESS)
         return HttpResponseRedirect(request.get_full_path())
