@@ -44,6 +44,7 @@ from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.security_admin import LeavesTrail
 from webapp.security_events import Kind, note_event
 from webapp.suspensions import forget_marks
+from webapp.user_actions import UserActions
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 """Of an account, what a superuser alone gives and takes; groups may hold permissions."""
@@ -60,7 +61,14 @@ class UserCreationForm(BaseUserCreationForm):
 
 
 @admin.register(User)
-class UserAdmin(BelowOneself, LeavesTrail, DeletesAccounts, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(
+    BelowOneself,
+    LeavesTrail,
+    DeletesAccounts,
+    UserActions,
+    StockUserAdmin,
+    ModelAdmin,  # type: ignore[misc]
+):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
