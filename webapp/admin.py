@@ -74,7 +74,13 @@ class UserAdmin(
     change_password_form = AdminPasswordChangeForm
     ordering = ("email",)
     list_display = ("email", "name", "tier", "is_active", "is_staff", "last_login")
-    list_filter = ("tier", "groups", "is_active", "is_staff")
+    list_filter = (
+        "tier",
+        "groups",
+        "is_active",
+        "is_staff",
+        ("scim__deleted_at", admin.EmptyFieldListFilter),
+    )
     search_fields = ("email", "name")
     readonly_fields = ("last_login", "date_joined")
     filter_horizontal = ("groups", "user_permissions")

@@ -10,8 +10,9 @@ from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.forms import ActionForm
-from unfold.widgets import UnfoldAdminSelectWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from webapp.handover import CannotTake, hand_over
 from webapp.models import Tier, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.security_events import Kind, note_event
@@ -35,6 +36,17 @@ class UserActionForm(ActionForm):  # type: ignore[misc]
 
     tier = _choice(Tier.objects.order_by("slug"), "Tier")
     group = _choice(Group.objects.order_by("name"), "Group")
+    taker = forms.CharField(
+        required=False,
+        label="",
+        widget=UnfoldAdminTextInputWidget(
+            {
+                "aria-label": "Who takes over",
+                "placeholder": "Who takes over: an address",
+                "dir": "ltr",
+            }
+        ),
+    )
 
 
 class UserActions:
@@ -42,7 +54,7 @@ class UserActions:
     and each act is in the log."""
 
     action_form = UserActionForm
-    actions: Any = ("set_tier", "add_to_group", "suspend", "let_in", "sign_out")
+    actions: Any = ("set_tier", "add_to_group", "suspend", "let_in", "sign_out", "hand_over")
 
     def has_rights_permission(self, request: HttpRequest) -> bool:
         """Groups may hold permissions, which superusers alone give."""
@@ -71,6 +83,19 @@ class UserActions:
     @admin.action(description="Sign out everywhere", permissions=["change"])
     def sign_out(self, request: HttpRequest, rows: QuerySet[User]) -> None:
         self._do(request, rows, _sign_out)
+
+    @admin.action(description="Hand over what they have shared", permissions=["rights"])
+    def hand_over(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        """Collections that others may read, and assistants that all see; nobody's chats."""
+        typed = request.POST.get("taker", "").strip()
+        taker = User.objects.filter(email__iexact=typed).first()
+        if taker is None:
+            messages.error(request, "Type the e-mail address of who takes over beside the action.")
+            return
+        problems: list[str] = []
+        self._do(request, rows, partial(_hand_over, taker, problems))
+        for problem in problems[:20]:
+            messages.error(request, problem)
 
     def _do(self, request: HttpRequest, rows: QuerySet[User], act: Act) -> None:
         num_done = 0
@@ -132,6 +157,16 @@ def _let_in(user: User) -> str:
     forget_marks(user)
     note_event(Kind.LET_IN, account=user.pk, how="in the console")
     return "Let in again."
+
+
+def _hand_over(taker: User, problems: list[str], user: User) -> str:
+    try:
+        handed = hand_over(user, taker)
+    except CannotTake as error:
+        problems.append(f"{user.email}: {error}")
+        return ""
+    problems += [f"{user.email}: {problem}" for problem in handed.problems]
+    return f"Handed over to {taker.email}: {handed}."
 
 
 def _sign_out(user: User) -> str:
