@@ -100,6 +100,20 @@ def delete_assistant(user: Any, assistant_id: object) -> None:
     own_assistant(user, assistant_id).delete()
 
 
+def shared_of(owner: Any) -> QuerySet[Assistant]:
+    """Those that everybody sees."""
+    return Assistant.objects.filter(owner_id=owner.pk, is_shared=True).order_by("pk")
+
+
+def hand_over(assistant: Assistant, owner: Any) -> None:
+    """From here on it is this person's to change. In the system's scope. Raises NotAllowed, TooMany."""
+    _check_sharing(owner, {"is_shared": assistant.is_shared})
+    with transaction.atomic():
+        row = Assistant.objects.select_for_update().get(pk=assistant.pk)
+        _check_room(Assistant.objects.filter(owner_id=owner.pk))
+        _change(row, None, {"owner_id": owner.pk})
+
+
 def collections_of(rows: Iterable[Assistant]) -> dict[Any, str]:
     """Names of the collections that assistants pick, by id: of those that the user may read."""
     ids = {id_ for row in rows for id_ in row.collections}

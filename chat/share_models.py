@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from chat.ids import uuid7
 
@@ -16,8 +17,9 @@ class ShareKind(models.TextChoices):
 class Share(models.Model):
     """A link to a branch: from the root to `message`. To revoke it is to delete the row.
 
-    Readers do not see this row; they see what the SQL function chat_read_share (migration 0003)
-    makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to be named.
+    Readers do not see this row; they see what the SQL function chat_read_share (in the newest migration
+    that has it) makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to
+    be named.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -41,3 +43,7 @@ class Share(models.Model):
 
     def __str__(self) -> str:
         return f"share {self.id}"
+
+    @property
+    def has_ended(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
@@ -29,6 +30,11 @@ from chat.values import Value
 
 PAGE_SIZE = 50
 MAX_DAYS = 3650
+
+link_made = Signal()
+"""With `owner_id` and `kind`, for those who keep a trail."""
+links_revoked = Signal()
+"""With `owner_id` and `number`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def create(user: Any, wish: ShareWish) -> Share:
     with transaction.atomic():
         conversation = access.conversation_for(user, wish.conversation_id)
         message = _last_shared(conversation, wish.message_id)
-        return Share.objects.create(
+        share = Share.objects.create(
             id=share_id,
             owner=user,
             conversation=conversation,
@@ -67,6 +73,8 @@ def create(user: Any, wish: ShareWish) -> Share:
             token_hash=_hash_of(_token(share_id)),
             expires_at=None if days is None else timezone.now() + timedelta(days=days),
         )
+    link_made.send(Share, owner_id=user.pk, kind=wish.kind)
+    return share
 
 
 def _last_shared(conversation: Conversation, message_id: UUID) -> Message:
@@ -94,10 +102,14 @@ def revoke(user: Any, share_id: object) -> None:
     rows = Share.objects.filter(owner_id=user.pk, pk=access.as_uuid(share_id, "link"))
     if not rows.delete()[0]:
         raise NotFound("link")
+    links_revoked.send(Share, owner_id=user.pk, number=1)
 
 
 def revoke_all(user: Any) -> int:
-    return Share.objects.filter(owner_id=user.pk).delete()[0]
+    number = Share.objects.filter(owner_id=user.pk).delete()[0]
+    if number:
+        links_revoked.send(Share, owner_id=user.pk, number=number)
+    return number
 
 
 def share_value(share: Share) -> Value:

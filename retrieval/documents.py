@@ -114,9 +114,13 @@ def max_file_bytes() -> int:
 
 def room_for(user: Any, collection: Collection) -> int:
     """Bytes that may still be brought: what the owner of the collection has left."""
+    return room_of(collection.owner_id)
+
+
+def room_of(owner_id: int) -> int:
     # Who may write in one collection sees nothing of the owner's others, which count as well.
     with system_rights():
-        versions = Version.objects.filter(collection__owner_id=collection.owner_id)
+        versions = Version.objects.filter(collection__owner_id=owner_id)
         used: int = versions.aggregate(used=Sum("size_bytes"))["used"] or 0
     return max(0, settings.MAX_DOCUMENTS_BYTES - used)
 
@@ -134,7 +138,7 @@ def bring(
     with transaction.atomic():
         # The lock: of two files of one name the second is the next version of the first.
         collection = collection_for(user, collection_id, to_write=True)
-        _hold_place(collection)
+        hold_place(collection.owner_id)
         _check_room(user, collection, brought.size_bytes)
         document = None
         if not is_new:
@@ -155,7 +159,7 @@ def bring_all(
     names = [checked_name(one.name) for one in brought]
     with transaction.atomic():
         collection = collection_for(user, collection_id, to_write=True)
-        _hold_place(collection)
+        hold_place(collection.owner_id)
         _check_room(user, collection, sum(one.size_bytes for one in brought), len(brought))
         rows = [
             _document(user, collection, name, one) for name, one in zip(names, brought, strict=True)
@@ -169,17 +173,17 @@ def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document,
     """The next version of a document. Raises NotFound, NotAllowed, NoRoom, Conflict."""
     with transaction.atomic():
         document = document_for(user, document_id, to_write=True)
-        _hold_place(document.collection)
+        hold_place(document.collection.owner_id)
         Document.objects.select_for_update().filter(pk=document.pk).first()
         _check_room(user, document.collection, brought.size_bytes)
         return document, _add_version(document, brought)
 
 
-def _hold_place(collection: Collection) -> None:
+def hold_place(owner_id: int) -> None:
     """Until the end of the transaction nobody else brings anything to this owner: names and room are
     looked at by one at a time. No lock of the row: who may write may not change that."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, collection.owner_id])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, owner_id])
 
 
 def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1) -> None:

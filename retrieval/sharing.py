@@ -5,16 +5,18 @@ What is granted or taken here holds from the next query on; nothing of it is rem
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from retrieval.collections import own_collection_for
-from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound, TooMany
-from retrieval.models import Access, Collection
+from retrieval.collections import MAX_COLLECTIONS, own_collection_for
+from retrieval.documents import hold_place, room_of
+from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
+from retrieval.models import Access, Collection, Version
 from retrieval.storable import is_storable
 
 MAX_ACCESSES = 500
@@ -72,6 +74,38 @@ def unshare(user: Any, collection_id: object, access_id: int) -> None:
     if not num_gone:
         raise NotFound("access")
     _touch(collection)
+
+
+# --- another owner --------------------------------------------------------------------------------
+
+
+def shared_of(owner: Any) -> "QuerySet[Collection]":
+    """Those that somebody else may read, or write in. In a scope that sees them."""
+    is_shared = Exists(Access.objects.filter(collection=OuterRef("pk")))
+    rows = Collection.objects.filter(is_shared, owner_id=owner.pk, is_for_chats=False)
+    return rows.order_by("pk")
+
+
+def hand_over(collection: Collection, owner: Any) -> None:
+    """From here on it is this person's, and counts as theirs; whoever else may read or write in it still
+    may. In the system's scope. Raises TooMany, NoRoom."""
+    with transaction.atomic():
+        # First of all, as whoever publishes does: in another order each would wait for the other.
+        Collection.objects.select_for_update().get(pk=collection.pk)
+        hold_place(owner.pk)
+        if Collection.objects.filter(owner_id=owner.pk).count() >= MAX_COLLECTIONS:
+            raise TooMany(MAX_COLLECTIONS)
+        versions = Version.objects.filter(collection=collection)
+        if (versions.aggregate(size=Sum("size_bytes"))["size"] or 0) > room_of(owner.pk):
+            raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
+        accesses = Access.objects.filter(collection=collection)
+        accesses.filter(user=owner.pk).delete()
+        accesses.update(owner=owner.pk)
+        Collection.objects.filter(pk=collection.pk).update(owner=owner.pk)
+        _touch(collection)
+
+
+# --- the steps ------------------------------------------------------------------------------------
 
 
 def _whom(user: Any, email: str | None, group_id: int | None) -> dict[str, Any]:

@@ -14,14 +14,12 @@ from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
-from moderation.models import Decision, Suspension
 from webapp import (  # noqa: F401
     evaluation_admin,
     feedback_admin,
@@ -30,6 +28,8 @@ from webapp import (  # noqa: F401
     price_admin,
     review_admin,
     scim_admin,
+    security_admin,
+    share_admin,
     sign_in_admin,
     signup_admin,
     suspension_admin,
@@ -38,13 +38,13 @@ from webapp import (  # noqa: F401
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.console_rights import BelowOneself
-from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
+from webapp.deletion_admin import DeletesAccounts
+from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
+from webapp.security_admin import LeavesTrail
+from webapp.security_events import Kind, note_event
 from webapp.suspensions import forget_marks
-from webapp.tenancy import as_system
-
-_GOES_ALONG = (Usage, SignIn, Decision, Suspension)
-"""Records that are seen in the console and that nobody deletes there by themselves."""
+from webapp.user_actions import UserActions
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 """Of an account, what a superuser alone gives and takes; groups may hold permissions."""
@@ -61,13 +61,26 @@ class UserCreationForm(BaseUserCreationForm):
 
 
 @admin.register(User)
-class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
+class UserAdmin(
+    BelowOneself,
+    LeavesTrail,
+    DeletesAccounts,
+    UserActions,
+    StockUserAdmin,
+    ModelAdmin,  # type: ignore[misc]
+):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     ordering = ("email",)
     list_display = ("email", "name", "tier", "is_active", "is_staff", "last_login")
-    list_filter = ("tier", "groups", "is_active", "is_staff")
+    list_filter = (
+        "tier",
+        "groups",
+        "is_active",
+        "is_staff",
+        ("scim__deleted_at", admin.EmptyFieldListFilter),
+    )
     search_fields = ("email", "name")
     readonly_fields = ("last_login", "date_joined")
     filter_horizontal = ("groups", "user_permissions")
@@ -113,23 +126,6 @@ class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
         if change and "is_active" in form.changed_data:
             forget_marks(obj)
         super().save_model(request, obj, form, change)
-
-    # A user takes everything along, and only the system's scope sees what that is.
-
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Records that nobody deletes by themselves do not keep their user; who changed what does."""
-        with as_system():
-            shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
-        goes_along = {str(model._meta.verbose_name) for model in _GOES_ALONG}
-        return shown, counts, set(forbidden) - goes_along, protected
-
-    def delete_model(self, request: HttpRequest, obj: User) -> None:
-        with as_system():
-            super().delete_model(request, obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        with as_system():
-            super().delete_queryset(request, queryset)
 
 
 class GroupGrantInline(StackedInline):  # type: ignore[misc]
@@ -260,6 +256,12 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
         is_revoked = obj is not None and obj.revoked_at is not None
         return (*self.readonly_fields, *(("expires_at", "revoked_at") if is_revoked else ()))
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "revoked_at" in form.changed_data:
+            how = f"revoked in the console: {obj.prefix}"
+            note_event(Kind.API_KEY, account=obj.user_id, how=how)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
         return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from webapp.models import LAST_USED_PRECISION, ApiKey, User, granted_models
 from webapp.scopes import SCOPES, USUAL
+from webapp.security_events import Kind, note_event
 
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 200
@@ -64,6 +65,7 @@ def create_api_key(
         secret_hash=_hash(secret),
         **limits,
     )
+    _note(key, "made")
     return key, secret
 
 
@@ -72,6 +74,7 @@ def rotate_api_key(key: ApiKey) -> str:
     secret = _new_secret()
     key.prefix, key.secret_hash = secret[:_PREFIX_CHARS], _hash(secret)
     key.save(update_fields=["prefix", "secret_hash"])
+    _note(key, "made anew")
     return secret
 
 
@@ -79,6 +82,11 @@ def revoke_api_key(key: ApiKey) -> None:
     """At once and for good; its usage stays in the ledger."""
     key.revoked_at = key.revoked_at or timezone.now()
     key.save(update_fields=["revoked_at"])
+    _note(key, "revoked")
+
+
+def _note(key: ApiKey, what: str) -> None:
+    note_event(Kind.API_KEY, account=key.user_id, how=f"{what}: {key.prefix}")
 
 
 def find_api_key(secret: str) -> ApiKey | None:

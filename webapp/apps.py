@@ -10,7 +10,8 @@ class WebappConfig(AppConfig):
     def ready(self) -> None:
         from django.contrib.auth.signals import user_logged_in
 
-        from webapp import checks  # noqa: F401
+        from webapp import checks, security_events  # noqa: F401
         from webapp.sign_ins import note_login
 
         user_logged_in.connect(note_login)  # all ways in lead there
+        security_events.connect()

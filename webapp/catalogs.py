@@ -74,7 +74,8 @@ def _used_in_modules() -> Iterator[tuple[Path, str, str]]:
 
 
 def _used_on_server() -> Iterator[tuple[Path, str, str]]:
-    for path in sorted((BASE_DIR / "templates").rglob("*.html")):
+    templates = BASE_DIR / "templates"
+    for path in sorted([*templates.rglob("*.html"), *templates.rglob("*.txt")]):
         yield from _calls(path, templatize(path.read_text(encoding="utf-8")))
     for package in _PACKAGES:
         for path in sorted((BASE_DIR / package).rglob("*.py")):

@@ -9,10 +9,14 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 
+from webapp.security_events import Kind, note_event
+
 
 class BelowOneself:
     """For a ModelAdmin: rows of staff are made, changed and deleted by superusers only, but for one's
-    own."""
+    own. With `trail` each such act is a security event of that kind."""
+
+    trail: Kind | None = None
 
     def account_of(self, obj: Any) -> Any:
         """Whose the row is."""
@@ -31,6 +35,21 @@ class BelowOneself:
         if not self._is_below(request.user, obj, or_own=True):
             raise PermissionDenied
         super().save_model(request, obj, form, change)  # type: ignore[misc]
+        self._note(obj, "changed in the console" if change else "made in the console")
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)  # type: ignore[misc]
+        self._note(obj, "removed in the console")
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        rows = list(queryset) if self.trail else []
+        super().delete_queryset(request, queryset)  # type: ignore[misc]
+        for row in rows:
+            self._note(row, "removed in the console")
+
+    def _note(self, obj: Any, how: str) -> None:
+        if self.trail:
+            note_event(self.trail, account=self.account_of(obj).pk, how=how)
 
     def _is_below(self, user: Any, obj: Any, *, or_own: bool) -> bool:
         if obj is None or user.is_superuser:

@@ -43,6 +43,7 @@ _NAVIGATION = [
             _entry("Sign-ins", "devices", "webapp", "signin"),
             _entry("Second steps", "encrypted", "mfa", "authenticator"),
             _entry("Connected accounts", "link", "socialaccount", "socialaccount"),
+            _entry("Share links", "share", "chat", "share"),
         ],
     },
     {
@@ -80,6 +81,7 @@ _NAVIGATION = [
     {
         "title": "Audit",
         "items": [
+            _entry("Sign-ins and what opens accounts", "shield", "webapp", "securityevent"),
             _entry("Log of this console", "history", "admin", "logentry"),
             _entry("Changes by the directory", "sync", "webapp", "scimchange"),
         ],

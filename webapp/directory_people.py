@@ -22,6 +22,7 @@ from webapp.administrators import is_last_administrator, locked_with_administrat
 from webapp.directory_links import PROVIDER, links, locked_link, note_left, note_there
 from webapp.directory_rights import refresh_rights, takes_the_last
 from webapp.models import SignIn, User
+from webapp.security_events import Kind, note_event
 from webapp.sign_ins import end_sign_ins
 from webapp.suspensions import forget_marks, is_disabled_by_scim
 
@@ -74,6 +75,8 @@ def refresh(link: SocialAccount, entry: Entry, *, keeps_rights: bool = False) ->
     user = _locked_user(link.user_id)
     if note_there(link, entry.dn):
         user.is_active = user.is_active or not is_disabled_by_scim(user)
+        if user.is_active:
+            note_event(Kind.LET_IN, account=user.pk, how="is in the directory again")
         logger.info("user %s is in the directory again, active: %s", user.pk, user.is_active)
     user.name = entry.name[:120] or user.name
     if user.has_usable_password():
@@ -96,6 +99,7 @@ def suspend(link: SocialAccount) -> bool:
             logger.error("the last administrator, user %s, has left the directory: kept", user.pk)
             return False
         User.objects.filter(pk=user.pk).update(is_active=False)
+        note_event(Kind.SUSPENSION, account=user.pk, how="has left the directory")
         forget_marks(user)  # of before: somebody has enabled the account since
         note_left(now)
     end_sign_ins(SignIn.objects.filter(user=user))

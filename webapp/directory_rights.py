@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from webapp.administrators import is_last_administrator
 from webapp.directory_settings import DirectorySettings
 from webapp.models import Tier, User
+from webapp.security_events import Kind, note_event
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ def refresh_rights(user: User, names: frozenset[str]) -> None:
         logger.error("the directory would take the last administrator, user %s: kept", user.pk)
     elif config.administrators and is_administrator != was_administrator:
         user.is_staff = user.is_superuser = is_administrator
+        note_event(Kind.RIGHTS, account=user.pk, how=f"administrator by LDAP: {is_administrator}")
         logger.warning(
             "the directory makes administrator of user %s: %s", user.pk, is_administrator
         )

@@ -3,13 +3,17 @@
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 
+from allauth.account.adapter import get_adapter
 from allauth.core.exceptions import SignupClosedException
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -42,6 +46,18 @@ def issue(row: Invitation) -> str:
     row.secret_hash = _hash(token)
     row.save()
     return site_url() + reverse("invitation", args=[token])
+
+
+def groups_to_give() -> QuerySet[Group]:
+    """Groups that an invitation may lead to: those that give no right in the console."""
+    return Group.objects.filter(permissions=None).order_by("name")
+
+
+def send_invitation(row: Invitation, link: str) -> None:
+    """A letter to whom the row is for, sent once the row is there for good."""
+    context = {"link": link, "expires_at": row.expires_at}
+    send = partial(get_adapter().send_mail, "account/email/invitation", row.email, context)
+    transaction.on_commit(send)
 
 
 def invitation_of(request: HttpRequest) -> Invitation | None:
@@ -115,6 +131,8 @@ def _use(invitation: Invitation, user: User) -> None:
         raise SignupClosedException
     user.tier_id = invitation.tier_id
     user.save(update_fields=["tier"])
+    # Of those that are listed now: one may have got permissions since the letter was written.
+    user.groups.add(*groups_to_give().filter(pk__in=[invitation.group_id]))
     invitation.used_by = user
     invitation.used_at = timezone.now()
     invitation.save(update_fields=["used_by", "used_at"])

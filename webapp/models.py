@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from webapp.people_models import Invitation, SignIn, SignupRule
 from webapp.scim_models import ScimChange, ScimGroup, ScimPerson
+from webapp.security_models import SecurityEvent
 
 __all__ = [
     "ApiKey",
@@ -26,6 +27,7 @@ __all__ = [
     "ScimChange",
     "ScimGroup",
     "ScimPerson",
+    "SecurityEvent",
     "SetupToken",
     "SignIn",
     "SignupRule",

@@ -33,8 +33,9 @@ from chat.transfer.records import records_of
 from moderation.models import Decision, PolicyVersion, Suspension
 from webapp.models import Invitation, ScimPerson, SignIn, User
 from webapp.rate_limits import limited
+from webapp.security_events import Kind, events_of, note_event
 from webapp.sign_ins import end_other_sign_ins
-from webapp.tenancy import as_system
+from webapp.tenancy import as_system, as_user
 
 FRESH_SIGN_IN_S = 15 * 60
 
@@ -50,6 +51,7 @@ class LastAdministrator(Exception):
 async def export_everything(request: HttpRequest) -> ClosingStream:
     """A zip: chats as they are imported again (docs/data.md), JSON for each sort of record, and the
     files of /v1/files."""
+    await in_db(note_event)(Kind.EXPORT, account=request.user.pk, request=request)
     name = content_disposition_header(True, f"vitrine-data-{timezone.now():%Y-%m-%d}.zip")
     return ClosingStream(
         _zipped(request.user),
@@ -93,6 +95,7 @@ def account_of(user: User) -> dict[str, Any]:
             {"at": act.action_time, "what": str(act)}
             for act in LogEntry.objects.filter(user=user).order_by("pk")
         ],
+        "security_events": events_of(user.pk),
     }
 
 
@@ -160,7 +163,17 @@ def suspend_for_good(user: User) -> None:
         ids = set(administrators.order_by("pk").values_list("pk", flat=True))
         if ids == {user.pk}:
             raise LastAdministrator
-        User.objects.filter(pk=user.pk).update(is_active=False)
+        if User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
+            note_event(Kind.SUSPENSION, account=user.pk)
+
+
+def end_account(user: User) -> None:
+    """Of somebody else, who is asked nothing. No door knows them from the first moment on, and it may be
+    done again after a crash. Raises LastAdministrator."""
+    suspend_for_good(user)
+    with as_user(user.pk):
+        end_other_sign_ins(user, None)
+        delete(user)
 
 
 def delete(user: User) -> None:
@@ -171,6 +184,7 @@ def delete(user: User) -> None:
         _keep_acts(user)
         Invitation.objects.filter(used_by=user).delete()  # it holds the address
         User.objects.get(pk=user.pk).delete()
+        note_event(Kind.DELETION, account=user.pk)
 
 
 def _keep_acts(user: User) -> None:

@@ -49,12 +49,16 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 class Invitation(models.Model):
     """A link that makes one account. Only its hash is kept; it can be shown once.
 
-    With an `email`, only that address may use it. It gives a tier and never any right.
+    With an `email`, only that address may use it. It gives a tier, and a group of those that hold no
+    permission, and never any right.
     """
 
     email = models.EmailField("e-mail", max_length=254, blank=True)
     tier = models.ForeignKey(
         "webapp.Tier", on_delete=models.PROTECT, default="free", related_name="+"
+    )
+    group = models.ForeignKey(
+        "auth.Group", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     secret_hash = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

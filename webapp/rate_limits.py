@@ -21,6 +21,7 @@ from redis.exceptions import RedisError
 from chat.windows import LocalWindows, Window
 from webapp.cache import AWAY_S
 from webapp.error_pages import error_page
+from webapp.security_events import Kind, note_event
 
 View = Callable[..., HttpResponseBase]
 
@@ -31,9 +32,12 @@ def _network(group: str, request: HttpRequest) -> str:
 
 
 def _address_and_login(group: str, request: HttpRequest) -> str:
-    login = getattr(request, "attempted_login", None)  # of a body that is no form
-    login = request.POST.get("login", "") if login is None else login
-    return f"{_network(group, request)} {login.strip().lower()}"
+    return f"{_network(group, request)} {_login(request).strip().lower()}"
+
+
+def _login(request: HttpRequest) -> str:
+    attempted = getattr(request, "attempted_login", None)  # of a body that is no form
+    return str(request.POST.get("login", "") if attempted is None else attempted)
 
 
 def _who_signs_in(group: str, request: HttpRequest) -> str:
@@ -105,6 +109,8 @@ def seconds_to_wait(request: HttpRequest, door: str, *, method: Any = "POST") ->
             continue
         if usage and usage["should_limit"]:
             waits.append(max(1, usage["time_left"]))
+    if waits:
+        note_event(Kind.REFUSED, how=f"at the door {door}", login=_login(request), request=request)
     return max(waits, default=None)
 
 

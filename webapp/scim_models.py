@@ -10,8 +10,10 @@ class ScimPerson(models.Model):
     """An account that the directory manages (webapp/scim/people.py).
 
     `is_made` says that the directory made it, and did not only find it here; `is_disabled` that the
-    directory, and not an administrator, has suspended it. `user_name` is the directory's name for the
-    person, often the address; `external_id` is the directory's own key.
+    directory, and not an administrator, has suspended it. With `deleted_at` the directory has deleted
+    it, and it waits, unseen by the directory, for an administrator to hand over what it shares.
+    `user_name` is the directory's name for the person, often the address; `external_id` is the
+    directory's own key.
     """
 
     user = models.OneToOneField(
@@ -23,6 +25,7 @@ class ScimPerson(models.Model):
     family_name = models.CharField(max_length=120, blank=True)
     is_made = models.BooleanField(default=False)
     is_disabled = models.BooleanField(default=False)
+    deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -15,6 +15,7 @@ from moderation.standings import standing_of
 from webapp.administrators import is_last_administrator, locked_with_administrators
 from webapp.directory_links import has_left
 from webapp.models import SignIn, User
+from webapp.security_events import Kind, note_event
 from webapp.sign_ins import end_sign_ins
 from webapp.suspensions import end_of_strikes, is_disabled_by_scim, open_suspension
 
@@ -72,6 +73,7 @@ def _close(user: User) -> bool:
     end_of_strikes(user)  # of before: somebody has opened the account since
     User.objects.filter(pk=user.pk).update(is_active=False)
     Suspension.objects.create(owner=user, points=standing_of(user.pk).points)
+    note_event(Kind.SUSPENSION, account=user.pk, how="by strikes")
     return True
 
 
@@ -82,4 +84,5 @@ def _open(user: User) -> None:
     if is_disabled_by_scim(user) or has_left(user):
         return
     User.objects.filter(pk=user.pk).update(is_active=True)
+    note_event(Kind.LET_IN, account=user.pk, how="after strikes")
     logger.info("user %s has not too many strikes any more, and may come in", user.pk)

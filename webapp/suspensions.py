@@ -13,7 +13,9 @@ def forget_marks(user: User) -> None:
     """An administrator decides: what SCIM, LDAP or strikes did before gives them no say in it."""
     forget_left(user)
     end_of_strikes(user)
-    ScimPerson.objects.filter(user=user, is_disabled=True).update(is_disabled=False)
+    ScimPerson.objects.filter(user=user, is_disabled=True).update(
+        is_disabled=False, deleted_at=None
+    )
 
 
 def is_disabled_by_scim(user: User) -> bool:

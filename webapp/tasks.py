@@ -6,6 +6,7 @@ from celery import shared_task
 from django.conf import settings
 from django.core.management import call_command
 
+from webapp.security_events import forget_old_events
 from webapp.sign_ins import forget_dead_sign_ins
 
 logger = logging.getLogger(__name__)
@@ -15,6 +16,7 @@ logger = logging.getLogger(__name__)
 def clear_sessions() -> None:
     call_command("clearsessions")
     forget_dead_sign_ins()
+    forget_old_events()
 
 
 @shared_task(name="webapp.tasks.reconsider_account")  # type: ignore[untyped-decorator]

@@ -314,3 +314,19 @@ def test_a_link_planted_on_a_strangers_chat_shows_nothing(
             token_hash=sharing._hash_of("planted"),
         )
     assert is_gone("planted")
+
+
+def test_a_link_is_closed_while_its_owner_is_suspended(
+    alice: "User", bob: "User", chat: Conversation, clean_redis: None
+) -> None:
+    token = share(alice, chat)
+    client = Client()
+    client.force_login(bob)
+    for is_active, status in ((False, 404), (True, 200)):
+        alice.is_active = is_active
+        alice.save(update_fields=["is_active"])
+        assert client.get(f"/s/{token}").status_code == status
+        assert is_gone(token) is not is_active
+    alice.is_active = False
+    alice.save(update_fields=["is_active"])
+    assert client.post(f"/s/{token}/continue").status_code == 404

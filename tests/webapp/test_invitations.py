@@ -8,7 +8,9 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import hashers
+from django.contrib.auth.models import Group, Permission
 from django.core import mail
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
@@ -380,3 +382,86 @@ def test_a_reset_does_not_tell_who_has_an_account(
         answers.append((neutral(page, email), len(hashes)))
     assert answers[0] == answers[1]
     wait_until(lambda: len(mail.outbox) == 2, what="two letters")
+
+
+# --- many at once ---------------------------------------------------------------------------------
+
+ADD = "/admin/webapp/invitation/add/"
+FIVE = [f"new{number}@example.org" for number in range(5)]
+
+
+def paste(client: Client, text: str, **more: Any) -> Any:
+    return client.post(ADD, {"email": text, "tier": "pro", "days": "3", **more})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_five_that_are_pasted_get_an_invitation_and_a_letter_each(
+    client: Client, admin: User, with_mail: None
+) -> None:
+    group = Group.objects.create(name="Researchers")
+    client.force_login(admin)
+    text = f"{FIVE[0]}\r\n {FIVE[1].upper()} , {FIVE[2]};{FIVE[3]}\r\n\r\n{FIVE[4]}\r\n{FIVE[0]}"
+    page = paste(client, text, group=group.pk)
+    assert page.status_code == 200
+    assert "no-store" in page["Cache-Control"]
+    rows = Invitation.objects.order_by("email")
+    assert [row.email for row in rows] == FIVE
+    assert {(row.tier_id, row.group_id) for row in rows} == {("pro", group.pk)}
+    wait_until(lambda: len(mail.outbox) == 5, what="five letters")
+    assert sorted(letter.to[0] for letter in mail.outbox) == FIVE
+    links = {}
+    for letter in mail.outbox:
+        found = re.search(r"http://\S+/accounts/invitation/[\w-]+", letter.body)
+        assert found
+        assert found[0] in page.content.decode()
+        links[letter.to[0]] = found[0]
+    assert len(set(links.values())) == 5
+    guest = Client()
+    guest.get(path_of(links[FIVE[2]]))
+    assert sign_up(guest, FIVE[2]).status_code == 302
+    assert list(User.objects.get(email=FIVE[2]).groups.all()) == [group]
+    assert LogEntry.objects.count() == 5
+
+
+def test_what_is_wrong_is_told_by_line_and_nothing_is_lost(
+    client: Client, admin: User, alice: User
+) -> None:
+    client.force_login(admin)
+    text = f"{FIVE[0]}\nnonsense\n{FIVE[1]}\nAlice@Example.org"
+    page = paste(client, text).content.decode()
+    assert "Line 2: nonsense is no e-mail address." in page
+    assert "Line 4: alice@example.org has an account already." in page
+    assert f"{FIVE[0]}\nnonsense\n{FIVE[1]}\nAlice@Example.org" in page
+    assert not Invitation.objects.exists()
+
+
+def test_without_mail_the_links_are_shown(client: Client, admin: User) -> None:
+    client.force_login(admin)
+    page = paste(client, "\n".join(FIVE)).content.decode()
+    links = set(re.findall(r"http://\S+/accounts/invitation/[\w-]+", page))
+    assert len(links) == 5
+    assert all(Client().get(path_of(link)).status_code == 302 for link in links)
+    assert not mail.outbox
+
+
+def test_a_group_that_gives_rights_is_not_given(client: Client, admin: User) -> None:
+    group = Group.objects.create(name="Helpers")
+    group.permissions.add(Permission.objects.get(codename="change_user"))
+    client.force_login(admin)
+    assert "valid choice" in paste(client, FIVE[0], group=group.pk).content.decode()
+    assert not Invitation.objects.exists()
+    _, link = invite()
+    Invitation.objects.update(group=group)  # which had no permission when the letter was written
+    guest = Client()
+    guest.get(path_of(link))
+    assert sign_up(guest).status_code == 302
+    assert not User.objects.get(email="dora@example.org").groups.exists()
+
+
+def test_where_sign_up_is_closed_no_letter_is_written(
+    client: Client, admin: User, settings: Any
+) -> None:
+    settings.SIGNUP = SignupPolicy("closed")
+    client.force_login(admin)
+    assert "would open nothing" in paste(client, FIVE[0]).content.decode()
+    assert not Invitation.objects.exists()

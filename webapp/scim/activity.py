@@ -11,6 +11,8 @@ from webapp.directory_links import forget_left, has_left
 from webapp.models import ScimPerson, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.scim.audit import Action, Kind, note_change
+from webapp.security_events import Kind as SecurityKind
+from webapp.security_events import note_event
 from webapp.sign_ins import end_other_sign_ins
 from webapp.suspensions import end_of_strikes, open_suspension
 from webapp.tenancy import as_user
@@ -31,6 +33,7 @@ def set_active(user: User, row: ScimPerson, wanted: bool | None) -> list[str]:
         if open_suspension(user):
             return ["active: it is moderation that keeps this account suspended"]
         User.objects.filter(pk=user.pk).update(is_active=True)
+        note_event(SecurityKind.LET_IN, account=user.pk, how="by SCIM")
         note_change(Action.ENABLED, Kind.PERSON, user.pk, user.email)
     return []
 

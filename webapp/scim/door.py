@@ -28,6 +28,7 @@ from webapp.principal import is_directory
 from webapp.rate_limits import seconds_to_wait
 from webapp.scim.errors import CONTENT_TYPE, scim_error
 from webapp.scim.resources import POLICY
+from webapp.security_events import Kind, note_event
 
 MAX_BODY_BYTES = 4 * 2**20
 """A group of some 30,000 members; what directories send of a person is a thousandth of it."""
@@ -94,6 +95,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     wait_s = seconds_to_wait(request, "scim", method=ALL)
     if wait_s is not None:
         return scim_error(429, f"Too many attempts; wait {wait_s} s.", retry_after_s=wait_s)
+    note_event(Kind.SIGN_IN_FAILED, how="token of the directory", request=request)
     return scim_error(401, "Send the token of the directory as `Authorization: Bearer …`.")
 
 

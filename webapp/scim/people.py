@@ -11,6 +11,7 @@ It sees all of them, so that it can find who is here already. What it changes it
 - It enables only whom it has disabled (webapp/scim/activity.py).
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from scim2_models import (
     ForbiddenException,
     InvalidValueException,
@@ -27,6 +29,7 @@ from scim2_models import (
 )
 
 from webapp.administrators import locked_with_administrators
+from webapp.handover import shares_something
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
 from webapp.scim import resources
@@ -36,12 +39,21 @@ from webapp.scim.audit import Action, Kind, note_change
 from webapp.scim.texts import checked
 from webapp.tenancy import as_user
 
+logger = logging.getLogger(__name__)
+
+_WAITS = "it shares collections or assistants: hand them over, and delete it in the console"
+
 Change = Callable[[resources.User], resources.User]
 """Gives the resource as it shall be, of the one that is."""
 
 
 def all_people() -> QuerySet[User]:
-    """Without what the manager adds for the rights of who is signed in."""
+    """Without what the manager adds for the rights of who is signed in, and without whom the directory
+    has deleted."""
+    return _everybody().filter(scim__deleted_at=None)
+
+
+def _everybody() -> QuerySet[User]:
     return QuerySet(User).select_related("scim")
 
 
@@ -116,8 +128,10 @@ def change_person(pk: int, change: Change) -> None:
 
 
 def delete_person(pk: int) -> None:
-    """The account with all that is its owner's, as its owner would. Raises NotFoundException,
-    ForbiddenException for an account that the directory did not make, ConflictException."""
+    """The account with all that is its owner's, as its owner would; but where others would miss what it
+    shares it is only closed, and waits for an administrator. Either way the directory knows it no more.
+    Raises NotFoundException, ForbiddenException for an account that the directory did not make,
+    ConflictException."""
     with transaction.atomic():
         user = _locked(pk)
         row = row_of(user)
@@ -126,10 +140,21 @@ def delete_person(pk: int) -> None:
                 detail="The directory did not make this account; it can disable it."
             )
         suspend(user)
-        note_change(Action.DELETED, Kind.PERSON, user.pk, user.email)
+        is_missed = shares_something(user)
+        note_change(Action.DELETED, Kind.PERSON, user.pk, user.email, _WAITS if is_missed else "")
+        if is_missed:
+            _let_wait(user, row)
     end_all_sign_ins(user)
-    with as_user(user.pk):
-        delete_account(user)
+    if not is_missed:
+        with as_user(user.pk):
+            delete_account(user)
+
+
+def _let_wait(user: User, row: ScimPerson) -> None:
+    row.is_disabled, row.deleted_at = True, timezone.now()
+    row.save(update_fields=["is_disabled", "deleted_at"])
+    user.groups.remove(*user.groups.filter(scim__isnull=False))
+    logger.warning("the directory has deleted user %s, who is only suspended: %s", user.pk, _WAITS)
 
 
 def may_be_member() -> Q:
@@ -221,7 +246,7 @@ def _only_disabled(before: resources.User, change: Change) -> resources.User:
 
 
 def _check_free(facts: _Facts, pk: int | None) -> None:
-    others = all_people() if pk is None else all_people().exclude(pk=pk)
+    others = _everybody() if pk is None else _everybody().exclude(pk=pk)
     same_name = Q(scim__user_name__iexact=facts.user_name)
     same_name |= Q(scim__isnull=True, email__iexact=facts.user_name)
     same_address = Q(email__iexact=facts.email) if facts.email else Q(pk__in=())

@@ -1,0 +1,118 @@
+"""Acts on many accounts at once: below oneself alone, never on the last administrator, and noted."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, Permission
+from django.test import Client
+
+from webapp.models import ScimPerson, User
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
+
+LIST = "/admin/webapp/user/"
+ACTS = ("set_tier", "add_to_group", "suspend", "let_in", "sign_out")
+
+
+@pytest.fixture
+def console(client: Client, admin: User) -> Client:
+    client.force_login(admin)
+    return client
+
+
+@pytest.fixture
+def group(db: None) -> Group:
+    return Group.objects.create(name="Researchers")
+
+
+def act(client: Client, name: str, *users: User, **more: object) -> str:
+    form = {"action": name, "_selected_action": [str(user.pk) for user in users]}
+    return client.post(LIST, form | more, follow=True).content.decode()
+
+
+def staff(user: User, *codenames: str) -> Client:
+    user.is_staff = True
+    user.save(update_fields=["is_staff"])
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def notes(user: User) -> list[str]:
+    rows = LogEntry.objects.filter(object_id=str(user.pk)).order_by("pk")
+    return [row.get_change_message() for row in rows]
+
+
+def test_tiers_and_groups_are_given_to_many(
+    console: Client, alice: User, bob: User, charlie: User, group: Group
+) -> None:
+    assert "Done: 2" in act(console, "set_tier", alice, bob, tier="pro")
+    assert "Done: 2" in act(console, "add_to_group", alice, bob, group=group.pk)
+    assert "Done: 0" in act(console, "add_to_group", alice, group=group.pk), "it is so already"
+    assert set(User.objects.filter(tier="pro")) == {alice, bob}
+    assert set(group.user_set.all()) == {alice, bob}
+    assert notes(alice) == ["Set the tier Pro.", "Added to the group Researchers."]
+    assert notes(charlie) == []
+    for name in ("set_tier", "add_to_group"):
+        assert "beside the action" in act(console, name, charlie)
+
+
+def test_who_is_suspended_is_signed_out_and_comes_back(
+    console: Client, alice: User, bob: User
+) -> None:
+    browser = Client()
+    browser.force_login(alice)
+    browser.get("/settings/sessions")
+    ScimPerson.objects.create(user=bob, user_name="bob", is_disabled=True)
+    assert "Done: 2" in act(console, "suspend", alice, bob)
+    assert not User.objects.filter(pk__in=[alice.pk, bob.pk], is_active=True).exists()
+    assert not ScimPerson.objects.filter(is_disabled=True).exists(), "the console has decided"
+    assert "Done: 1" in act(console, "let_in", alice)
+    assert browser.get("/settings/").status_code == 302, "the session is over"
+    assert notes(alice) == ["Suspended.", "Let in again."]
+
+
+def test_signing_out_everywhere(console: Client, alice: User) -> None:
+    browser = Client()
+    browser.force_login(alice)
+    browser.get("/settings/sessions")
+    assert browser.get("/settings/").status_code == 200
+    act(console, "sign_out", alice)
+    assert browser.get("/settings/").status_code == 302
+    assert User.objects.get(pk=alice.pk).is_active
+
+
+def test_the_last_administrator_stays(console: Client, admin: User, alice: User) -> None:
+    page = act(console, "suspend", admin, alice)
+    assert "is the last administrator" in page
+    assert User.objects.get(pk=admin.pk).is_active
+    assert not User.objects.get(pk=alice.pk).is_active
+
+
+def test_who_looks_after_accounts_acts_below_their_own_alone(
+    admin: User, alice: User, bob: User, charlie: User, group: Group
+) -> None:
+    helper = staff(bob, "view_user", "change_user")
+    staff(charlie)
+    more = {"tier": "pro", "group": group.pk}
+    for name in ("set_tier", "suspend"):
+        page = act(helper, name, admin, bob, charlie, alice, **more)
+        assert page.count("is not below you") == 3
+    assert set(User.objects.filter(tier="pro")) == {alice}
+    assert set(User.objects.filter(is_active=False)) == {alice}
+    act(helper, "add_to_group", alice, **more)
+    assert not group.user_set.exists(), "superusers alone do that"
+
+
+def test_who_may_only_look_is_refused_everything(
+    admin: User, alice: User, bob: User, charlie: User, group: Group
+) -> None:
+    onlooker, nobody = staff(bob, "view_user"), Client()
+    nobody.force_login(charlie)
+    for client in (onlooker, nobody):
+        for name in ACTS:
+            act(client, name, alice, tier="pro", group=group.pk)
+    alice.refresh_from_db()
+    assert (alice.tier_id, alice.is_active) == ("free", True)
+    assert not alice.groups.exists()
+    assert notes(alice) == []

@@ -1,0 +1,176 @@
+"""What is done to many accounts at once, in the console's list of users."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import Group
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.forms import ActionForm
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from webapp.handover import CannotTake, hand_over
+from webapp.models import Tier, User
+from webapp.own_data import LastAdministrator, suspend_for_good
+from webapp.security_events import Kind, note_event
+from webapp.sign_ins import end_other_sign_ins
+from webapp.suspensions import forget_marks
+from webapp.tenancy import as_user
+
+Act = Callable[[User], str]
+"""Does it, and says what was done; empty where it was so already. Raises LastAdministrator."""
+
+
+def _choice(rows: QuerySet[Any], label: str) -> Any:
+    widget = UnfoldAdminSelectWidget({"aria-label": label})
+    return forms.ModelChoiceField(
+        rows, required=False, empty_label=f"{label}…", label="", widget=widget
+    )
+
+
+class UserActionForm(ActionForm):  # type: ignore[misc]
+    """Beside the action, what it takes."""
+
+    tier = _choice(Tier.objects.order_by("slug"), "Tier")
+    group = _choice(Group.objects.order_by("name"), "Group")
+    taker = forms.CharField(
+        required=False,
+        label="",
+        widget=UnfoldAdminTextInputWidget(
+            {
+                "aria-label": "Who takes over",
+                "placeholder": "Who takes over: an address",
+                "dir": "ltr",
+            }
+        ),
+    )
+
+
+class UserActions:
+    """For the ModelAdmin of users. Whoever is not a superuser does it to accounts below their own alone,
+    and each act is in the log."""
+
+    action_form = UserActionForm
+    actions: Any = ("set_tier", "add_to_group", "suspend", "let_in", "sign_out", "hand_over")
+
+    def has_rights_permission(self, request: HttpRequest) -> bool:
+        """Groups may hold permissions, which superusers alone give."""
+        return bool(getattr(request.user, "is_superuser", False))
+
+    @admin.action(description="Set the tier", permissions=["change"])
+    def set_tier(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        tier = _chosen(request, "tier", Tier.objects.all())
+        if tier is not None:
+            self._do(request, rows, partial(_set_tier, tier))
+
+    @admin.action(description="Add to the group", permissions=["rights"])
+    def add_to_group(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        group = _chosen(request, "group", Group.objects.all())
+        if group is not None:
+            self._do(request, rows, partial(_add_to_group, group))
+
+    @admin.action(description="Suspend", permissions=["change"])
+    def suspend(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        self._do(request, rows, _suspend)
+
+    @admin.action(description="Let in again", permissions=["change"])
+    def let_in(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        self._do(request, rows, _let_in)
+
+    @admin.action(description="Sign out everywhere", permissions=["change"])
+    def sign_out(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        self._do(request, rows, _sign_out)
+
+    @admin.action(description="Hand over what they have shared", permissions=["rights"])
+    def hand_over(self, request: HttpRequest, rows: QuerySet[User]) -> None:
+        """Collections that others may read, and assistants that all see; nobody's chats."""
+        typed = request.POST.get("taker", "").strip()
+        taker = User.objects.filter(email__iexact=typed).first()
+        if taker is None:
+            messages.error(request, "Type the e-mail address of who takes over beside the action.")
+            return
+        problems: list[str] = []
+        self._do(request, rows, partial(_hand_over, taker, problems))
+        for problem in problems[:20]:
+            messages.error(request, problem)
+
+    def _do(self, request: HttpRequest, rows: QuerySet[User], act: Act) -> None:
+        num_done = 0
+        kept: list[str] = []
+        for user in rows.order_by("pk"):
+            if not self._is_below(request.user, user, or_own=False):  # type: ignore[attr-defined]
+                kept.append(f"{user.email} is not below you")
+                continue
+            try:
+                done = act(user)
+            except LastAdministrator:
+                kept.append(f"{user.email} is the last administrator")
+                continue
+            if done:
+                self.log_change(request, user, done)  # type: ignore[attr-defined]
+                num_done += 1
+        messages.success(request, f"Done: {num_done}.")
+        if kept:
+            messages.error(request, f"Left alone: {'; '.join(kept[:20])}.")
+
+
+def _chosen(request: HttpRequest, name: str, rows: QuerySet[Any]) -> Any:
+    """What stands beside the action; without any, the page says so."""
+    try:
+        return forms.ModelChoiceField(rows).clean(request.POST.get(name))
+    except forms.ValidationError:
+        messages.error(request, f"Choose a {name} beside the action.")
+        return None
+
+
+def _set_tier(tier: Tier, user: User) -> str:
+    if not User.objects.filter(pk=user.pk).exclude(tier=tier).update(tier=tier):
+        return ""
+    note_event(Kind.RIGHTS, account=user.pk, how=f"tier: {tier.slug}")
+    return f"Set the tier {tier}."
+
+
+def _add_to_group(group: Group, user: User) -> str:
+    if user.groups.filter(pk=group.pk).exists():
+        return ""
+    user.groups.add(group)
+    note_event(Kind.RIGHTS, account=user.pk, how=f"added to group {group.pk}")
+    return f"Added to the group {group}."
+
+
+def _suspend(user: User) -> str:
+    """From here on it is the console's suspension, whoever had suspended before."""
+    if not user.is_active:
+        return ""
+    suspend_for_good(user)
+    forget_marks(user)
+    _sign_out(user)
+    return "Suspended."
+
+
+def _let_in(user: User) -> str:
+    if not User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
+        return ""
+    forget_marks(user)
+    note_event(Kind.LET_IN, account=user.pk, how="in the console")
+    return "Let in again."
+
+
+def _hand_over(taker: User, problems: list[str], user: User) -> str:
+    try:
+        handed = hand_over(user, taker)
+    except CannotTake as error:
+        problems.append(f"{user.email}: {error}")
+        return ""
+    problems += [f"{user.email}: {problem}" for problem in handed.problems]
+    return f"Handed over to {taker.email}: {handed}."
+
+
+def _sign_out(user: User) -> str:
+    """Browsers and programs that have tokens; API keys are revoked each by itself."""
+    with as_user(user.pk):
+        end_other_sign_ins(user, None)
+    return "Signed out everywhere."
