@@ -471,6 +471,18 @@ def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     assert redacted.endswith("\nDone.")
 
 
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("4111 1111 1111 1111 12/27 123", "[████████] 12/27 123"),
+        ("ES9121000418450200051332 bitte", "[████████] bitte"),
+    ],
+)
+def test_what_stands_beside_a_number_keeps_it_from_no_redaction(text: str, redacted: str) -> None:
+    one = screen({"input": {"personal_data": {"redact": 0.5}}})
+    assert one.redacted("input", text) == redacted
+
+
 @pytest.mark.usefixtures("ruled")
 @pytest.mark.parametrize("size", [7, 64, 333])
 async def test_a_private_key_is_taken_out_of_an_answer_to_its_end(kept: Kept, size: int) -> None:
