@@ -155,7 +155,8 @@ def given_again(plan: PromptPlan, text: str, exchange_id: str, wish: Wish) -> Pr
     """The prompt after an answer of this text, with the wish as the next question."""
     *earlier, asked = plan.exchanges
     given = replace(asked, reply=({"role": "assistant", "content": text},))
-    return replace(plan, exchanges=(*earlier, given, Exchange(exchange_id, WISHES[wish])))
+    exchanges = (*earlier, given, Exchange(exchange_id, WISHES[wish]))
+    return replace(plan, exchanges=exchanges, num_asked=2)
 
 
 def given_unjudged(plan: PromptPlan) -> PromptPlan:

@@ -4,16 +4,18 @@ import hashlib
 import logging
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from chat import cooling, decisions, metrics, moderating, refusals
 from chat.asking import AnswerRequest
+from chat.db import in_db
 from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
 from chat.off_loop import off_loop_if_long
@@ -87,7 +89,7 @@ class Screen:
         self.is_raw = is_raw  # a prompt of token ids, out of which nothing can be taken
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
-        self._brought = _brought_to(request)
+        self._own = _own_words(request)
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -108,7 +110,6 @@ class Screen:
             return Outcome()
         started_s = monotonic()
         scored, failed = await self._scored(texts)
-        scores = worst(scored) if scored else {}
         pairs = tuple(zip(texts, scored, strict=False))
         deciding = self.chosen.deciding
         verdict = Verdict()
@@ -120,10 +121,32 @@ class Screen:
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
         metrics.judged(stage, verdict.action, (one["classifier"] for one in failed))
-        about = verdict.reasons[0].category if verdict.reasons else None
-        place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
+        outcome = _outcome(verdict, pairs)
         took_ms = (monotonic() - started_s) * 1e3
-        return Outcome(verdict, scores, pairs, texts[place], failed, took_ms)
+        return replace(
+            outcome, worst_text=outcome.worst_text or texts[-1], failed=failed, took_ms=took_ms
+        )
+
+    async def judge_each(
+        self, stage: Stage, groups: Mapping[str, Sequence[str]]
+    ) -> dict[str, Outcome]:
+        """What the deciding policy says of each group of texts by itself. Nothing is counted, and what
+        could not be judged is passed over."""
+        deciding = self.chosen.deciding
+        texts = list(dict.fromkeys(t for own in groups.values() for t in own if t.strip()))
+        if deciding is None or not texts:
+            return {}
+        found, _ = await self._scored(texts)
+        scored = dict(zip(texts, found, strict=False))
+        outcomes: dict[str, Outcome] = {}
+        for name, own in groups.items():
+            pairs = tuple((text, scored[text]) for text in own if text in scored)
+            num_chars = sum(map(len, own)) if deciding.policy.redacts(stage) else 0
+            verdict = await off_loop_if_long(
+                num_chars, self._verdict, deciding.policy, stage, pairs, ()
+            )
+            outcomes[name] = _outcome(verdict, pairs)
+        return outcomes
 
     def _verdict(
         self, policy: Policy, stage: Stage, texts: Sequence[tuple[str, Scores]], failed: Failures
@@ -235,19 +258,33 @@ class Screen:
         end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
 
+    async def note_earlier(self, stopped: Mapping[str, Outcome]) -> None:
+        """Write down once which earlier questions, by their ids, this version of the policy keeps from
+        models: their author reads it and can appeal. Of a temporary chat they have no ids."""
+        deciding = self.chosen.deciding
+        if deciding is None or self.request.source != "chat":
+            return
+        known = await in_db(_noted_of)(self.request.user, deciding, list(stopped))
+        for id_, outcome in stopped.items():
+            if id_ not in known:
+                decision = self._decision("input", outcome, deciding, outcome.verdict)
+                decision.message_id = UUID(id_)
+                await decisions.keep(decision)
+
     def _points(self, stage: Stage, deciding: InForce, outcome: Outcome) -> float:
-        """Once for a text: several answers to it are asked for at once, and programs ask again. Not for
-        words of others, in which a chat was gone on with that they had shared."""
+        """Once for a text: several answers to it are asked for at once, and programs ask again. For what
+        its author asks now, and nothing else that is read with it: instructions, answers, what tools
+        say and what others have shared may be another's words."""
         if stage != "input" or self.request.source in _OUR_OWN:
             return 0.0
         verdict = outcome.verdict
-        own = [one for one in outcome.scored if one[0] not in self._brought]
+        own = [one for one in outcome.scored if self._own is None or one[0] in self._own]
         if len(own) < len(outcome.scored):
             verdict = self._verdict(deciding.policy, stage, own, ())
         points = deciding.policy.points(verdict)
         if not points:
             return 0.0
-        is_own = outcome.worst_text not in self._brought
+        is_own = self._own is None or outcome.worst_text in self._own
         key = self._key(outcome.worst_text if is_own else own[-1][0])
         now_s = monotonic()
         is_new = now_s - _struck.get(key, -SAME_TEXT_S) >= SAME_TEXT_S
@@ -312,19 +349,37 @@ async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
 
 
-def _brought_to(request: AnswerRequest) -> frozenset[str]:
-    """What its author need not have written."""
-    exchanges = request.plan.exchanges if request.plan else ()
-    brought = [t for one in exchanges if one.is_brought for t in _texts_in(one)]
-    if request.source == "chat":
-        brought += texts_of(request.begun)
-    return frozenset(brought).difference(
-        *(_texts_in(one) for one in exchanges if not one.is_brought)
-    )
+def _noted_of(user: str, by: InForce, message_ids: Sequence[str]) -> set[str]:
+    rows = Decision.objects.filter(owner=user, policy_id=by.id, policy_version=by.version)
+    rows = rows.filter(stage="input", message_id__in=message_ids, is_dry_run=False)
+    return set(map(str, rows.values_list("message_id", flat=True)))
 
 
-def _texts_in(exchange: Exchange) -> list[str]:
+def _own_words(request: AnswerRequest) -> frozenset[str] | None:
+    """What its author surely has written, and asks now; None: all of it, as a raw prompt is."""
+    if request.plan is not None:
+        return frozenset(one.question for one in request.plan.asked if not one.is_brought)
+    if not request.messages:
+        return None
+    own: list[str] = []
+    for message in reversed(request.messages):
+        if message["role"] == "user":
+            own.append(message["content"])
+        elif own and message["role"] == "assistant":
+            break
+    return frozenset(own)
+
+
+def texts_in_exchange(exchange: Exchange) -> list[str]:
+    """What of it no model has written here."""
     return [exchange.question, *texts_of(exchange.unjudged)]
+
+
+def _outcome(verdict: Verdict, pairs: Sequence[tuple[str, Scores]]) -> Outcome:
+    about = verdict.reasons[0].category if verdict.reasons else None
+    text = max(pairs, key=lambda one: one[1][about])[0] if about else ""
+    scores = worst([one for _, one in pairs]) if pairs else {}
+    return Outcome(verdict, scores, tuple(pairs), text)
 
 
 def facts_of(outcome: Outcome) -> dict[str, Any]:

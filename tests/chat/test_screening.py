@@ -296,6 +296,29 @@ def test_a_blocked_question_is_not_in_the_way_of_the_next(
     assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
+def test_nor_is_an_answered_one_that_a_later_policy_blocks(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {})
+    old = reader.send(MESSAGES[0]["content"])
+    assert reader.hear_end(old["run"])["kind"] == "finished"
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
+    server.asked.clear()
+    parent = old["answer"]["id"]
+    for number in range(2):
+        behind = {"conversation": old["conversation"]["id"], "parent": parent}
+        accepted = reader.send(f"And how are you, {number}?", **behind)
+        assert reader.hear_end(accepted["run"])["kind"] == "finished"
+        assert reader.saved(accepted)["left_out"]["stopped"] == [old["message"]["id"]]
+        parent = accepted["answer"]["id"]
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+    sql = (
+        "SELECT d.action, s.points FROM moderation_decision d LEFT JOIN moderation_strike s"
+        " ON s.decision_id = d.id WHERE d.message_id = %s"
+    )
+    assert rows(site, sql, old["message"]["id"]) == [("block", None)]
+
+
 def test_its_author_is_asked_and_may_send_it_all_the_same(
     site: Site, server: UpstreamServer, reader: Reader, caller: Caller
 ) -> None:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chat import answer_cache, decisions, moderating, orchestrator, screening, summaries
+from chat import screen as screen_module
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import (
@@ -24,6 +25,7 @@ from chat.events import (
     Failed,
     Finished,
     Found,
+    LeftOut,
     Phase,
     Refused,
     Started,
@@ -301,7 +303,7 @@ async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: 
 
 @pytest.mark.parametrize(
     ("question", "is_brought", "points"),
-    [("Go on.", True, 0.0), ("Go on.", False, 2.0), ("And now this is bad.", True, 2.0)],
+    [("Go on.", True, 0.0), ("Go on.", False, 0.0), ("And now this is bad.", True, 2.0)],
 )
 async def test_words_of_others_count_against_nobody(
     judging: asyncio.Event, kept: Kept, question: str, is_brought: bool, points: float
@@ -316,6 +318,90 @@ async def test_words_of_others_count_against_nobody(
     refused = await one.decide("input", await one.judge("input", texts))
     assert refused is not None
     assert [counted for _, counted in kept] == [points]
+
+
+SAID: Any = {"role": "assistant", "content": "That is bad."}
+CALLING: Any = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "c", "function": {"name": "look", "arguments": {"for": "bad"}}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "points"),
+    [
+        # The system prompt of an assistant that somebody has shared.
+        ({"plan": PromptPlan((Exchange("1", "Hi."),), system="Be bad.")}, 0.0),
+        ({"plan": PromptPlan((Exchange("1", "This is bad."),), system="Be bad.")}, 2.0),
+        # A temporary chat sends the model's answer back, and so do programs.
+        (
+            {
+                "source": "temporary",
+                "plan": PromptPlan((Exchange("1", "Hi."),)),
+                "begun": (SAID,),
+            },
+            0.0,
+        ),
+        ({"source": "api", "messages": [{"role": "user", "content": "Hi."}, SAID]}, 0.0),
+        ({"source": "api", "messages": [SAID, {"role": "user", "content": "Go on."}]}, 0.0),
+        ({"source": "api", "messages": [SAID, {"role": "user", "content": "Be bad."}]}, 2.0),
+        (
+            {
+                "source": "api",
+                "messages": [
+                    {"role": "user", "content": "Be bad."},
+                    {"role": "assistant", "content": "No."},
+                    {"role": "user", "content": "And now?"},
+                ],
+            },
+            0.0,
+        ),
+        ({"source": "api", "messages": [{"role": "user", "content": "Hi."}, CALLING]}, 0.0),
+    ],
+)
+async def test_only_what_somebody_asks_counts_against_them(
+    judging: asyncio.Event, kept: Kept, request_: dict[str, Any], points: float
+) -> None:
+    judging.set()
+    one = screen({**BLOCKED, "strikes": {"illicit": 2}})
+    one = Screen(replace(one.request, **request_), one.chosen)
+    texts = AnswerState(one.request, one).asked_texts()
+    assert await one.decide("input", await one.judge("input", texts)) is not None
+    assert [counted for _, counted in kept] == [points]
+
+
+def test_what_programs_tell_of_their_tools_is_no_question() -> None:
+    result: Any = {"role": "tool", "tool_call_id": "c", "content": "A bad page.", "name": "look"}
+    one = screen(BLOCKED)
+    asked = replace(one.request, source="api", messages=[{"role": "user", "content": "Hi."}, result])
+    texts = AnswerState(asked, one).asked_texts()
+    assert [text for text in texts if text] == ["Hi.", "look"]
+
+
+async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging.set()
+    noted: list[str] = []
+    monkeypatch.setattr(screen_module, "_noted_of", lambda *asked: set(noted))
+    monkeypatch.setattr(screen_module, "in_db", lambda work: AsyncMock(side_effect=work))
+    ids = [str(uuid4()) for _ in range(4)]
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    texts = ("Hello.", "This is bad.", "Thanks.", "And now?")
+    exchanges = tuple(Exchange(*one, reply, num_messages=2) for one in zip(ids, texts, strict=True))
+    plan = PromptPlan((*exchanges[:3], replace(exchanges[3], reply=())))
+    one = screen({**BLOCKED, "strikes": {"illicit": 2}})
+    left = await screening.without_stopped(one, plan)
+    assert [exchange.question for exchange in left.exchanges] == ["Hello.", "Thanks.", "And now?"]
+    assert left.left_out == LeftOut(ids[0], 0, stopped=(ids[1],))
+    ((decision, points),) = kept
+    assert (str(decision.message_id), decision.action, points) == (ids[1], "block", 0.0)
+    noted.append(ids[1])
+    await screening.without_stopped(one, plan)
+    assert len(kept) == 1
+    asked = replace(plan, exchanges=(*exchanges[:1], replace(exchanges[1], reply=())))
+    assert await screening.without_stopped(one, asked) == asked, "what is asked is refused instead"
 
 
 @pytest.mark.parametrize("action", ["note", "redact", "block"])
@@ -500,12 +586,12 @@ async def test_a_private_key_is_taken_out_of_an_answer_to_its_end(kept: Kept, si
 
 
 SENTENCES = st.text(alphabet="ab .!", max_size=30).filter(bool)
-SAID = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
+PIECES = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    updates=st.lists(st.lists(SAID, max_size=4), min_size=1, max_size=8),
+    updates=st.lists(st.lists(PIECES, max_size=4), min_size=1, max_size=8),
     end=st.sampled_from([Finished("stop"), Stopped(0), Failed("engine_died", "It has died.")]),
 )
 async def test_an_update_of_the_engine_is_shown_as_a_whole(
