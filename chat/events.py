@@ -94,9 +94,9 @@ class FromCache:
 class LeftOut:
     """The conversation is too long for the model, which is shown what begins at the message `before`.
 
-    `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one. `stopped`
-    are questions that are left out with their answers wherever they stand, since a policy stops them
-    by now. Comes again in later answers, and in the same one when more has to go.
+    `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one.
+    `stopped` are questions that are left out with their answers wherever they stand, since a policy
+    stops them by now. Comes again in later answers, and in the same one when more has to go.
     """
 
     before: str

@@ -73,8 +73,8 @@ class PromptPlan:
     for those that are kept: pinned ones and, with `keeps_first`, the first. `summary` stands in for
     what is left out; of the `summaries` that there are the newest will, once something has to go.
     `has_documents`: what was found for the question is in its place already. `num_asked` of the last
-    exchanges are asked now: with a wish, the one that it is about as well. `stopped` are others that were
-    taken out since a policy stops them.
+    exchanges are asked now: with a wish, the one that it is about as well. `stopped` are others that
+    were taken out since a policy stops them.
     """
 
     exchanges: tuple[Exchange, ...]

@@ -15,7 +15,6 @@ from django.utils.translation import gettext
 
 from chat import cooling, decisions, metrics, moderating, refusals
 from chat.asking import AnswerRequest
-from chat.db import in_db
 from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
 from chat.off_loop import off_loop_if_long
@@ -24,6 +23,7 @@ from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
+from moderation.text_hashes import text_hash
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
 
 logger = logging.getLogger(__name__)
@@ -111,42 +111,59 @@ class Screen:
         started_s = monotonic()
         scored, failed = await self._scored(texts)
         pairs = tuple(zip(texts, scored, strict=False))
-        deciding = self.chosen.deciding
-        verdict = Verdict()
-        if deciding is not None:
-            num_chars = sum(map(len, texts)) if deciding.policy.redacts(stage) else 0
-            verdict = await off_loop_if_long(
-                num_chars, self._verdict, deciding.policy, stage, pairs, failed
-            )
+        outcome = await self._decided(stage, pairs, failed)
         if failed:
             logger.warning("texts were not judged by all: %s", failed)
-        metrics.judged(stage, verdict.action, (one["classifier"] for one in failed))
-        outcome = _outcome(verdict, pairs)
+        action = outcome.verdict.action
+        metrics.judged(stage, action, (one["classifier"] for one in failed))
         took_ms = (monotonic() - started_s) * 1e3
-        return replace(
-            outcome, worst_text=outcome.worst_text or texts[-1], failed=failed, took_ms=took_ms
-        )
+        return replace(outcome, worst_text=outcome.worst_text or texts[-1], took_ms=took_ms)
 
     async def judge_each(
         self, stage: Stage, groups: Mapping[str, Sequence[str]]
     ) -> dict[str, Outcome]:
         """What the deciding policy says of each group of texts by itself. Nothing is counted, and what
         could not be judged is passed over."""
-        deciding = self.chosen.deciding
         texts = list(dict.fromkeys(t for own in groups.values() for t in own if t.strip()))
-        if deciding is None or not texts:
-            return {}
-        found, _ = await self._scored(texts)
+        found, _ = await self._scored(texts) if texts else ([], ())
         scored = dict(zip(texts, found, strict=False))
-        outcomes: dict[str, Outcome] = {}
-        for name, own in groups.items():
-            pairs = tuple((text, scored[text]) for text in own if text in scored)
-            num_chars = sum(map(len, own)) if deciding.policy.redacts(stage) else 0
+        return {
+            name: await self._decided(stage, [(t, scored[t]) for t in own if t in scored], ())
+            for name, own in groups.items()
+        }
+
+    async def _decided(
+        self, stage: Stage, pairs: Sequence[tuple[str, Scores]], failed: Failures
+    ) -> Outcome:
+        """What the deciding policy says. A question that it would stop is let pass for what a reviewer
+        has found it wrongly stopped for."""
+        outcome = await self._outcome(stage, pairs, failed)
+        if stage != "input" or not outcome.stop or not pairs:
+            return outcome
+        hashes = {text: text_hash(self.request.user, text) for text, _ in pairs}
+        passes = await decisions.overturned(self.request.user, list(hashes.values()))
+        if not passes:
+            return outcome
+        left = [
+            (text, {**scores, **dict.fromkeys(passes.get(hashes[text], ()), 0.0)})
+            for text, scores in pairs
+        ]
+        return replace(await self._outcome(stage, left, failed), scores=outcome.scores)
+
+    async def _outcome(
+        self, stage: Stage, pairs: Sequence[tuple[str, Scores]], failed: Failures
+    ) -> Outcome:
+        deciding, verdict = self.chosen.deciding, Verdict()
+        if deciding is not None:
+            redacts = deciding.policy.redacts(stage)
+            num_chars = sum(len(text) for text, _ in pairs) if redacts else 0
             verdict = await off_loop_if_long(
-                num_chars, self._verdict, deciding.policy, stage, pairs, ()
+                num_chars, self._verdict, deciding.policy, stage, pairs, failed
             )
-            outcomes[name] = _outcome(verdict, pairs)
-        return outcomes
+        about = verdict.reasons[0].category if verdict.reasons else None
+        text = max(pairs, key=lambda one: one[1][about])[0] if about else ""
+        scores = worst([one for _, one in pairs]) if pairs else {}
+        return Outcome(verdict, scores, tuple(pairs), text, failed)
 
     def _verdict(
         self, policy: Policy, stage: Stage, texts: Sequence[tuple[str, Scores]], failed: Failures
@@ -264,7 +281,9 @@ class Screen:
         deciding = self.chosen.deciding
         if deciding is None or self.request.source != "chat":
             return
-        known = await in_db(_noted_of)(self.request.user, deciding, list(stopped))
+        known = await decisions.noted(
+            self.request.user, deciding.id, deciding.version, list(stopped)
+        )
         for id_, outcome in stopped.items():
             if id_ not in known:
                 decision = self._decision("input", outcome, deciding, outcome.verdict)
@@ -325,8 +344,15 @@ class Screen:
             message_id=request.message_id if leaves_traces else None,
             run_id=request.run_id[:64] if leaves_traces else "",
             text=_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS]) if is_kept else "",
+            text_hashes=self._hashes(outcome, verdict) if is_kept else None,
             review=Review.OPEN if is_for_review else "",
         )
+
+
+    def _hashes(self, outcome: Outcome, verdict: Verdict) -> list[str]:
+        """Of all texts that the verdict is about, the worst of them first."""
+        about = [outcome.worst_text, *_about(outcome.scored, verdict.reasons)]
+        return [text_hash(self.request.user, text) for text in dict.fromkeys(about)]
 
 
 async def must_wait(screen: Screen) -> Failed | None:
@@ -349,10 +375,10 @@ async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
 
 
-def _noted_of(user: str, by: InForce, message_ids: Sequence[str]) -> set[str]:
-    rows = Decision.objects.filter(owner=user, policy_id=by.id, policy_version=by.version)
-    rows = rows.filter(stage="input", message_id__in=message_ids, is_dry_run=False)
-    return set(map(str, rows.values_list("message_id", flat=True)))
+def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> list[str]:
+    """The texts that some reason is about, but for those to take a note alone."""
+    at = [(one.category, one.threshold) for one in reasons if one.action != "note"]
+    return [text for text, scores in pairs if any(scores[name] >= least for name, least in at)]
 
 
 def _own_words(request: AnswerRequest) -> frozenset[str] | None:
@@ -373,13 +399,6 @@ def _own_words(request: AnswerRequest) -> frozenset[str] | None:
 def texts_in_exchange(exchange: Exchange) -> list[str]:
     """What of it no model has written here."""
     return [exchange.question, *texts_of(exchange.unjudged)]
-
-
-def _outcome(verdict: Verdict, pairs: Sequence[tuple[str, Scores]]) -> Outcome:
-    about = verdict.reasons[0].category if verdict.reasons else None
-    text = max(pairs, key=lambda one: one[1][about])[0] if about else ""
-    scores = worst([one for _, one in pairs]) if pairs else {}
-    return Outcome(verdict, scores, tuple(pairs), text)
 
 
 def facts_of(outcome: Outcome) -> dict[str, Any]:

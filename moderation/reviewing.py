@@ -33,6 +33,18 @@ def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> s
     return owners
 
 
+def overturned_of(owner_id: int, hashes: Sequence[str]) -> dict[str, set[str]]:
+    """Of the owner's texts with these hashes, those that a reviewer saw when they found the decision
+    wrong, and the categories that they were stopped for."""
+    rows = Decision.objects.filter(owner=owner_id, stage="input", review=Review.OVERTURNED)
+    found: dict[str, set[str]] = {}
+    kept = rows.filter(text_hashes__0__in=list(hashes)).values_list("text_hashes", "reasons")
+    for texts, reasons in kept:
+        names = {one["category"] for one in reasons if one["action"] != "note"}
+        found.setdefault((texts or [""])[0], set()).update(names)
+    return found
+
+
 def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> None:
     rows = Decision.objects.filter(pk__in=[one.pk for one in decisions])
     changes: dict[str, Any] = {

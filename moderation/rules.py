@@ -108,9 +108,7 @@ class Rules:
 
 
 def _spans(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
-    num = 0
-    for start, end in _checked(rule, pattern, text):
-        num += 1
+    for num, (start, end) in enumerate(_checked(rule, pattern, text), 1):
         if num == MAX_MATCHES:
             yield start, len(text)
             return

@@ -13,7 +13,7 @@ import pytest
 from tests.chat.api_caller import Caller
 from tests.chat.policies import PHRASE, add_policy, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
-from tests.sites import Site, SiteMaker, email_of, wait_until
+from tests.sites import Site, SiteMaker, email_of, post_form, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
 
 STORY = f"It was a quiet day. Then came the {PHRASE} of the lake. Everybody went home."
@@ -427,6 +427,29 @@ def test_one_text_is_one_strike(site: Site, caller: Caller) -> None:
         " ON d.id = s.decision_id WHERE d.text = %s"
     )
     assert rows(site, sql, messages[0]["content"]) == [(1,)]
+
+
+def test_what_a_reviewer_found_wrongly_stopped_goes_through(
+    site: Site, server: UpstreamServer, reader: Reader, caller: Caller
+) -> None:
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 0.1}})
+    text = f"What does the {PHRASE} eat?"
+    end = reader.hear_end(reader.send(text)["run"])
+    assert end["kind"] == "refused"
+    with closing(site.set_up()) as console:
+        path = f"/admin/moderation/decision/{end['decision']}/change/"
+        response = post_form(console, path, {"verdict": "overturn", "notes": "A bird."})
+        assert response.status_code == 302, response.text
+    assert reader.hear_end(reader.send(text)["run"])["kind"] == "finished"
+    assert reader.hear_end(reader.send(f"{text} And drink?")["run"])["kind"] == "refused"
+    body = {"model": "far", "messages": [{"role": "user", "content": text}]}
+    assert caller.post("/chat/completions", body).status_code == 400, "of another person"
+    sql = (
+        "SELECT s.lifted_at IS NULL FROM moderation_strike s JOIN moderation_decision d"
+        " ON d.id = s.decision_id WHERE d.text = %s AND d.owner_id ="
+        " (SELECT id FROM webapp_user WHERE email = %s)"
+    )
+    assert rows(site, sql, text, reader.email) == [(False,)]
 
 
 def test_who_is_stopped_too_often_waits(site: Site, server: UpstreamServer, reader: Reader) -> None:

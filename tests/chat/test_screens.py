@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chat import answer_cache, decisions, moderating, orchestrator, screening, summaries
-from chat import screen as screen_module
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import (
@@ -62,6 +61,8 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
     kept = Kept()
     monkeypatch.setattr(decisions, "keep", kept.keep)
     monkeypatch.setattr(decisions, "keep_soon", kept.keep_soon)
+    for name, nothing in (("overturned", {}), ("noted", set())):
+        monkeypatch.setattr(decisions, name, AsyncMock(return_value=nothing))
     return kept
 
 
@@ -383,9 +384,6 @@ async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
     judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judging.set()
-    noted: list[str] = []
-    monkeypatch.setattr(screen_module, "_noted_of", lambda *asked: set(noted))
-    monkeypatch.setattr(screen_module, "in_db", lambda work: AsyncMock(side_effect=work))
     ids = [str(uuid4()) for _ in range(4)]
     reply: Any = ({"role": "assistant", "content": "Well."},)
     texts = ("Hello.", "This is bad.", "Thanks.", "And now?")
@@ -397,7 +395,7 @@ async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
     assert left.left_out == LeftOut(ids[0], 0, stopped=(ids[1],))
     ((decision, points),) = kept
     assert (str(decision.message_id), decision.action, points) == (ids[1], "block", 0.0)
-    noted.append(ids[1])
+    monkeypatch.setattr(decisions, "noted", AsyncMock(return_value={ids[1]}))
     await screening.without_stopped(one, plan)
     assert len(kept) == 1
     asked = replace(plan, exchanges=(*exchanges[:1], replace(exchanges[1], reply=())))
