@@ -179,13 +179,15 @@ class Screen:
     def _possible(
         self, reason: Reason, stage: Stage, texts: Sequence[tuple[str, Scores]]
     ) -> Reason:
-        """What cannot be done becomes the next that is stricter: to redact where no rule has matched,
-        and to ask where nobody is there to be asked."""
+        """What cannot be done becomes the next that is stricter: to redact where no rule has matched, or
+        something in disguise, and to ask where nobody is there to be asked."""
         action = reason.action
         name, at = reason.category, reason.threshold
         about = [text for text, scores in texts if scores[name] >= at]
         is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
-        if action == "redact" and (is_fixed or not all(_has_span(one, name, at) for one in about)):
+        if action == "redact" and (
+            is_fixed or not all(_can_be_taken_out(one, name, at) for one in about)
+        ):
             action = "block"
         is_confirmed = "input" in self.request.confirmed
         is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
@@ -415,8 +417,11 @@ def _matches(text: str) -> Sequence[Any]:
     return moderating.rules().find(text)
 
 
-def _has_span(text: str, category: str, at: float) -> bool:
-    return any(one.category == category and one.probability >= at for one in _matches(text))
+def _can_be_taken_out(text: str, category: str, at: float) -> bool:
+    """Where rules have matched, and find no more in what is left: what is in disguise has no place."""
+    found = [one for one in _matches(text) if one.category == category and one.probability >= at]
+    left = blackened(text, [(one.start, one.end) for one in found])
+    return bool(found) and moderating.found_by_rules(left).get(category, 0.0) < at
 
 
 def _without_secrets(text: str) -> str:

@@ -295,6 +295,27 @@ def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moderating, "screen", screen)
 
 
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        (f"The key is {KEY}.", "redact"),
+        (" ".join(KEY), "block"),
+        (f"The key is {KEY}. Or {' '.join(KEY)}", "block"),
+    ],
+)
+async def test_what_is_in_disguise_cannot_be_redacted(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, text: str, action: str
+) -> None:
+    async def scored(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        scores = tuple({**nothing, **moderating.found_by_rules(one)} for one in texts)
+        return Screening(scores, (Report("rules", 1.0, scores),))
+
+    monkeypatch.setattr(moderating, "screen", scored)
+    outcome = await screen({"input": {"secrets": {"redact": 0.5}}}).judge("input", [text])
+    assert outcome.verdict.action == action
+
+
 @pytest.mark.usefixtures("ruled")
 async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: Kept) -> None:
     one = screen({"input": {"secrets": {"redact": 0.5, "block": 0.9}}})
