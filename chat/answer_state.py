@@ -19,7 +19,11 @@ from inference import Finished as EngineFinished
 def texts_asked(plan: PromptPlan) -> list[str]:
     """Of the plan what a person has written."""
     system = "" if plan.system == DEFAULT_SYSTEM_PROMPT else plan.system  # that nobody wrote
-    return [system, plan.memory, *(text for one in plan.exchanges for text in texts_in_exchange(one))]
+    return [
+        system,
+        plan.memory,
+        *(text for one in plan.exchanges for text in texts_in_exchange(one)),
+    ]
 
 
 def _asked_of(message: ChatMessage) -> ChatMessage:

@@ -23,8 +23,8 @@ from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.models import Decision, Review
-from moderation.text_hashes import text_hash
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
+from moderation.text_hashes import text_hash
 
 logger = logging.getLogger(__name__)
 
@@ -349,7 +349,6 @@ class Screen:
             text_hashes=self._hashes(outcome, verdict) if is_kept else None,
             review=Review.OPEN if is_for_review else "",
         )
-
 
     def _hashes(self, outcome: Outcome, verdict: Verdict) -> list[str]:
         """Of all texts that the verdict is about, the worst of them first."""

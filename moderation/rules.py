@@ -18,7 +18,9 @@ MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
 MAX_MATCHES = 10_000  # of one rule in one text
 _IN_GROUPS = ("card", "iban")  # checks of numbers that are written in groups
 _MAX_NUMBER_CHARS = 42  # of the longest IBAN with a space behind each fourth character
-_GROUP_CHARS = 4  # at the least, but for the last one: dates and tables of numbers have shorter ones
+_GROUP_CHARS = (
+    4  # at the least, but for the last one: dates and tables of numbers have shorter ones
+)
 _GROUP = re.compile(r"\w+", re.ASCII)
 
 

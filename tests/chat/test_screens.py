@@ -396,7 +396,9 @@ async def test_only_what_somebody_asks_counts_against_them(
 def test_what_programs_tell_of_their_tools_is_no_question() -> None:
     result: Any = {"role": "tool", "tool_call_id": "c", "content": "A bad page.", "name": "look"}
     one = screen(BLOCKED)
-    asked = replace(one.request, source="api", messages=[{"role": "user", "content": "Hi."}, result])
+    asked = replace(
+        one.request, source="api", messages=[{"role": "user", "content": "Hi."}, result]
+    )
     texts = AnswerState(asked, one).asked_texts()
     assert [text for text in texts if text] == ["Hi.", "look"]
 
