@@ -68,8 +68,8 @@ class AnswerRequest:
     what the turns before that have taken.
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
-    stages whose texts their author wants to send all the same, `confirmed_texts` are questions of
-    the chat of which that was said before. `begun` is what the answer goes on from, where no model has
+    stages whose texts their author wants to send all the same, `confirmed_texts` are hashes
+    (moderation.text_hashes) of those of which that was said before in the chat. `begun` is what the answer goes on from, where no model has
     written that here.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """

@@ -34,7 +34,8 @@ class Exchange:
     `id` is that of its first message. `documents` were found for the question, and stand in front of
     it in this prompt and in all later ones; `passages` are what they are made of. `unjudged` is what
     of `reply` no model has written here: a person has, or it was brought from elsewhere. `is_brought`:
-    so was some of the exchange, and it may be others' words. `num_messages` counts rows.
+    so was some of the exchange, and it may be others' words. `num_messages` counts rows. `questions` are
+    those that the question was joined of, where it is several.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Exchange:
     is_pinned: bool = False
     unjudged: tuple[ChatMessage, ...] = ()
     is_brought: bool = False
+    questions: tuple[str, ...] = ()
 
     def answered_from(self, passages: tuple[str, ...]) -> "Exchange":
         return replace(self, documents=text_of_rows(passages), passages=passages)

@@ -189,8 +189,7 @@ class Screen:
             is_fixed or not all(_can_be_taken_out(one, name, at) for one in about)
         ):
             action = "block"
-        is_confirmed = "input" in self.request.confirmed
-        is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
+        is_confirmed = "input" in self.request.confirmed or self._are_confirmed(about)
         is_settled = is_confirmed or self.request.source in _OF_ANSWERED
         if action == "ask" and stage == "input" and is_settled:
             action = "note"
@@ -199,6 +198,15 @@ class Screen:
         return replace(
             reason, action=action, wanted=reason.action if action != reason.action else ""
         )
+
+    def _are_confirmed(self, about: Sequence[str]) -> bool:
+        """Of a question that was joined of several, those of them that it is about count in its place."""
+        plan, known = self.request.plan, self.request.confirmed_texts
+        if not about or not known:
+            return False
+        joined = {one.question: one.questions for one in plan.exchanges} if plan else {}
+        texts = [one for one in about if set(about).isdisjoint(joined.get(one, ()))]
+        return known.issuperset(text_hash(self.request.user, text) for text in texts)
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
         """Without any scores where nobody could be asked. What not all have judged is not kept."""
@@ -272,10 +280,22 @@ class Screen:
             decisions.keep_soon(decision)
             return None
         await decisions.keep(decision, self._points(stage, deciding, outcome))
+        place = self._place_of(outcome) if stage == "input" else ""
         if stop == "ask":
-            return refusals.asks(deciding.name, verdict.reasons, str(decision.pk))
-        end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
+            return refusals.asks(deciding.name, verdict.reasons, str(decision.pk), place)
+        end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk), place)
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
+
+    def _place_of(self, outcome: Outcome) -> refusals.Place:
+        """Where something was found, if that is not the question."""
+        plan = self.request.plan
+        about = set(_about(outcome.scored, outcome.verdict.reasons))
+        if plan is None or not about:
+            return ""
+        asked = {t for one in plan.asked for t in (one.question, *one.questions)}
+        if not asked.isdisjoint(about):
+            return ""
+        return "earlier" if about.isdisjoint((plan.system, plan.memory)) else "instructions"
 
     async def note_earlier(self, stopped: Mapping[str, Outcome]) -> None:
         """Write down once which earlier questions, by their ids, this version of the policy keeps from
@@ -385,7 +405,8 @@ def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> li
 def _own_words(request: AnswerRequest) -> frozenset[str] | None:
     """What its author surely has written, and asks now; None: all of it, as a raw prompt is."""
     if request.plan is not None:
-        return frozenset(one.question for one in request.plan.asked if not one.is_brought)
+        asked = (one for one in request.plan.asked if not one.is_brought)
+        return frozenset((one.questions or (one.question,))[-1] for one in asked)
     if not request.messages:
         return None
     own: list[str] = []
@@ -398,8 +419,8 @@ def _own_words(request: AnswerRequest) -> frozenset[str] | None:
 
 
 def texts_in_exchange(exchange: Exchange) -> list[str]:
-    """What of it no model has written here."""
-    return [exchange.question, *texts_of(exchange.unjudged)]
+    """What of it no model has written here; of a question that was joined, also each by itself."""
+    return [*exchange.questions, exchange.question, *texts_of(exchange.unjudged)]
 
 
 def facts_of(outcome: Outcome) -> dict[str, Any]:

@@ -346,6 +346,24 @@ def test_its_author_is_asked_and_may_send_it_all_the_same(
     assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
 
 
+def test_its_author_is_asked_once_about_instructions(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": {"illicit": {"ask": 0.9}}})
+    accepted = reader.send("How are you?", system_prompt=f"Speak of the {PHRASE}.")
+    end = reader.hear_end(accepted["run"])
+    assert end["code"] == "confirmation_needed"
+    assert "instructions of this chat" in end["message"]
+    answer = accepted["answer"]["id"]
+    frame = {"type": "answer.regenerate", "client_id": "yes", "answer": answer, "confirms": True}
+    reader.say(frame)
+    again = reader.hear_until(type="answer.accepted", client_id="yes")
+    assert reader.hear_end(again["run"])["kind"] == "finished"
+    chat = accepted["conversation"]["id"]
+    next_one = reader.send("And now?", conversation=chat, parent=again["answer"]["id"])
+    assert reader.hear_end(next_one["run"])["kind"] == "finished"
+
+
 def test_a_temporary_chat_is_judged_and_leaves_no_text(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chat import answer_cache, decisions, moderating, orchestrator, screening, summaries
+from chat import answer_cache, decisions, history, moderating, orchestrator, screening, summaries
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import (
@@ -33,7 +33,7 @@ from chat.events import (
     ToolCall,
     ToolResult,
 )
-from chat.models import Conversation, Generation
+from chat.models import Conversation, Generation, Message
 from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import MAX_KEPT_CHARS, Screen
@@ -42,6 +42,7 @@ from inference import EngineError
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
 from moderation.policies import parsed
+from moderation.text_hashes import text_hash
 from retrieval.excerpts import Excerpt
 from tests.chat.test_obedient_model import ObedientEngine, Outbox, heard, request, use
 
@@ -423,6 +424,50 @@ async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
     assert len(kept) == 1
     asked = replace(plan, exchanges=(*exchanges[:1], replace(exchanges[1], reply=())))
     assert await screening.without_stopped(one, asked) == asked, "what is asked is refused instead"
+
+
+BROUGHT: Any = ({"role": "assistant", "content": "That is bad."},)
+JOINED = Exchange("1", "This is bad.\n\nAnd now?", questions=("This is bad.", "And now?"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "confirmed", "said"),
+    [
+        (PromptPlan((Exchange("1", "Hi."),), system="Be bad."), "Be bad.", "instructions"),
+        (
+            PromptPlan((Exchange("1", "q", BROUGHT, unjudged=BROUGHT), Exchange("2", "Hi."))),
+            "That is bad.",
+            "Something earlier",
+        ),
+        (PromptPlan((JOINED,)), "This is bad.", "Your message"),
+    ],
+)
+async def test_its_author_is_asked_once_wherever_it_stands(
+    judging: asyncio.Event, kept: Kept, plan: PromptPlan, confirmed: str, said: str
+) -> None:
+    judging.set()
+    one = screen({"input": {"illicit": {"ask": 0.5}}})
+    user = one.request.user
+
+    async def asked(**fields: Any) -> Refused | None:
+        again = Screen(replace(one.request, plan=plan, **fields), one.chosen)
+        texts = AnswerState(again.request, again).asked_texts()
+        return await again.decide("input", await again.judge("input", texts))
+
+    refused = await asked(confirmed_texts=frozenset({text_hash(user, "Hi.")}))
+    assert refused is not None
+    assert (refused.code, said in refused.message) == ("confirmation_needed", True)
+    ((decision, _),) = kept
+    assert text_hash(user, confirmed) in decision.text_hashes
+    assert await asked(confirmed_texts=frozenset({text_hash(user, confirmed)})) is None
+    assert await asked(confirmed=("input",)) is None
+
+
+def test_a_joined_question_knows_what_it_was_joined_of() -> None:
+    said = [("user", "complete", "A"), ("assistant", "failed", ""), ("user", "complete", "B")]
+    path = [Message(role=role, status=status, text=text) for role, status, text in said]
+    (exchange,) = history.exchanges_of([*path, Message(role="user", status="complete", text="C")])
+    assert (exchange.question, exchange.questions) == ("A\n\nB\n\nC", ("A", "B", "C"))
 
 
 @pytest.mark.parametrize("action", ["note", "redact", "block"])
