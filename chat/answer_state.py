@@ -62,6 +62,8 @@ class AnswerState:
     def asked_texts(self) -> list[str]:
         """All that the model is to read and a person has written. Documents and tools' results are
         judged where they come in, and answers when they were given."""
+        if self.request.asked is not None:
+            return list(self.request.asked)
         if self.plan is not None:
             return [*texts_asked(self.plan), *texts_of(self.request.begun)]
         return [*texts_of(map(_asked_of, self.request.messages)), *self._texts_of_format()]

@@ -144,9 +144,8 @@ class PromptPlan:
         )
 
     def without(self, ids: Collection[str]) -> "PromptPlan":
-        """The plan without these earlier exchanges, and without summaries that tell of them. What begins
-        at one of them begins at the next that stays."""
-        first = next(place for place, one in enumerate(self.exchanges) if one.id in ids)
+        """The plan without these earlier exchanges and summaries. What begins at one of them begins at the
+        next that stays."""
         following: dict[str, str] = {}
         next_id = ""
         for one in reversed(self.exchanges):
@@ -155,7 +154,7 @@ class PromptPlan:
         summaries = tuple(
             replace(one, until=following.get(one.until, one.until))
             for one in self.summaries
-            if self._num_told(one) <= first
+            if one.id not in ids
         )
         shown = self.summary.id if self.summary else None
         return replace(

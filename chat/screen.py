@@ -22,6 +22,7 @@ from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
+from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
 from moderation.text_hashes import text_hash
@@ -32,7 +33,6 @@ BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
-_OUR_OWN = ("title", "summary", "question")
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
@@ -119,18 +119,21 @@ class Screen:
         took_ms = (monotonic() - started_s) * 1e3
         return replace(outcome, worst_text=outcome.worst_text or texts[-1], took_ms=took_ms)
 
-    async def judge_each(
+    async def blocked(
         self, stage: Stage, groups: Mapping[str, Sequence[str]]
     ) -> dict[str, Outcome]:
-        """What the deciding policy says of each group of texts by itself. Nothing is counted, and what
-        could not be judged is passed over."""
+        """The groups of texts that the deciding policy blocks, each by itself. Nothing is counted, and
+        what could not be judged is passed over."""
         texts = list(dict.fromkeys(t for own in groups.values() for t in own if t.strip()))
         found, _ = await self._scored(texts) if texts else ([], ())
         scored = dict(zip(texts, found, strict=False))
-        return {
+        if (await self._outcome(stage, list(scored.items()), ())).stop != "block":
+            return {}
+        outcomes = {
             name: await self._decided(stage, [(t, scored[t]) for t in own if t in scored], ())
             for name, own in groups.items()
         }
+        return {name: outcome for name, outcome in outcomes.items() if outcome.stop == "block"}
 
     async def _decided(
         self, stage: Stage, pairs: Sequence[tuple[str, Scores]], failed: Failures
@@ -200,7 +203,7 @@ class Screen:
         )
 
     def _are_confirmed(self, about: Sequence[str]) -> bool:
-        """Of a question that was joined of several, those of them that it is about count in its place."""
+        """Of a question that was joined of several, those that it is about count in its place."""
         plan, known = self.request.plan, self.request.confirmed_texts
         if not about or not known:
             return False
@@ -299,7 +302,7 @@ class Screen:
 
     async def note_earlier(self, stopped: Mapping[str, Outcome]) -> None:
         """Write down once which earlier questions, by their ids, this version of the policy keeps from
-        models: their author reads it and can appeal. Of a temporary chat they have no ids."""
+        models: their author reads it and can appeal. A temporary chat leaves no traces."""
         deciding = self.chosen.deciding
         if deciding is None or self.request.source != "chat":
             return
@@ -316,7 +319,7 @@ class Screen:
         """Once for a text: several answers to it are asked for at once, and programs ask again. For what
         its author asks now, and nothing else that is read with it: instructions, answers, what tools
         say and what others have shared may be another's words."""
-        if stage != "input" or self.request.source in _OUR_OWN:
+        if stage != "input" or self.request.source in OUR_OWN:
             return 0.0
         verdict = outcome.verdict
         own = [one for one in outcome.scored if self._own is None or one[0] in self._own]
@@ -379,7 +382,7 @@ class Screen:
 async def must_wait(screen: Screen) -> Failed | None:
     """What somebody is told who has written too much that was stopped. Not for our own titles."""
     deciding = screen.chosen.deciding
-    is_own = screen.request.source in _OUR_OWN
+    is_own = screen.request.source in OUR_OWN
     has_begun = any(isinstance(event, Started) for event in screen.request.events)
     if deciding is None or not deciding.policy.strikes or is_own or has_begun:
         return None

@@ -368,17 +368,17 @@ async def with_fit_documents(screen: Screen, plan: PromptPlan) -> PromptPlan:
 
 async def without_stopped(screen: Screen, plan: PromptPlan) -> PromptPlan:
     """The plan without earlier exchanges that the policy blocks by now, or blocks for this model: they
-    were answered before, and all that follows them would be blocked with them. What is asked stays."""
+    were answered before, and all that follows them would be blocked with them. Nor with summaries that
+    tell too much of them. What is asked stays."""
     if not screen.may_stop("input"):
         return plan
-    outcomes = await screen.judge_each(
-        "input", {one.id: texts_in_exchange(one) for one in plan.earlier}
-    )
-    stopped = {id_: outcome for id_, outcome in outcomes.items() if outcome.stop == "block"}
+    earlier = {one.id: texts_in_exchange(one) for one in plan.earlier}
+    stopped = await screen.blocked("input", earlier)
     if not stopped:
         return plan
     await screen.note_earlier(stopped)
-    return plan.without(stopped)
+    told = await screen.blocked("input", {one.id: [one.text] for one in plan.summaries})
+    return plan.without({*stopped, *told})
 
 
 async def _passage(screen: Screen, row: str) -> str:

@@ -614,6 +614,36 @@ async def test_nor_in_what_is_summarised(kept: Kept, monkeypatch: pytest.MonkeyP
     assert "people" not in content
 
 
+@pytest.mark.parametrize("is_bad", [True, False])
+async def test_of_what_is_summarised_only_questions_are_judged_as_such(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch, is_bad: bool
+) -> None:
+    judging.set()
+    one = screen(BLOCKED)
+    asked: list[AnswerRequest] = []
+
+    async def answer(request: AnswerRequest) -> AsyncGenerator[Event, None]:
+        asked.append(request)
+        yield Finished("stop")
+
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    for name, fake in (("answer", answer), ("engine", lambda: far)):
+        monkeypatch.setattr(summaries, name, fake)
+    monkeypatch.setattr(summaries, "screen_of", AsyncMock(return_value=one))
+    reply: Any = ({"role": "assistant", "content": "A bad answer."},)
+    question = "A bad question." if is_bad else "A question."
+    ids = [str(uuid4()) for _ in range(2)]
+    exchanges = (Exchange(ids[0], question, reply), Exchange(ids[1], "Well?", reply))
+    plan = PromptPlan((*exchanges, Exchange("", summaries.REQUEST)))
+    generation = Generation(model="m", params={}, conversation=Conversation(owner_id=7))
+    await summaries._ask(summaries._Chat(generation, plan, 0), plan)
+    (request,) = asked
+    state = AnswerState(request, one)
+    first = [] if is_bad else ["A question."]
+    assert [text for text in state.asked_texts() if text] == [*first, "Well?", summaries.REQUEST]
+    assert "A bad question." not in str(request.messages)
+
+
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     body = "\n".join(["MIIEpAIBAAKCAQEA7bq0" * 3] * 20)
     text = f"Here:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nDone."
