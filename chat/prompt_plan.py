@@ -144,8 +144,8 @@ class PromptPlan:
         )
 
     def without(self, ids: Collection[str]) -> "PromptPlan":
-        """The plan without these earlier exchanges and summaries. What begins at one of them begins at the
-        next that stays."""
+        """The plan without these earlier exchanges and summaries. What begins at one of them begins at
+        the next that stays."""
         following: dict[str, str] = {}
         next_id = ""
         for one in reversed(self.exchanges):

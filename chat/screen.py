@@ -212,7 +212,8 @@ class Screen:
         return known.issuperset(text_hash(self.request.user, text) for text in texts)
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
-        """Without any scores where nobody could be asked. What not all have judged is not kept."""
+        """Without any scores where nothing is known and nobody could be asked; else zeros of what nobody
+        has judged. What not all have judged is not kept."""
         keys = [self._key(text) for text in texts]
         found = {key: _known[key] for key in keys if key in _known}
         unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -223,7 +224,7 @@ class Screen:
                 {"classifier": one.classifier, "reason": str(one.error)[:500]}
                 for one in screening.failed
             )
-            if not screening.has_answer:
+            if not found and not screening.has_answer:
                 return [], failed
             found |= zip(unknown, screening.scores, strict=True)
         for key in keys if not failed else ():

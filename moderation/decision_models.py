@@ -24,7 +24,7 @@ class Review(models.TextChoices):
 class Decision(Appealed):
     """A verdict on one text: of a question, an answer, a document or a tool's result.
 
-    `owner` is whose text it was. `source` is the way that it came: chat, temporary, api, or one of OUR_OWN.
+    `owner` is whose text it was. `source` is the way that it came: chat, temporary, api, or of OUR_OWN.
     `reasons` are policies.Reason as JSON, strongest first; `failed` the classifiers that could not be
     asked, as {"classifier", "reason"}. With `is_dry_run` nothing of it was done. `text` is kept where a
     person may have to look at it (what was blocked, asked about or sent to review), and is "" elsewhere.

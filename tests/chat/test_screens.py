@@ -175,6 +175,24 @@ async def test_where_nobody_can_judge_the_policy_says_what_follows(
     assert decision.failed == [{"classifier": "heads", "reason": "it has died"}]
 
 
+async def test_what_is_known_counts_while_nobody_can_be_asked(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging.set()
+    one = screen({**BLOCKED, "on_failure": {"input": "allow"}})
+    await one.judge("input", ["This is bad."])
+
+    async def away(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = tuple(dict.fromkeys(CATEGORIES, 0.0) for _ in texts)
+        return Screening(nothing, (Report("heads", 1.0, error=EngineError("it has died")),))
+
+    monkeypatch.setattr(moderating, "screen", away)
+    outcome = await one.judge("input", ["Something new.", "This is bad."])
+    assert (outcome.stop, outcome.worst_text) == ("block", "This is bad.")
+    assert outcome.failed
+    assert (await one.judge("input", ["Something new."])).stop is None
+
+
 @pytest.mark.parametrize("action", ["allow", "block"])
 async def test_the_trace_tells_of_an_answer_that_nobody_could_judge(
     broken: None, kept: Kept, action: str
