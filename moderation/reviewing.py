@@ -15,15 +15,16 @@ class CannotAppeal(Exception):
     """The message says why."""
 
 
-def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
-    """The decisions were right. Returns whom it lets off something: nobody."""
+def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str | None = None) -> set[int]:
+    """The decisions were right. Without `notes` those that there are stay. Returns whom it lets off
+    something: nobody."""
     _decide(decisions, Review.UPHELD, reviewer, notes)
     return set()
 
 
-def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
-    """The decisions were wrong: what they counted against their owners counts no more. Returns the
-    owners of whom something counted until now."""
+def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str | None = None) -> set[int]:
+    """The decisions were wrong: what they counted against their owners counts no more. `notes` as in
+    `uphold`. Returns the owners of whom something counted until now."""
     chosen = list(decisions)
     with transaction.atomic():
         _decide(chosen, Review.OVERTURNED, reviewer, notes)
@@ -45,14 +46,16 @@ def overturned_of(owner_id: int, hashes: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> None:
+def _decide(
+    decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str | None
+) -> None:
     rows = Decision.objects.filter(pk__in=[one.pk for one in decisions])
     changes: dict[str, Any] = {
         "review": review,
         "reviewer": reviewer,
         "reviewed_at": timezone.now(),
     }
-    rows.update(**changes | ({"notes": notes} if notes else {}))
+    rows.update(**changes | ({} if notes is None else {"notes": notes}))
 
 
 def label(decision: Decision, labels: Sequence[str] | None) -> None:

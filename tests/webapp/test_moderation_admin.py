@@ -286,6 +286,27 @@ def test_what_was_wrong_counts_no_more(console: Client, admin: User, alice: User
     assert strike.lifted_at is not None
 
 
+def test_notes_and_labels_can_be_taken_back(console: Client, alice: User) -> None:
+    row = decided(alice, review="open")
+    path = f"{QUEUE}{row.pk}/change/"
+
+    def saved(**form: Any) -> tuple[str, list[str] | None, str]:
+        assert console.post(path, form).status_code == 302
+        with as_system():
+            row.refresh_from_db()
+        return row.review, row.labels, row.notes
+
+    assert saved(notes="Hm.", labels=["hate"]) == ("open", ["hate"], "Hm.")
+    assert saved(verdict="uphold", notes="Hm.", is_harmless="on") == ("upheld", [], "Hm.")
+    assert saved(verdict="uphold", notes="") == ("upheld", None, "")
+    assert saved(notes="So.", labels=["hate"]) == ("upheld", ["hate"], "So.")
+    form = {"action": "overturn_chosen", "_selected_action": [str(row.pk)]}
+    assert console.post(QUEUE, form).status_code == 302
+    with as_system():
+        row.refresh_from_db()
+    assert (row.review, row.notes) == ("overturned", "So."), "of many at once nobody says any"
+
+
 def test_labels_are_read_by_evalmoderation(alice: User, tmp_path: Path) -> None:
     decided(alice, labels=["hate/threatening"])
     decided(alice, labels=[], text="a song")
