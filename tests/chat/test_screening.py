@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -368,14 +369,34 @@ def test_a_temporary_chat_is_judged_and_leaves_no_text(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:
     set_policy(site, {"input": BLOCKED})
-    before = rows(site, "SELECT count(*) FROM moderation_decision")[0][0]
+    count = "SELECT count(*) FROM moderation_decision WHERE source = 'temporary'"
+    before = rows(site, count)[0][0]
     said = [{"role": "user", "parts": [{"type": "text", "text": MESSAGES[0]["content"]}]}]
     reader.say({"type": "temporary.send", "client_id": "gone", "messages": said})
     accepted = reader.hear_until(type="temporary.accepted", client_id="gone")
     assert reader.hear_end(accepted["run"])["kind"] == "refused"
     sql = "SELECT text, run_id, source FROM moderation_decision ORDER BY created_at DESC LIMIT 1"
     assert rows(site, sql) == [("", "", "temporary")]
-    assert rows(site, "SELECT count(*) FROM moderation_decision")[0][0] == before + 1
+    assert rows(site, count)[0][0] == before + 1
+
+
+def test_of_a_temporary_chat_what_was_answered_is_left_out_as_well(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED})
+    texts_of = (MESSAGES[0]["content"], "In the reeds.", "And now?")
+    ids = [str(uuid4()) for _ in texts_of]
+    roles = ("user", "assistant", "user")
+    said = [
+        {"id": id_, "role": role, "parts": [{"type": "text", "text": text}]}
+        for id_, role, text in zip(ids, roles, texts_of, strict=True)
+    ]
+    reader.say({"type": "temporary.send", "client_id": "later", "messages": said})
+    accepted = reader.hear_until(type="temporary.accepted", client_id="later")
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    (told,) = [one for one in reader.events(accepted["run"]) if one["kind"] == "left_out"]
+    assert told["stopped"] == ids[:1]
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
 def test_a_title_is_judged_too(site: Site, server: UpstreamServer, reader: Reader) -> None:
