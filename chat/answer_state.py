@@ -9,10 +9,25 @@ from chat.asking import AnswerRequest
 from chat.events import Finished, Found, LeftOut, PartKind, RunTimings, RunUsage, Stopped
 from chat.json_texts import message_with_texts, texts_in, texts_of, with_texts
 from chat.prompt import DEFAULT_SYSTEM_PROMPT
-from chat.screen import Screen
+from chat.prompt_plan import PromptPlan
+from chat.screen import Screen, texts_in_exchange
 from chat.spans import Clock, Stopwatch
 from inference import ChatMessage
 from inference import Finished as EngineFinished
+
+
+def texts_asked(plan: PromptPlan) -> list[str]:
+    """Of the plan what a person has written."""
+    system = "" if plan.system == DEFAULT_SYSTEM_PROMPT else plan.system  # that nobody wrote
+    return [
+        system,
+        plan.memory,
+        *(text for one in plan.exchanges for text in texts_in_exchange(one)),
+    ]
+
+
+def _asked_of(message: ChatMessage) -> ChatMessage:
+    return {**message, "content": ""} if message["role"] == "tool" else message
 
 
 class AnswerState:
@@ -47,14 +62,11 @@ class AnswerState:
     def asked_texts(self) -> list[str]:
         """All that the model is to read and a person has written. Documents and tools' results are
         judged where they come in, and answers when they were given."""
-        plan = self.plan
-        if plan is None:
-            return [*texts_of(self.request.messages), *self._texts_of_format()]
-        system = "" if plan.system == DEFAULT_SYSTEM_PROMPT else plan.system  # that nobody wrote
-        texts = [system, plan.memory]
-        for one in plan.exchanges:
-            texts += [one.question, *texts_of(one.unjudged)]
-        return [*texts, *texts_of(self.request.begun)]
+        if self.request.asked is not None:
+            return list(self.request.asked)
+        if self.plan is not None:
+            return [*texts_asked(self.plan), *texts_of(self.request.begun)]
+        return [*texts_of(map(_asked_of, self.request.messages)), *self._texts_of_format()]
 
     def _texts_of_format(self) -> list[str]:
         """Of a program's tools, and of the form that another server's model is told to answer in."""

@@ -39,6 +39,7 @@ from chat.sources import Sources, sources_along
 from chat.spans import Clock, Span, Trace, new_trace_id
 from chat.tools import tools_named
 from inference import ChatMessage
+from moderation.text_hashes import text_hash
 
 _is_draining = False
 
@@ -96,7 +97,7 @@ async def _admit(rights: Rights, *models: str | None) -> None:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What an answer is asked for, and what it is to be written from. `reads` are versions of documents
-    that the plan shows; `confirmed` are earlier questions that their author wanted to send all the
+    that the plan shows; `confirmed` are hashes of texts that their author wanted to send all the
     same; `begun` as in AnswerRequest."""
 
     plan: PromptPlan
@@ -231,18 +232,23 @@ def _asked_of(conversation: Conversation, generation: Generation) -> Asked:
         plan,
         sources,
         reads,
-        confirmed=_confirmed_along(path),
+        confirmed=_confirmed_along(conversation, path),
         begun=tuple(begun),
     )
 
 
-def _confirmed_along(path: Sequence[Message]) -> frozenset[str]:
+def _confirmed_along(conversation: Conversation, path: Sequence[Message]) -> frozenset[str]:
+    """Of the questions for which their author said so, and of all that was asked about with them."""
     questions = {row.pk: row for row in path if row.role == Role.USER}
     asked = Generation.objects.filter(
         message__parent__in=list(questions), params__confirmed__contains=["input"]
     )
-    ids = set(asked.values_list("message__parent", flat=True))
-    return frozenset(history.question_of(row) for pk, row in questions.items() if pk in ids)
+    user, hashes = str(conversation.owner_id), set[str]()
+    for question_id, params in asked.values_list("message__parent", "params"):
+        if question_id is not None:
+            hashes.add(text_hash(user, history.question_of(questions[question_id])))
+        hashes.update(params.get("confirmed_texts", ()))
+    return frozenset(hashes)
 
 
 def _new_trace(generation: Generation) -> Trace:

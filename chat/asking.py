@@ -68,9 +68,10 @@ class AnswerRequest:
     what the turns before that have taken.
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
-    stages whose texts their author wants to send all the same, `confirmed_texts` are questions of
-    the chat of which that was said before. `begun` is what the answer goes on from, where no model has
-    written that here.
+    stages whose texts their author wants to send all the same, `confirmed_texts` are hashes
+    (moderation.text_hashes) of those of which that was said before in the chat. `begun` is what the
+    answer goes on from, where no model has written that here. `asked` is what of the `messages` was
+    judged as what they ask, where that is not all of them.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
@@ -100,6 +101,7 @@ class AnswerRequest:
     confirmed: tuple[str, ...] = ()
     confirmed_texts: frozenset[str] = frozenset()
     begun: tuple[ChatMessage, ...] = ()
+    asked: tuple[str, ...] | None = None
 
 
 class Control:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
@@ -14,6 +15,7 @@ from chat.db import in_db
 from chat.gathering import Gathering
 from chat.table_rows import as_rows, dumped
 from moderation.models import Decision, Review, Strike
+from moderation.reviewing import overturned_of
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +49,22 @@ async def written() -> None:
     """Wait for all that is on its way: before the process ends, and in tests."""
     while _unwritten:
         await asyncio.gather(*_unwritten, return_exceptions=True)
+
+
+async def overturned(user: str, hashes: Sequence[str]) -> dict[str, set[str]]:
+    """What a reviewer lets pass of the user's texts with these hashes: the categories of each."""
+    return await in_db(overturned_of)(int(user), hashes)
+
+
+async def noted(user: str, policy_id: UUID, version: int, ids: Sequence[str]) -> set[str]:
+    """Which of these questions this version of a policy was noted to stop."""
+    return await in_db(_noted)(user, policy_id, version, ids)
+
+
+def _noted(user: str, policy_id: UUID, version: int, ids: Sequence[str]) -> set[str]:
+    rows = Decision.objects.filter(owner=int(user), policy_id=policy_id, policy_version=version)
+    rows = rows.filter(stage="input", message_id__in=list(ids), is_dry_run=False)
+    return set(map(str, rows.values_list("message_id", flat=True)))
 
 
 def forget_old() -> None:

@@ -13,7 +13,7 @@ from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import fit
 from chat.sampling_params import sampling_params
 from chat.turn import Turn
-from chat.untagged import untagged
+from chat.untagged import untagged, untagged_value
 from inference import (
     THINK_CLOSE,
     AnswerParser,
@@ -185,7 +185,7 @@ class EngineTurn(Turn):
         tail = self.tokenizer.tail_of(ids)
         if opens_thinking(self.tokenizer.chat_template, tail):  # it has thought: its answer follows
             ids += self.tokenizer.encode_marks(f"{THINK_CLOSE}\n\n")
-        return (*ids, *self.tokenizer.encode(begun))
+        return (*ids, *self.tokenizer.encode(untagged_value(begun)))
 
     def _parser(self, prompt_tail: str, is_thinking: bool, *, goes_on: bool) -> AnswerParser:
         """By the marks of the chat template, or by none where a grammar leaves nothing but text: a

@@ -94,13 +94,16 @@ class FromCache:
 class LeftOut:
     """The conversation is too long for the model, which is shown what begins at the message `before`.
 
-    `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one. Comes
-    again in later answers of the model, and in the same one when more has to go.
+    `num_messages` older ones are left out; `summary` (an id) stands in for them, if there is one.
+    `stopped` are questions that are left out with their answers wherever they stand, since a policy
+    stops them by now. Comes again in later answers of the model, and in the same one when more has to
+    go.
     """
 
     before: str
     num_messages: int
     summary: str | None = None
+    stopped: tuple[str, ...] = ()
     kind: Literal["left_out"] = "left_out"
 
 
@@ -278,7 +281,7 @@ def from_payload(payload: dict[str, Any]) -> LogEvent:
     for name, nested in _NESTED.items():
         if name in fields:
             fields[name] = nested(**fields[name])
-    for name in ("ids", "excerpts", "candidates"):
+    for name in ("ids", "excerpts", "candidates", "stopped"):
         if name in fields:
             fields[name] = tuple(fields[name])
     return cls(**fields)

@@ -205,6 +205,7 @@ def exchanges_of(
             changes["is_brought"] = True
         if message.role == Role.USER:
             changes["question"] = f"{last.question}\n\n{question_of(message)}"
+            changes["questions"] = (*(last.questions or [last.question]), question_of(message))
         elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
             reply = prompt.assistant_messages(message.parts)
             changes["reply"] = (*last.reply, *reply)

@@ -154,7 +154,8 @@ class Message(models.Model):
     "arguments"} or {"type": "tool_result", "id", "content", "is_error"}.
     `client_id` makes a send idempotent: one message per (conversation, client_id).
     A pinned message is never left out of a prompt while there is room for it. `left_out` of an answer
-    is what its model was not shown: {"before", "num_messages", "summary"} as in events.LeftOut.
+    is what its model was not shown: {"before", "num_messages", "summary", "stopped"} as in
+    events.LeftOut.
     `sources` of a question are the collections and documents that it is to be answered from
     (sources.named), `found` of an answer what was found in them: {"query", "excerpts", "is_whole"} as in
     events.Found. `from_cache`: it was given before, {"asked_at", "question", "similarity"}.

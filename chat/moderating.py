@@ -81,6 +81,11 @@ def rules() -> Rules:
     return _by_rules.rules
 
 
+def found_by_rules(text: str) -> Scores:
+    """What they find in it, also in disguise."""
+    return _by_rules.found(text)
+
+
 def use_rules(own: Iterable[Rule]) -> None:
     """The operator's rules, from now on. Raises BadRule, and goes on with those before."""
     global _stamp

@@ -6,7 +6,7 @@ before, to the token. Where the history is too long, half of the room is freed i
 loses everything behind a cut, and after a big one it is many turns to the next.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -35,7 +35,8 @@ class Exchange:
     `id` is that of its first message. `documents` were found for the question, and stand in front of
     it in this prompt and in all later ones; `passages` are what they are made of. `unjudged` is what
     of `reply` no model has written here: a person has, or it was brought from elsewhere. `is_brought`:
-    so was some of the exchange, and it may be others' words. `num_messages` counts rows.
+    so was some of the exchange, and it may be others' words. `num_messages` counts rows. `questions` are
+    those that the question was joined of, where it is several.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Exchange:
     is_pinned: bool = False
     unjudged: tuple[ChatMessage, ...] = ()
     is_brought: bool = False
+    questions: tuple[str, ...] = ()
 
     def answered_from(self, passages: tuple[str, ...]) -> "Exchange":
         return replace(self, documents=text_of_rows(passages), passages=passages)
@@ -73,7 +75,9 @@ class PromptPlan:
     The last exchange holds the question to answer. Exchanges before number `start` are left out but
     for those that are kept: pinned ones and, with `keeps_first`, the first. `summary` stands in for
     what is left out; of the `summaries` that there are the newest will, once something has to go.
-    `has_documents`: what was found for the question is in its place already.
+    `has_documents`: what was found for the question is in its place already. `num_asked` of the last
+    exchanges are asked now: with a wish, the one that it is about as well. `stopped` are others that
+    were taken out since a policy stops them.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -84,6 +88,16 @@ class PromptPlan:
     summary: Summary | None = None
     summaries: tuple[Summary, ...] = ()
     has_documents: bool = False
+    num_asked: int = 1
+    stopped: tuple[str, ...] = ()
+
+    @property
+    def earlier(self) -> tuple[Exchange, ...]:
+        return self.exchanges[: -self.num_asked]
+
+    @property
+    def asked(self) -> tuple[Exchange, ...]:
+        return self.exchanges[-self.num_asked :]
 
     def messages(self) -> list[ChatMessage]:
         """The whole prompt, the system message first."""
@@ -119,7 +133,7 @@ class PromptPlan:
     @property
     def left_out(self) -> LeftOut | None:
         """What the model is not shown; None while it sees everything."""
-        if self.start == 0:
+        if self.start == 0 and not self.stopped:
             return None
         kept = {number for number, _ in self._kept()}
         gone = [e for number, e in enumerate(self.exchanges[: self.start]) if number not in kept]
@@ -127,6 +141,30 @@ class PromptPlan:
             before=self.exchanges[self.start].id,
             num_messages=sum(exchange.num_messages for exchange in gone),
             summary=self.summary.id if self.summary else None,
+            stopped=self.stopped,
+        )
+
+    def without(self, ids: Collection[str]) -> "PromptPlan":
+        """The plan without these earlier exchanges and summaries. What begins at one of them begins at
+        the next that stays."""
+        following: dict[str, str] = {}
+        next_id = ""
+        for one in reversed(self.exchanges):
+            next_id = next_id if one.id in ids else one.id
+            following[one.id] = next_id
+        summaries = tuple(
+            replace(one, until=following.get(one.until, one.until))
+            for one in self.summaries
+            if one.id not in ids
+        )
+        shown = self.summary.id if self.summary else None
+        return replace(
+            self,
+            exchanges=tuple(one for one in self.exchanges if one.id not in ids),
+            start=self.start - sum(one.id in ids for one in self.exchanges[: self.start]),
+            summary=next((one for one in summaries if one.id == shown), None),
+            summaries=summaries,
+            stopped=(*self.stopped, *(one.id for one in self.exchanges if one.id in ids)),
         )
 
     def showing(self, left_out: LeftOut) -> "PromptPlan":

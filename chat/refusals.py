@@ -1,11 +1,14 @@
 """What somebody is told whose text, or whose answer, a policy has stopped."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from django.utils.translation import gettext
 
 from chat.events import Refused
 from moderation.policies import Reason, Stage
+
+Place = Literal["", "instructions", "earlier"]
 
 CODE = "content_filter"
 ASK_CODE = "confirmation_needed"
@@ -35,8 +38,11 @@ def words_of(category: str) -> str:
     }[category]
 
 
-def refused(stage: Stage, policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
-    """A text of the stage was blocked. `decision` is the id that an appeal is about."""
+def refused(
+    stage: Stage, policy: str, reasons: Sequence[Reason], decision: str, place: Place = ""
+) -> Refused:
+    """A text of the stage was blocked. `decision` is the id that an appeal is about; `place` where in
+    what goes with a question it stands."""
     what = ", ".join(words_of(one.category) for one in reasons if one.action != "note")
     if not reasons:
         return Refused(
@@ -50,11 +56,25 @@ def refused(stage: Stage, policy: str, reasons: Sequence[Reason], decision: str)
         text = gettext("The answer ended here: the policy “%(policy)s” does not allow %(what)s.")
     else:
         text = gettext("This was not answered: the policy “%(policy)s” does not allow %(what)s.")
-    return Refused(CODE, text % {"policy": policy, "what": what}, stage=stage, decision=decision)
+    text %= {"policy": policy, "what": what}
+    if place == "instructions":
+        text += " " + gettext("It stands in the instructions of this chat.")
+    elif place == "earlier":
+        text += " " + gettext("It stands earlier in this chat.")
+    return Refused(CODE, text, stage=stage, decision=decision)
 
 
-def asks(policy: str, reasons: Sequence[Reason], decision: str) -> Refused:
-    """Its author is asked before a text goes to the model."""
+def asks(policy: str, reasons: Sequence[Reason], decision: str, place: Place = "") -> Refused:
+    """Its author is asked before a text goes to the model; `place` as in `refused`."""
     what = ", ".join(words_of(one.category) for one in reasons if one.action == "ask")
-    text = gettext("Your message seems to hold %(what)s. Send it all the same?") % {"what": what}
-    return Refused(ASK_CODE, text, stage="input", decision=decision)
+    if place == "instructions":
+        text = gettext(
+            "The instructions of this chat seem to hold %(what)s. Send your message all the same?"
+        )
+    elif place == "earlier":
+        text = gettext(
+            "Something earlier in this chat seems to hold %(what)s. Send your message all the same?"
+        )
+    else:
+        text = gettext("Your message seems to hold %(what)s. Send it all the same?")
+    return Refused(ASK_CODE, text % {"what": what}, stage="input", decision=decision)

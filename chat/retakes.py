@@ -24,6 +24,7 @@ from chat.parts import text_of as said_in
 from chat.parts import unfold
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.rights import Rights
+from moderation.models import Decision
 
 Wish = Literal["shorter", "longer"]
 WISHES: dict[str, str] = {
@@ -69,7 +70,7 @@ def regenerate(rights: Rights, retake: Retake, *, lease_owner: str) -> Sent:
         elif retake.without:
             params |= {"without": sorted(retake.without)}
         if retake.confirms:
-            params |= {"confirmed": ["input"]}
+            params |= {"confirmed": ["input"], "confirmed_texts": _asked_about(answer)}
         begun = begin_answer(now, question, model, params, lease_owner, retake.client_id)
         if said:
             run_log.append(begun.pk, lease_owner, 1, said)
@@ -155,13 +156,23 @@ def given_again(plan: PromptPlan, text: str, exchange_id: str, wish: Wish) -> Pr
     """The prompt after an answer of this text, with the wish as the next question."""
     *earlier, asked = plan.exchanges
     given = replace(asked, reply=({"role": "assistant", "content": text},))
-    return replace(plan, exchanges=(*earlier, given, Exchange(exchange_id, WISHES[wish])))
+    exchanges = (*earlier, given, Exchange(exchange_id, WISHES[wish]))
+    return replace(plan, exchanges=exchanges, num_asked=2)
 
 
 def given_unjudged(plan: PromptPlan) -> PromptPlan:
     """The same of an answer that no model has written here."""
     *earlier, given, wish = plan.exchanges
     return replace(plan, exchanges=(*earlier, replace(given, unjudged=given.reply), wish))
+
+
+def _asked_about(answer: Message) -> list[str]:
+    """Hashes of the texts for which its author was asked, the question or others."""
+    decision = (answer.error or {}).get("decision")
+    if not decision:
+        return []
+    rows = Decision.objects.filter(pk=decision, owner=answer.conversation.owner_id, action="ask")
+    return next((row.text_hashes or [] for row in rows), [])
 
 
 def _params(conversation: Conversation, rights: Rights, tools: tuple[str, ...]) -> dict[str, Any]:

@@ -379,7 +379,12 @@ def _left_out(events: Sequence[LogEvent]) -> dict[str, object] | None:
     if not told:
         return None
     last = told[-1]
-    return {"before": last.before, "num_messages": last.num_messages, "summary": last.summary}
+    return {
+        "before": last.before,
+        "num_messages": last.num_messages,
+        "summary": last.summary,
+        "stopped": list(last.stopped),
+    }
 
 
 def _found(events: Sequence[LogEvent]) -> dict[str, object] | None:

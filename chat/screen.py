@@ -4,10 +4,11 @@ import hashlib
 import logging
 import uuid
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -21,8 +22,10 @@ from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
+from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
+from moderation.text_hashes import text_hash
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +33,6 @@ BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
-_OUR_OWN = ("title", "summary", "question")
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
@@ -87,7 +89,7 @@ class Screen:
         self.is_raw = is_raw  # a prompt of token ids, out of which nothing can be taken
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
-        self._brought = _brought_to(request)
+        self._own = _own_words(request)
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -108,22 +110,63 @@ class Screen:
             return Outcome()
         started_s = monotonic()
         scored, failed = await self._scored(texts)
-        scores = worst(scored) if scored else {}
         pairs = tuple(zip(texts, scored, strict=False))
-        deciding = self.chosen.deciding
-        verdict = Verdict()
+        outcome = await self._decided(stage, pairs, failed)
+        if failed:
+            logger.warning("texts were not judged by all: %s", failed)
+        action = outcome.verdict.action
+        metrics.judged(stage, action, (one["classifier"] for one in failed))
+        took_ms = (monotonic() - started_s) * 1e3
+        return replace(outcome, worst_text=outcome.worst_text or texts[-1], took_ms=took_ms)
+
+    async def blocked(
+        self, stage: Stage, groups: Mapping[str, Sequence[str]]
+    ) -> dict[str, Outcome]:
+        """The groups of texts that the deciding policy blocks, each by itself. Nothing is counted, and
+        what could not be judged is passed over."""
+        texts = list(dict.fromkeys(t for own in groups.values() for t in own if t.strip()))
+        found, _ = await self._scored(texts) if texts else ([], ())
+        scored = dict(zip(texts, found, strict=False))
+        if (await self._outcome(stage, list(scored.items()), ())).stop != "block":
+            return {}
+        outcomes = {
+            name: await self._decided(stage, [(t, scored[t]) for t in own if t in scored], ())
+            for name, own in groups.items()
+        }
+        return {name: outcome for name, outcome in outcomes.items() if outcome.stop == "block"}
+
+    async def _decided(
+        self, stage: Stage, pairs: Sequence[tuple[str, Scores]], failed: Failures
+    ) -> Outcome:
+        """What the deciding policy says. A question that it would stop is let pass for what a reviewer
+        has found it wrongly stopped for."""
+        outcome = await self._outcome(stage, pairs, failed)
+        if stage != "input" or not outcome.stop or not pairs:
+            return outcome
+        hashes = {text: text_hash(self.request.user, text) for text, _ in pairs}
+        passes = await decisions.overturned(self.request.user, list(hashes.values()))
+        if not passes:
+            return outcome
+        left = [
+            (text, {**scores, **dict.fromkeys(passes.get(hashes[text], ()), 0.0)})
+            for text, scores in pairs
+        ]
+        return replace(await self._outcome(stage, left, failed), scores=outcome.scores)
+
+    async def _outcome(
+        self, stage: Stage, pairs: Sequence[tuple[str, Scores]], failed: Failures
+    ) -> Outcome:
+        deciding, verdict = self.chosen.deciding, Verdict()
         if deciding is not None:
-            num_chars = sum(map(len, texts)) if deciding.policy.redacts(stage) else 0
+            redacts = deciding.policy.redacts(stage)
+            num_chars = sum(len(text) for text, _ in pairs) if redacts else 0
             verdict = await off_loop_if_long(
                 num_chars, self._verdict, deciding.policy, stage, pairs, failed
             )
-        if failed:
-            logger.warning("texts were not judged by all: %s", failed)
-        metrics.judged(stage, verdict.action, (one["classifier"] for one in failed))
         about = verdict.reasons[0].category if verdict.reasons else None
-        place = max(range(len(texts)), key=lambda at: scored[at][about]) if about else -1
-        took_ms = (monotonic() - started_s) * 1e3
-        return Outcome(verdict, scores, pairs, texts[place], failed, took_ms)
+        text = max(pairs, key=lambda one: one[1][about])[0] if about else ""
+        scores = worst([one for _, one in pairs]) if pairs else {}
+        return Outcome(verdict, scores, tuple(pairs), text, failed)
 
     def _verdict(
         self, policy: Policy, stage: Stage, texts: Sequence[tuple[str, Scores]], failed: Failures
@@ -139,16 +182,17 @@ class Screen:
     def _possible(
         self, reason: Reason, stage: Stage, texts: Sequence[tuple[str, Scores]]
     ) -> Reason:
-        """What cannot be done becomes the next that is stricter: to redact where no rule has matched,
-        and to ask where nobody is there to be asked."""
+        """What cannot be done becomes the next that is stricter: to redact where no rule has matched, or
+        something in disguise, and to ask where nobody is there to be asked."""
         action = reason.action
         name, at = reason.category, reason.threshold
         about = [text for text, scores in texts if scores[name] >= at]
         is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
-        if action == "redact" and (is_fixed or not all(_has_span(one, name, at) for one in about)):
+        if action == "redact" and (
+            is_fixed or not all(_can_be_taken_out(one, name, at) for one in about)
+        ):
             action = "block"
-        is_confirmed = "input" in self.request.confirmed
-        is_confirmed |= bool(about) and self.request.confirmed_texts.issuperset(about)
+        is_confirmed = "input" in self.request.confirmed or self._are_confirmed(about)
         is_settled = is_confirmed or self.request.source in _OF_ANSWERED
         if action == "ask" and stage == "input" and is_settled:
             action = "note"
@@ -158,8 +202,18 @@ class Screen:
             reason, action=action, wanted=reason.action if action != reason.action else ""
         )
 
+    def _are_confirmed(self, about: Sequence[str]) -> bool:
+        """Of a question that was joined of several, those that it is about count in its place."""
+        plan, known = self.request.plan, self.request.confirmed_texts
+        if not about or not known:
+            return False
+        joined = {one.question: one.questions for one in plan.exchanges} if plan else {}
+        texts = [one for one in about if set(about).isdisjoint(joined.get(one, ()))]
+        return known.issuperset(text_hash(self.request.user, text) for text in texts)
+
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
-        """Without any scores where nobody could be asked. What not all have judged is not kept."""
+        """Without any scores where nothing is known and nobody could be asked; else zeros of what nobody
+        has judged. What not all have judged is not kept."""
         keys = [self._key(text) for text in texts]
         found = {key: _known[key] for key in keys if key in _known}
         unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -170,7 +224,7 @@ class Screen:
                 {"classifier": one.classifier, "reason": str(one.error)[:500]}
                 for one in screening.failed
             )
-            if not screening.has_answer:
+            if not found and not screening.has_answer:
                 return [], failed
             found |= zip(unknown, screening.scores, strict=True)
         for key in keys if not failed else ():
@@ -230,24 +284,52 @@ class Screen:
             decisions.keep_soon(decision)
             return None
         await decisions.keep(decision, self._points(stage, deciding, outcome))
+        place = self._place_of(outcome) if stage == "input" else ""
         if stop == "ask":
-            return refusals.asks(deciding.name, verdict.reasons, str(decision.pk))
-        end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk))
+            return refusals.asks(deciding.name, verdict.reasons, str(decision.pk), place)
+        end = refusals.refused(stage, deciding.name, verdict.reasons, str(decision.pk), place)
         return replace(end, removes=stage == "output" and not deciding.policy.keeps_partial)
 
+    def _place_of(self, outcome: Outcome) -> refusals.Place:
+        """Where something was found, if that is not the question."""
+        plan = self.request.plan
+        about = set(_about(outcome.scored, outcome.verdict.reasons))
+        if plan is None or not about:
+            return ""
+        asked = {t for one in plan.asked for t in (one.question, *one.questions)}
+        if not asked.isdisjoint(about):
+            return ""
+        return "earlier" if about.isdisjoint((plan.system, plan.memory)) else "instructions"
+
+    async def note_earlier(self, stopped: Mapping[str, Outcome]) -> None:
+        """Write down once which earlier questions, by their ids, this version of the policy keeps from
+        models: their author reads it and can appeal. A temporary chat leaves no traces."""
+        deciding = self.chosen.deciding
+        if deciding is None or self.request.source != "chat":
+            return
+        known = await decisions.noted(
+            self.request.user, deciding.id, deciding.version, list(stopped)
+        )
+        for id_, outcome in stopped.items():
+            if id_ not in known:
+                decision = self._decision("input", outcome, deciding, outcome.verdict)
+                decision.message_id = UUID(id_)
+                await decisions.keep(decision)
+
     def _points(self, stage: Stage, deciding: InForce, outcome: Outcome) -> float:
-        """Once for a text: several answers to it are asked for at once, and programs ask again. Not for
-        words of others, in which a chat was gone on with that they had shared."""
-        if stage != "input" or self.request.source in _OUR_OWN:
+        """Once for a text: several answers to it are asked for at once, and programs ask again. For what
+        its author asks now, and nothing else that is read with it: instructions, answers, what tools
+        say and what others have shared may be another's words."""
+        if stage != "input" or self.request.source in OUR_OWN:
             return 0.0
         verdict = outcome.verdict
-        own = [one for one in outcome.scored if one[0] not in self._brought]
+        own = [one for one in outcome.scored if self._own is None or one[0] in self._own]
         if len(own) < len(outcome.scored):
             verdict = self._verdict(deciding.policy, stage, own, ())
         points = deciding.policy.points(verdict)
         if not points:
             return 0.0
-        is_own = outcome.worst_text not in self._brought
+        is_own = self._own is None or outcome.worst_text in self._own
         key = self._key(outcome.worst_text if is_own else own[-1][0])
         now_s = monotonic()
         is_new = now_s - _struck.get(key, -SAME_TEXT_S) >= SAME_TEXT_S
@@ -288,14 +370,20 @@ class Screen:
             message_id=request.message_id if leaves_traces else None,
             run_id=request.run_id[:64] if leaves_traces else "",
             text=_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS]) if is_kept else "",
+            text_hashes=self._hashes(outcome, verdict) if is_kept else None,
             review=Review.OPEN if is_for_review else "",
         )
+
+    def _hashes(self, outcome: Outcome, verdict: Verdict) -> list[str]:
+        """Of all texts that the verdict is about, the worst of them first."""
+        about = [outcome.worst_text, *_about(outcome.scored, verdict.reasons)]
+        return [text_hash(self.request.user, text) for text in dict.fromkeys(about)]
 
 
 async def must_wait(screen: Screen) -> Failed | None:
     """What somebody is told who has written too much that was stopped. Not for our own titles."""
     deciding = screen.chosen.deciding
-    is_own = screen.request.source in _OUR_OWN
+    is_own = screen.request.source in OUR_OWN
     has_begun = any(isinstance(event, Started) for event in screen.request.events)
     if deciding is None or not deciding.policy.strikes or is_own or has_begun:
         return None
@@ -312,19 +400,31 @@ async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
 
 
-def _brought_to(request: AnswerRequest) -> frozenset[str]:
-    """What its author need not have written."""
-    exchanges = request.plan.exchanges if request.plan else ()
-    brought = [t for one in exchanges if one.is_brought for t in _texts_in(one)]
-    if request.source == "chat":
-        brought += texts_of(request.begun)
-    return frozenset(brought).difference(
-        *(_texts_in(one) for one in exchanges if not one.is_brought)
-    )
+def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> list[str]:
+    """The texts that some reason is about, but for those to take a note alone."""
+    at = [(one.category, one.threshold) for one in reasons if one.action != "note"]
+    return [text for text, scores in pairs if any(scores[name] >= least for name, least in at)]
 
 
-def _texts_in(exchange: Exchange) -> list[str]:
-    return [exchange.question, *texts_of(exchange.unjudged)]
+def _own_words(request: AnswerRequest) -> frozenset[str] | None:
+    """What its author surely has written, and asks now; None: all of it, as a raw prompt is."""
+    if request.plan is not None:
+        asked = (one for one in request.plan.asked if not one.is_brought)
+        return frozenset((one.questions or (one.question,))[-1] for one in asked)
+    if not request.messages:
+        return None
+    own: list[str] = []
+    for message in reversed(request.messages):
+        if message["role"] == "user":
+            own.append(message["content"])
+        elif own and message["role"] == "assistant":
+            break
+    return frozenset(own)
+
+
+def texts_in_exchange(exchange: Exchange) -> list[str]:
+    """What of it no model has written here; of a question that was joined, also each by itself."""
+    return [*exchange.questions, exchange.question, *texts_of(exchange.unjudged)]
 
 
 def facts_of(outcome: Outcome) -> dict[str, Any]:
@@ -341,8 +441,11 @@ def _matches(text: str) -> Sequence[Any]:
     return moderating.rules().find(text)
 
 
-def _has_span(text: str, category: str, at: float) -> bool:
-    return any(one.category == category and one.probability >= at for one in _matches(text))
+def _can_be_taken_out(text: str, category: str, at: float) -> bool:
+    """Where rules have matched, and find no more in what is left: what is in disguise has no place."""
+    found = [one for one in _matches(text) if one.category == category and one.probability >= at]
+    left = blackened(text, [(one.start, one.end) for one in found])
+    return bool(found) and moderating.found_by_rules(left).get(category, 0.0) < at
 
 
 def _without_secrets(text: str) -> str:

@@ -29,7 +29,7 @@ from chat.holding_back import HoldBack, Piece, context_of, placed
 from chat.json_texts import texts_in
 from chat.off_loop import off_loop_if_long
 from chat.prompt_plan import PromptPlan
-from chat.screen import Outcome, Screen, facts_of, must_wait
+from chat.screen import Outcome, Screen, facts_of, must_wait, texts_in_exchange
 from chat.spans import Clock, Span
 from moderation.policies import Stage, rank
 
@@ -366,6 +366,21 @@ async def with_fit_documents(screen: Screen, plan: PromptPlan) -> PromptPlan:
     return plan.with_passages(dict(zip(rows, judged, strict=True)))
 
 
+async def without_stopped(screen: Screen, plan: PromptPlan) -> PromptPlan:
+    """The plan without earlier exchanges that the policy blocks by now, or blocks for this model: they
+    were answered before, and all that follows them would be blocked with them. Nor with summaries that
+    tell too much of them. What is asked stays."""
+    if not screen.may_stop("input"):
+        return plan
+    earlier = {one.id: texts_in_exchange(one) for one in plan.earlier}
+    stopped = await screen.blocked("input", earlier)
+    if not stopped:
+        return plan
+    await screen.note_earlier(stopped)
+    told = await screen.blocked("input", {one.id: [one.text] for one in plan.summaries})
+    return plan.without({*stopped, *told})
+
+
 async def _passage(screen: Screen, row: str) -> str:
     outcome = await screen.judge("documents", [row])
     if outcome.stop:
@@ -374,4 +389,11 @@ async def _passage(screen: Screen, row: str) -> str:
     return screen.redacted("documents", row)
 
 
-__all__ = ["LogEvent", "fit_to_read", "noted", "screened", "with_fit_documents"]
+__all__ = [
+    "LogEvent",
+    "fit_to_read",
+    "noted",
+    "screened",
+    "with_fit_documents",
+    "without_stopped",
+]

@@ -7,6 +7,7 @@ from django.utils.translation import gettext
 from chat import access
 from chat.errors import NotFound
 from chat.refusals import words_of
+from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
 from moderation.reviewing import appeal
 
@@ -14,8 +15,9 @@ MAX_SHOWN = 100
 
 
 def decisions_of(user: Any) -> list[Decision]:
-    """The newest that did something, dry runs left out."""
-    rows = Decision.objects.filter(owner=user.pk, is_dry_run=False)
+    """The newest that did something, dry runs left out, and what nobody has asked or been told: titles,
+    summaries, and questions that a model puts by themselves."""
+    rows = Decision.objects.filter(owner=user.pk, is_dry_run=False).exclude(source__in=OUR_OWN)
     return list(
         rows.filter(action__in=("redact", "ask", "block")).order_by("-created_at")[:MAX_SHOWN]
     )

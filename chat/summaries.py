@@ -13,6 +13,7 @@ from django.db import transaction
 
 from chat import history, prompt_plan
 from chat.answer_rows import key_of
+from chat.answer_state import texts_asked
 from chat.asking import AnswerRequest, Sampling
 from chat.db import in_db
 from chat.engine import engine
@@ -22,7 +23,7 @@ from chat.off_loop import off_loop
 from chat.orchestrator import answer
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import screen_of
-from chat.screening import with_fit_documents
+from chat.screening import with_fit_documents, without_stopped
 from chat.storable import storable
 from chat.tools import tools_named
 from inference import (
@@ -181,9 +182,13 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
         api_key=key_of(generation.params),
         conversation_id=generation.conversation_id,
     )
-    part = await with_fit_documents(await screen_of(request), part)
+    screen = await screen_of(request)
+    part = await without_stopped(screen, await with_fit_documents(screen, part))
+    if part.stopped and part.start == len(part.exchanges) - 1 and part.summary is None:
+        return ""  # nothing is left of it
     text = ""
-    async for event in answer(replace(request, messages=part.messages())):
+    asked = tuple(texts_asked(part))
+    async for event in answer(replace(request, messages=part.messages(), asked=asked)):
         if isinstance(event, Delta) and event.part == "text":
             text += event.text
         elif isinstance(event, Finished) and event.reason != "content_filter":

@@ -8,6 +8,7 @@ and no news to other tabs; a restart of the server ends an answer where it was.
 import asyncio
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -399,8 +400,8 @@ def _named(picked: Picked) -> dict[str, Any] | None:
 
 
 def _row(said: Said) -> Message:
-    """Never saved."""
-    return Message(
+    """Never saved. By the page's own id, if it is one, its page finds what a model is not shown."""
+    row = Message(
         role=said.role,
         status=said.status,
         text=said.text,
@@ -408,6 +409,9 @@ def _row(said: Said) -> Message:
         found=said.found,
         edited=said.role == Role.ASSISTANT,  # the page's word is a person's
     )
+    with suppress(ValueError):
+        row.pk = UUID(said.id)
+    return row
 
 
 async def _forget_nothing(run: runs.Run) -> None:

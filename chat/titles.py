@@ -54,11 +54,13 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         return None
     reply, question = first_two[0], first_two[0].parent
     params = reply.generation.params
-    turns = [*_exchange(question, reply), {"role": "user", "content": REQUEST}]
+    asked, *said = _exchange(question, reply)
+    turns = [asked, *said, {"role": "user", "content": REQUEST}]
+    system = history.system_text(conversation)
     return AnswerRequest(
         run_id=f"title-{conversation_id}",
         model=reply.model,
-        messages=prompt.with_system(history.system_text(conversation), turns),
+        messages=prompt.with_system(system, turns),
         user=str(conversation.owner_id),
         weight=params.get("weight", 1.0),
         sampling=_SAMPLING,
@@ -67,6 +69,7 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         source="title",
         api_key=key_of(params),
         conversation_id=conversation.pk,
+        asked=(*([] if system == prompt.DEFAULT_SYSTEM_PROMPT else [system]), asked["content"]),
     )
 
 

@@ -10,6 +10,7 @@ from chat.asking import Control
 from chat.events import Delta, Event, LeftOut, LogEvent, PartKind, ToolCall
 from chat.prompt_plan import Limits
 from chat.storable import storable
+from chat.untagged import untagged_value
 from inference import Call, Reasoning, Segment, Text, TokenLogprob, prompt_room
 from inference import Finished as EngineFinished
 
@@ -50,11 +51,12 @@ class Turn(ABC):
         return left_out
 
     def tool_schemas(self) -> list[dict[str, Any]]:
-        """The tools that the model is shown in this turn."""
+        """The tools that the model is shown in this turn, as it reads them."""
         if self.state.turn_index >= MAX_TURNS - 1:
             return []
         request = self.state.request
-        return [tool.schema() for tool in request.tools] + list(request.tool_schemas)
+        shown = [tool.schema() for tool in request.tools] + list(request.tool_schemas)
+        return [untagged_value(schema) for schema in shown]
 
     def show(
         self,

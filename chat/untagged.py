@@ -1,4 +1,4 @@
-"""Messages as a model reads them: without the tag characters that spell what no reader sees."""
+"""What a model reads, without the tag characters that spell what no reader sees."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,25 +8,27 @@ from moderation.normalising import without_tags
 
 
 def untagged(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    return [_untagged(message) for message in messages]
+    """Their contents, names and calls."""
+    return [untagged_value(message) for message in messages]
 
 
-def _untagged(message: ChatMessage) -> ChatMessage:
-    content = _without(message.get("content"))
-    return message if content is message.get("content") else {**message, "content": content}
+def untagged_value(value: Any) -> Any:
+    """All strings of a value of JSON, and names of its fields. The very same where there is nothing to
+    leave out."""
+    match value:
+        case str():
+            text = without_tags(value)
+            return value if text == value else text
+        case list() | tuple():
+            items = [untagged_value(one) for one in value]
+            return value if all(map(_is_same, items, value)) else items
+        case dict():
+            names = [untagged_value(name) for name in value]
+            inner = [untagged_value(one) for one in value.values()]
+            is_same = all(map(_is_same, names, value)) and all(map(_is_same, inner, value.values()))
+            return value if is_same else dict(zip(names, inner, strict=True))
+    return value
 
 
-def _without(content: Any) -> Any:
-    """The very same where there is nothing to leave out. Of parts, those of text."""
-    if isinstance(content, str):
-        found = without_tags(content)
-        return content if found == content else found
-    if isinstance(content, list):
-        parts = [_without_in(part) for part in content]
-        return content if parts == content else parts
-    return content
-
-
-def _without_in(part: Any) -> Any:
-    is_text = isinstance(part, dict) and "text" in part
-    return {**part, "text": _without(part["text"])} if is_text else part
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other

@@ -8,7 +8,7 @@ from chat.engine import engine
 from chat.events import Delta, Event, Failed, Phase, Started, ToolCall
 from chat.prompt_plan import fit
 from chat.turn import Turn
-from chat.untagged import untagged
+from chat.untagged import untagged, untagged_value
 from inference import (
     Asked,
     Call,
@@ -102,7 +102,7 @@ class UpstreamTurn(Turn):
             messages=tuple(untagged(self.state.messages)),
             tools=tools,
             options=options,
-            begun=begun,
+            begun=untagged_value(begun),
         )
 
     def _options(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class UpstreamTurn(Turn):
             "presence_penalty": asked.presence_penalty or None,
             "frequency_penalty": asked.frequency_penalty or None,
             "logit_bias": {str(token): bias for token, bias in asked.logit_bias} or None,
-            **self.state.request.upstream_options,
+            **untagged_value(self.state.request.upstream_options),
         }
         return {name: value for name, value in options.items() if value is not None}
 

@@ -9,6 +9,9 @@ from django.db import models
 
 from moderation.appealed import Appealed
 
+OUR_OWN = ("title", "summary", "question")
+"""Sources of what nobody has asked: the site does, by itself."""
+
 
 class Review(models.TextChoices):
     """Where the review of a decision stands; the empty string: nobody is to look at it."""
@@ -21,10 +24,12 @@ class Review(models.TextChoices):
 class Decision(Appealed):
     """A verdict on one text: of a question, an answer, a document or a tool's result.
 
-    `owner` is whose text it was. `source` is the way that it came: chat, temporary, api, title, summary.
+    `owner` is whose text it was. `source` is the way that it came: chat, temporary, api, or of OUR_OWN.
     `reasons` are policies.Reason as JSON, strongest first; `failed` the classifiers that could not be
     asked, as {"classifier", "reason"}. With `is_dry_run` nothing of it was done. `text` is kept where a
     person may have to look at it (what was blocked, asked about or sent to review), and is "" elsewhere.
+    `text_hashes` (text_hashes.py) are of all texts that it is about, that of `text` first, if it is
+    kept.
     `conversation_id` and `message_id` lead to the place in a chat, as long as that is there.
     `labels` are the categories that a reviewer found right: feedback to calibrate with.
     """
@@ -50,6 +55,7 @@ class Decision(Appealed):
     message_id = models.UUIDField(null=True, blank=True)
     run_id = models.CharField(max_length=64, blank=True)
     text = models.TextField(blank=True)
+    text_hashes = ArrayField(models.CharField(max_length=64), null=True, editable=False)
     # review
     review = models.CharField(max_length=16, choices=Review.choices, blank=True)
     labels = ArrayField(models.CharField(max_length=40), null=True, blank=True)

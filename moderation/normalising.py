@@ -58,11 +58,11 @@ def without_tags(text: str) -> str:
 def judged(written: str) -> str:
     """As classifiers read it: normalised, and what tag characters spell on lines of its own, so that
     neither parts the other's words."""
-    return "\n".join([normalised(written).text, *_spelled_by_tags(written)])
+    return "\n".join([normalised(written).text, *spelled_by_tags(written)])
 
 
-def _spelled_by_tags(text: str) -> list[str]:
-    """Each stands for a character of ASCII, or for nothing."""
+def spelled_by_tags(text: str) -> list[str]:
+    """What runs of them say. Each stands for a character of ASCII, or for nothing."""
     if text.isascii():
         return []
     hidden = (found[0] for found in _TAGS.finditer(text) if not found[1])

@@ -1,6 +1,6 @@
 """Changes of policies, each with its version: what was in force when, and who had it so."""
 
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
 
@@ -38,6 +38,18 @@ def save_policy(policy: ModerationPolicy, author: Any = None, note: str = "") ->
         policy.version = before.version + 1 if before else 1
         policy.save()
         _keep(policy, "changed" if before else "created", author, note)
+
+
+def rename_in_policies(
+    field: Literal["groups", "key_prefixes"], before: str, now: str, note: str
+) -> None:
+    """A group, or a key, goes by another name from now on: policies that are for it still are. In the
+    transaction that renames it."""
+    rows = ModerationPolicy.objects.select_for_update()
+    for policy in rows.filter(**{f"{field}__contains": [before]}):
+        names = [now if name == before else name for name in getattr(policy, field)]
+        setattr(policy, field, names)
+        save_policy(policy, note=note)
 
 
 def delete_policy(policy: ModerationPolicy, author: Any = None, note: str = "") -> None:

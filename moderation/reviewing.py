@@ -15,15 +15,16 @@ class CannotAppeal(Exception):
     """The message says why."""
 
 
-def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
-    """The decisions were right. Returns whom it lets off something: nobody."""
+def uphold(decisions: Iterable[Decision], reviewer: Any, notes: str | None = None) -> set[int]:
+    """The decisions were right. Without `notes` those that there are stay. Returns whom it lets off
+    something: nobody."""
     _decide(decisions, Review.UPHELD, reviewer, notes)
     return set()
 
 
-def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> set[int]:
-    """The decisions were wrong: what they counted against their owners counts no more. Returns the
-    owners of whom something counted until now."""
+def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str | None = None) -> set[int]:
+    """The decisions were wrong: what they counted against their owners counts no more. `notes` as in
+    `uphold`. Returns the owners of whom something counted until now."""
     chosen = list(decisions)
     with transaction.atomic():
         _decide(chosen, Review.OVERTURNED, reviewer, notes)
@@ -33,14 +34,28 @@ def overturn(decisions: Iterable[Decision], reviewer: Any, notes: str = "") -> s
     return owners
 
 
-def _decide(decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str) -> None:
+def overturned_of(owner_id: int, hashes: Sequence[str]) -> dict[str, set[str]]:
+    """Of the owner's texts with these hashes, those that a reviewer saw when they found the decision
+    wrong, and the categories that they were stopped for."""
+    rows = Decision.objects.filter(owner=owner_id, stage="input", review=Review.OVERTURNED)
+    found: dict[str, set[str]] = {}
+    kept = rows.filter(text_hashes__0__in=list(hashes)).values_list("text_hashes", "reasons")
+    for texts, reasons in kept:
+        names = {one["category"] for one in reasons if one["action"] != "note"}
+        found.setdefault((texts or [""])[0], set()).update(names)
+    return found
+
+
+def _decide(
+    decisions: Iterable[Decision], review: Review, reviewer: Any, notes: str | None
+) -> None:
     rows = Decision.objects.filter(pk__in=[one.pk for one in decisions])
     changes: dict[str, Any] = {
         "review": review,
         "reviewer": reviewer,
         "reviewed_at": timezone.now(),
     }
-    rows.update(**changes | ({"notes": notes} if notes else {}))
+    rows.update(**changes | ({} if notes is None else {"notes": notes}))
 
 
 def label(decision: Decision, labels: Sequence[str] | None) -> None:

@@ -16,6 +16,12 @@ from moderation.normalising import Normal, normalised
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
 MAX_MATCHES = 10_000  # of one rule in one text
+_IN_GROUPS = ("card", "iban")  # checks of numbers that are written in groups
+_MAX_NUMBER_CHARS = 42  # of the longest IBAN with a space behind each fourth character
+_GROUP_CHARS = (
+    4  # at the least, but for the last one: dates and tables of numbers have shorter ones
+)
+_GROUP = re.compile(r"\w+", re.ASCII)
 
 
 class BadRule(ValueError):
@@ -104,15 +110,50 @@ class Rules:
 
 
 def _spans(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
+    for num, (start, end) in enumerate(_checked(rule, pattern, text), 1):
+        if num == MAX_MATCHES:
+            yield start, len(text)
+            return
+        yield start, end
+
+
+def _checked(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
     check = CHECKS.get(rule.check)
-    num = 0
     for match in pattern.finditer(text):
-        if match.group() and (check is None or check(match.group())):
-            num += 1
-            if num == MAX_MATCHES:
-                yield match.start(), len(text)
-                return
+        if not match.group():
+            continue
+        if check is None or check(match.group()):
             yield match.span()
+        elif rule.check in _IN_GROUPS:
+            yield from _runs(pattern, check, text, *match.span())
+
+
+def _runs(
+    pattern: Any, check: Callable[[str], bool], text: str, start: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Numbers that begin within a match that the check refused as a whole: it took what stands before
+    or behind them, a date or a word, for a part of them. From group to group, the longest of those
+    that begin at the same place."""
+    groups: list[tuple[int, int]] = []
+    for group in _GROUP.finditer(text, start):
+        if group.start() >= end + _MAX_NUMBER_CHARS:
+            break
+        groups.append(group.span())
+    for place, (first, _) in enumerate(groups):
+        if first >= end:
+            return
+        ends: list[int] = []
+        for at, to in groups[place:]:
+            if to - first > _MAX_NUMBER_CHARS:
+                break
+            ends.append(to)
+            if to - at < _GROUP_CHARS:
+                break
+        for last in reversed(ends):
+            run = text[first:last]
+            if pattern.fullmatch(run) and check(run):
+                yield first, last
+                break
 
 
 def _is_card_number(text: str) -> bool:

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from moderation.models import Decision, Strike
+from moderation.models import Decision, Strike, Suspension
 from moderation.strikes import Standing, standing
 
 
@@ -25,6 +25,18 @@ def with_strikes(user_ids: Sequence[int]) -> set[int]:
         asked = "SELECT * FROM moderation_with_strikes(%s::bigint[], %s)"
         cursor.execute(asked, [list(user_ids), _since()])
         return {row[0] for row in cursor.fetchall()}
+
+
+def struck_since_closed() -> list[int]:
+    """Whose accounts are open, and have strikes that count and that no suspension has followed yet. Whom
+    somebody has let in since is not among them."""
+    closed = Suspension.objects.filter(
+        owner=OuterRef("owner"), created_at__gt=OuterRef("created_at")
+    )
+    rows = Strike.objects.filter(~Exists(closed), lifted_at=None, created_at__gt=_since())
+    return list(
+        rows.filter(owner__is_active=True).order_by().values_list("owner", flat=True).distinct()
+    )
 
 
 def _since() -> datetime:

@@ -20,6 +20,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
+from moderation.policy_store import rename_in_policies
 from webapp import (  # noqa: F401
     evaluation_admin,
     feedback_admin,
@@ -140,6 +141,13 @@ class GroupGrantInline(StackedInline):  # type: ignore[misc]
 class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
     inlines = (GroupGrantInline,)
     filter_horizontal = ()
+
+    def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and "name" in form.changed_data:
+            rename_in_policies(
+                "groups", form.initial["name"], obj.name, f"{request.user} renamed the group."
+            )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> Any:
         return () if getattr(request.user, "is_superuser", False) else ("permissions",)

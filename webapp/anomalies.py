@@ -18,6 +18,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from chat.models import Usage
+from moderation.decision_models import OUR_OWN
 from moderation.models import Decision
 from webapp.models import SignIn, User
 from webapp.tenancy import as_system
@@ -121,7 +122,8 @@ def _of_sign_ins(now: datetime, user_id: int | None) -> Iterable[tuple[int, Sign
 
 def _blocked(now: datetime, only: Q) -> Iterable[tuple[int, Signal]]:
     """In percent, which a few do not tell: they are never far outside."""
-    questions = Decision.objects.filter(only, stage="input", is_dry_run=False).order_by()
+    questions = Decision.objects.filter(only, stage="input", is_dry_run=False)
+    questions = questions.exclude(source__in=OUR_OWN).order_by()
     is_blocked = Count("pk", filter=Q(action="block"))
     lately = questions.filter(created_at__gt=now - _DAY).values("owner")
     rows = {row["owner"]: row for row in lately.annotate(asked=Count("pk"), blocked=is_blocked)}

@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from moderation.policy_store import rename_in_policies
 from webapp.models import LAST_USED_PRECISION, ApiKey, User, granted_models
 from webapp.scopes import SCOPES, USUAL
 from webapp.security_events import Kind, note_event
@@ -70,10 +72,16 @@ def create_api_key(
 
 
 def rotate_api_key(key: ApiKey) -> str:
-    """Another secret for the same key; the one before opens nothing any more."""
+    """Another secret for the same key; the one before opens nothing any more. Policies that are for the
+    key stay so."""
     secret = _new_secret()
+    before = key.prefix
     key.prefix, key.secret_hash = secret[:_PREFIX_CHARS], _hash(secret)
-    key.save(update_fields=["prefix", "secret_hash"])
+    with transaction.atomic():
+        key.save(update_fields=["prefix", "secret_hash"])
+        rename_in_policies(
+            "key_prefixes", before, key.prefix, f"The key {before} has another secret."
+        )
     _note(key, "made anew")
     return secret
 

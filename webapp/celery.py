@@ -57,6 +57,10 @@ app.conf.update(
             "task": "webapp.tasks.sync_directory",
             "schedule": crontab(minute="*/10"),
         },
+        "suspend who was struck while the queue was away": {
+            "task": "webapp.tasks.reconsider_accounts",
+            "schedule": crontab(minute="*/10"),
+        },
         "prune the events of ended runs": {
             "task": "chat.tasks.prune_events",
             "schedule": crontab(minute=23),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,8 +19,10 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from moderation.models import EditableRule, ModerationPolicy, PolicyVersion
 from moderation.policies import STAGES, BadPolicy, parsed
 from moderation.policy_store import NameTaken, delete_policy, restore, save_policy
+from webapp.models import ApiKey, Tier
 from webapp.policy_replay import replay
 from webapp.read_only_admin import ReadOnlyAdmin
+from webapp.tenancy import as_system
 
 _AREA = UnfoldAdminTextareaWidget(
     attrs={"rows": 24, "spellcheck": "false", "class": "font-mono", "dir": "ltr"}
@@ -53,7 +56,9 @@ class PolicyForm(forms.ModelForm):
             "tiers": "Their names in addresses (free, pro …), between commas; empty: all.",
             "groups": "Names, between commas; empty: all.",
             "model_names": "Names or patterns, between commas; * stands for anything.",
-            "key_prefixes": "How API keys begin, between commas; empty: people and all keys.",
+            "key_prefixes": (
+                "The first 11 characters of API keys, between commas; empty: people and all keys."
+            ),
             "content": (
                 "Stage (input, output, documents, tools) → category → action (note, redact, ask,"
                 " review, block) → from which probability on; on_failure, partial_output, strikes."
@@ -70,6 +75,27 @@ class PolicyForm(forms.ModelForm):
 
     def clean_content(self) -> Any:
         return self.cleaned_data["content"] or {}
+
+    def clean_tiers(self) -> list[str]:
+        return self._known("tiers", Tier.objects.filter(slug__in=self._named("tiers")), "slug")
+
+    def clean_groups(self) -> list[str]:
+        return self._known("groups", Group.objects.filter(name__in=self._named("groups")), "name")
+
+    def clean_key_prefixes(self) -> list[str]:
+        with as_system():  # keys of all users
+            rows = ApiKey.objects.filter(prefix__in=self._named("key_prefixes"))
+            return self._known("key_prefixes", rows, "prefix")
+
+    def _named(self, field: str) -> list[str]:
+        return self.cleaned_data[field] or []
+
+    def _known(self, field: str, rows: QuerySet[Any], column: str) -> list[str]:
+        """A policy for what there is not would be for nobody, and not say so."""
+        unknown = sorted(set(self._named(field)) - set(rows.values_list(column, flat=True)))
+        if unknown:
+            raise forms.ValidationError(f"There is none of this name: {', '.join(unknown)}.")
+        return self._named(field)
 
 
 @admin.register(ModerationPolicy)

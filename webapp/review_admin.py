@@ -136,8 +136,7 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
                 let_in_again(owner_id)
         else:
             Decision.objects.filter(pk=obj.pk).update(notes=values["notes"])
-        if values["is_harmless"] or values["labels"]:
-            label(obj, values["labels"])
+        label(obj, values["labels"] if values["is_harmless"] or values["labels"] else None)
 
     @admin.action(description="They were right", permissions=["change"])
     def uphold_chosen(self, request: HttpRequest, rows: QuerySet[Decision]) -> None:

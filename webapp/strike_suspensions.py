@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from moderation.models import Strike, Suspension
-from moderation.standings import standing_of
+from moderation.standings import standing_of, struck_since_closed
 from webapp.administrators import is_last_administrator, locked_with_administrators
 from webapp.directory_links import has_left
 from webapp.models import SignIn, User
@@ -32,6 +32,12 @@ def reconsider(user_id: int) -> None:
             return
     end_sign_ins(SignIn.objects.filter(user=user_id))
     logger.warning("user %s has too many strikes, and is suspended", user_id)
+
+
+def reconsider_all() -> None:
+    """The same of everybody: what was counted while the task queue was away asked for no look."""
+    for user_id in struck_since_closed():
+        reconsider(user_id)
 
 
 def let_in_again(user_id: int) -> None:

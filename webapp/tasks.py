@@ -27,6 +27,13 @@ def reconsider_account(user_id: int) -> None:
     reconsider(user_id)
 
 
+@shared_task(name="webapp.tasks.reconsider_accounts")  # type: ignore[untyped-decorator]
+def reconsider_accounts() -> None:
+    from webapp.strike_suspensions import reconsider_all
+
+    reconsider_all()
+
+
 @shared_task(name="webapp.tasks.sync_directory")  # type: ignore[untyped-decorator]
 def sync_directory() -> None:
     """Does nothing without a directory, nor where it does not answer."""

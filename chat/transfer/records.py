@@ -12,7 +12,6 @@ from moderation.models import Decision, Strike, Suspension
 from retrieval.models import Access, Collection, Document
 
 Json = dict[str, Any]
-# Whose a row is, what opens a door, and who works on it.
 _VERSION_FACTS = (
     "id",
     "number",
@@ -23,7 +22,16 @@ _VERSION_FACTS = (
     "created_at",
     "ready_at",
 )
-_LEFT_OUT = {"owner", "reviewer", "token_hash", "lease_owner", "lease_until", "attempts"}
+# Whose a row is, what opens a door, who works on it, and what only the site's secret makes sense of.
+_LEFT_OUT = {
+    "owner",
+    "reviewer",
+    "token_hash",
+    "text_hashes",
+    "lease_owner",
+    "lease_until",
+    "attempts",
+}
 
 
 def records_of(user: Any) -> dict[str, list[Json]]:

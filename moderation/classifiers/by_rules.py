@@ -4,13 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from inference import Caller
 from moderation.builtin_rules import BUILT_IN
-from moderation.categories import RULE_CATEGORIES, Scores
+from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.classifiers.reading import for_texts
+from moderation.disguises import undisguised
+from moderation.normalising import judged, spelled_by_tags
 from moderation.rules import Rule, Rules
 
 
 class RuleClassifier:
-    """Finds what has a form, in the time of one pass through the text for each rule."""
+    """Finds what has a form, also in disguise, in the time of one pass through the text for each rule,
+    and one through what it says in disguise."""
 
     name = "rules"
 
@@ -26,4 +29,12 @@ class RuleClassifier:
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
         nothing = self._nothing
-        return [nothing | found for found in await for_texts(texts, self.rules.scores, texts)]
+        return [{**nothing, **found} for found in await for_texts(texts, self._found, texts)]
+
+    def _found(self, texts: Sequence[str]) -> list[Scores]:
+        return [self.found(text) for text in texts]
+
+    def found(self, text: str) -> Scores:
+        """Of each category that is found, how likely it is."""
+        hidden = dict.fromkeys([*spelled_by_tags(text), *undisguised(judged(text))])
+        return worst(self.rules.scores([text, *hidden]))

@@ -20,8 +20,9 @@ function leftOutWords({ num_messages: count, summary }) {
  * @param {(id: string) => Promise<{text: string}>} readSummary
  */
 export function showLine(list, left, readSummary) {
-  const old = /** @type {HTMLElement | null} */ (list.querySelector(".left-out:not([data-preview])"));
-  const message = left && list.querySelector(`[data-message="${CSS.escape(left.before)}"]`);
+  showStopped(list, left?.stopped ?? []);
+  const old = /** @type {HTMLElement | null} */ (list.querySelector(".left-out:not([data-preview], [data-stopped])"));
+  const message = left?.num_messages && list.querySelector(`[data-message="${CSS.escape(left.before)}"]`);
   if (!left || !message) {
     old?.remove();
     return;
@@ -31,6 +32,19 @@ export function showLine(list, left, readSummary) {
   old?.remove();
   const line = left.summary ? summarised(left, readSummary) : element("p", {}, [leftOutWords(left)]);
   message.before(element("div", { class: "left-out", role: "note", "data-key": key }, [line]));
+}
+
+/**
+ * Put a line in front of each question that a policy keeps from the model, and take old ones away.
+ * @param {HTMLElement} list
+ * @param {string[]} ids
+ */
+function showStopped(list, ids) {
+  for (const old of list.querySelectorAll("[data-stopped]")) old.remove();
+  for (const id of ids) {
+    const words = gettext("A policy keeps this question and its answer from the model by now");
+    list.querySelector(`[data-message="${CSS.escape(id)}"]`)?.before(element("div", { class: "left-out", role: "note", "data-stopped": "" }, [element("p", {}, [words])]));
+  }
 }
 
 /**

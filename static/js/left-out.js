@@ -1,7 +1,7 @@
 // @ts-check
 /** What a chat's model does not see any more, and its line in the chat (left-out-line.js). */
 
-/** @typedef {{before: string, num_messages: number, summary: string | null}} LeftOut */
+/** @typedef {{before: string, num_messages: number, summary: string | null, stopped?: string[]}} LeftOut */
 
 /**
  * What the last answer's model was not shown.
@@ -10,7 +10,7 @@
  */
 export function leftOutOf(path) {
   const left = path.findLast((message) => message.role === "assistant")?.left_out ?? null;
-  return left?.num_messages ? left : null;
+  return left?.num_messages || left?.stopped?.length ? left : null;
 }
 
 /**

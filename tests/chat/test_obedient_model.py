@@ -200,9 +200,13 @@ async def test_what_is_spelled_in_characters_that_nobody_sees_is_not_read(
     plan = plan_with(said, route)
     engine = ObedientEngine(reads_mail=plan is None)
     use(monkeypatch, engine)
-    await heard(answer(request(Outbox(), said, "api", plan=plan)))
+    lamp = {"name": "lamp", "description": f"A lamp.{hidden}", "parameters": {"type": "object"}}
+    asked = request(Outbox(), said, "api", plan=plan)
+    tools = ({"type": "function", "function": lamp},)
+    await heard(answer(replace(asked, tool_schemas=tools)))
     prompts = "".join(engine.prompts)
     assert "3 new mails." in prompts
+    assert "A lamp." in prompts
     assert hidden[:4] not in prompts
 
 

@@ -317,7 +317,7 @@ def test_a_summary_is_made_of_a_long_chat_and_shown_for_what_is_left_out(tab: Re
             break
     assert left_out is not None
     assert tab.saved(accepted)["left_out"] == {
-        name: left_out[name] for name in ("before", "num_messages", "summary")
+        name: left_out[name] for name in ("before", "num_messages", "summary", "stopped")
     }
     assert left_out["summary"] is not None, "it was there before something had to go"
     summary = tab.client.get(f"/api/summaries/{left_out['summary']}").json()

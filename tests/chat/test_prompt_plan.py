@@ -86,6 +86,17 @@ def _long_chat(num_exchanges: int, num_words: int = 20) -> list[Exchange]:
     return [Exchange(str(n), f"question {n}", reply, num_messages=2) for n in range(num_exchanges)]
 
 
+def test_what_begins_at_what_is_taken_out_begins_behind_it() -> None:
+    told, newer = Summary("a", "Of the first.", "1"), Summary("b", "Of more.", "3")
+    plan = replace(_plan(_long_chat(5)), start=3, summary=newer, summaries=(told, newer))
+    left = plan.without({"1", "b"})
+    assert [one.id for one in left.exchanges] == ["0", "2", "3", "4"]
+    assert (left.start, left.stopped) == (2, ("1",))
+    assert left.summaries == (replace(told, until="2"),)
+    assert left.summary is None
+    assert plan.without({"1"}).summary == newer
+
+
 def test_a_cut_leaves_room_for_many_turns() -> None:
     limits = Limits(context_tokens=2048, prompt_tokens=1536)
     left_out: LeftOut | None = None

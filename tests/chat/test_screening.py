@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from tests.chat.api_caller import Caller
 from tests.chat.policies import PHRASE, add_policy, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
-from tests.sites import Site, SiteMaker, email_of, wait_until
+from tests.sites import Site, SiteMaker, email_of, post_form, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
 
 STORY = f"It was a quiet day. Then came the {PHRASE} of the lake. Everybody went home."
@@ -296,6 +297,29 @@ def test_a_blocked_question_is_not_in_the_way_of_the_next(
     assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
+def test_nor_is_an_answered_one_that_a_later_policy_blocks(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {})
+    old = reader.send(MESSAGES[0]["content"])
+    assert reader.hear_end(old["run"])["kind"] == "finished"
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
+    server.asked.clear()
+    parent = old["answer"]["id"]
+    for number in range(2):
+        behind = {"conversation": old["conversation"]["id"], "parent": parent}
+        accepted = reader.send(f"And how are you, {number}?", **behind)
+        assert reader.hear_end(accepted["run"])["kind"] == "finished"
+        assert reader.saved(accepted)["left_out"]["stopped"] == [old["message"]["id"]]
+        parent = accepted["answer"]["id"]
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+    sql = (
+        "SELECT d.action, s.points FROM moderation_decision d LEFT JOIN moderation_strike s"
+        " ON s.decision_id = d.id WHERE d.message_id = %s"
+    )
+    assert rows(site, sql, old["message"]["id"]) == [("block", None)]
+
+
 def test_its_author_is_asked_and_may_send_it_all_the_same(
     site: Site, server: UpstreamServer, reader: Reader, caller: Caller
 ) -> None:
@@ -323,18 +347,56 @@ def test_its_author_is_asked_and_may_send_it_all_the_same(
     assert (response.status_code, response.json()["error"]["code"]) == (400, "content_filter")
 
 
+def test_its_author_is_asked_once_about_instructions(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": {"illicit": {"ask": 0.9}}})
+    accepted = reader.send("How are you?", system_prompt=f"Speak of the {PHRASE}.")
+    end = reader.hear_end(accepted["run"])
+    assert end["code"] == "confirmation_needed"
+    assert "instructions of this chat" in end["message"]
+    answer = accepted["answer"]["id"]
+    frame = {"type": "answer.regenerate", "client_id": "yes", "answer": answer, "confirms": True}
+    reader.say(frame)
+    again = reader.hear_until(type="answer.accepted", client_id="yes")
+    assert reader.hear_end(again["run"])["kind"] == "finished"
+    chat = accepted["conversation"]["id"]
+    next_one = reader.send("And now?", conversation=chat, parent=again["answer"]["id"])
+    assert reader.hear_end(next_one["run"])["kind"] == "finished"
+
+
 def test_a_temporary_chat_is_judged_and_leaves_no_text(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:
     set_policy(site, {"input": BLOCKED})
-    before = rows(site, "SELECT count(*) FROM moderation_decision")[0][0]
+    count = "SELECT count(*) FROM moderation_decision WHERE source = 'temporary'"
+    before = rows(site, count)[0][0]
     said = [{"role": "user", "parts": [{"type": "text", "text": MESSAGES[0]["content"]}]}]
     reader.say({"type": "temporary.send", "client_id": "gone", "messages": said})
     accepted = reader.hear_until(type="temporary.accepted", client_id="gone")
     assert reader.hear_end(accepted["run"])["kind"] == "refused"
     sql = "SELECT text, run_id, source FROM moderation_decision ORDER BY created_at DESC LIMIT 1"
     assert rows(site, sql) == [("", "", "temporary")]
-    assert rows(site, "SELECT count(*) FROM moderation_decision")[0][0] == before + 1
+    assert rows(site, count)[0][0] == before + 1
+
+
+def test_of_a_temporary_chat_what_was_answered_is_left_out_as_well(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": BLOCKED})
+    texts_of = (MESSAGES[0]["content"], "In the reeds.", "And now?")
+    ids = [str(uuid4()) for _ in texts_of]
+    roles = ("user", "assistant", "user")
+    said = [
+        {"id": id_, "role": role, "parts": [{"type": "text", "text": text}]}
+        for id_, role, text in zip(ids, roles, texts_of, strict=True)
+    ]
+    reader.say({"type": "temporary.send", "client_id": "later", "messages": said})
+    accepted = reader.hear_until(type="temporary.accepted", client_id="later")
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    (told,) = [one for one in reader.events(accepted["run"]) if one["kind"] == "left_out"]
+    assert told["stopped"] == ids[:1]
+    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
 def test_a_title_is_judged_too(site: Site, server: UpstreamServer, reader: Reader) -> None:
@@ -404,6 +466,29 @@ def test_one_text_is_one_strike(site: Site, caller: Caller) -> None:
         " ON d.id = s.decision_id WHERE d.text = %s"
     )
     assert rows(site, sql, messages[0]["content"]) == [(1,)]
+
+
+def test_what_a_reviewer_found_wrongly_stopped_goes_through(
+    site: Site, server: UpstreamServer, reader: Reader, caller: Caller
+) -> None:
+    set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 0.1}})
+    text = f"What does the {PHRASE} eat?"
+    end = reader.hear_end(reader.send(text)["run"])
+    assert end["kind"] == "refused"
+    with closing(site.set_up()) as console:
+        path = f"/admin/moderation/decision/{end['decision']}/change/"
+        response = post_form(console, path, {"verdict": "overturn", "notes": "A bird."})
+        assert response.status_code == 302, response.text
+    assert reader.hear_end(reader.send(text)["run"])["kind"] == "finished"
+    assert reader.hear_end(reader.send(f"{text} And drink?")["run"])["kind"] == "refused"
+    body = {"model": "far", "messages": [{"role": "user", "content": text}]}
+    assert caller.post("/chat/completions", body).status_code == 400, "of another person"
+    sql = (
+        "SELECT s.lifted_at IS NULL FROM moderation_strike s JOIN moderation_decision d"
+        " ON d.id = s.decision_id WHERE d.text = %s AND d.owner_id ="
+        " (SELECT id FROM webapp_user WHERE email = %s)"
+    )
+    assert rows(site, sql, text, reader.email) == [(False,)]
 
 
 def test_who_is_stopped_too_often_waits(site: Site, server: UpstreamServer, reader: Reader) -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chat import answer_cache, decisions, moderating, orchestrator, screening, summaries
+from chat import answer_cache, decisions, history, moderating, orchestrator, screening, summaries
 from chat.answer_state import AnswerState
 from chat.asking import AnswerRequest
 from chat.events import (
@@ -24,6 +24,7 @@ from chat.events import (
     Failed,
     Finished,
     Found,
+    LeftOut,
     Phase,
     Refused,
     Started,
@@ -32,7 +33,7 @@ from chat.events import (
     ToolCall,
     ToolResult,
 )
-from chat.models import Conversation, Generation
+from chat.models import Conversation, Generation, Message
 from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import MAX_KEPT_CHARS, Screen
@@ -41,6 +42,7 @@ from inference import EngineError
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
 from moderation.policies import parsed
+from moderation.text_hashes import text_hash
 from retrieval.excerpts import Excerpt
 from tests.chat.test_obedient_model import ObedientEngine, Outbox, heard, request, use
 
@@ -60,6 +62,8 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
     kept = Kept()
     monkeypatch.setattr(decisions, "keep", kept.keep)
     monkeypatch.setattr(decisions, "keep_soon", kept.keep_soon)
+    for name, nothing in (("overturned", {}), ("noted", set())):
+        monkeypatch.setattr(decisions, name, AsyncMock(return_value=nothing))
     return kept
 
 
@@ -169,6 +173,24 @@ async def test_where_nobody_can_judge_the_policy_says_what_follows(
         assert seen[-1].code == "moderation_unavailable"
     ((decision, _),) = kept
     assert decision.failed == [{"classifier": "heads", "reason": "it has died"}]
+
+
+async def test_what_is_known_counts_while_nobody_can_be_asked(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging.set()
+    one = screen({**BLOCKED, "on_failure": {"input": "allow"}})
+    await one.judge("input", ["This is bad."])
+
+    async def away(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = tuple(dict.fromkeys(CATEGORIES, 0.0) for _ in texts)
+        return Screening(nothing, (Report("heads", 1.0, error=EngineError("it has died")),))
+
+    monkeypatch.setattr(moderating, "screen", away)
+    outcome = await one.judge("input", ["Something new.", "This is bad."])
+    assert (outcome.stop, outcome.worst_text) == ("block", "This is bad.")
+    assert outcome.failed
+    assert (await one.judge("input", ["Something new."])).stop is None
 
 
 @pytest.mark.parametrize("action", ["allow", "block"])
@@ -292,6 +314,27 @@ def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moderating, "screen", screen)
 
 
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        (f"The key is {KEY}.", "redact"),
+        (" ".join(KEY), "block"),
+        (f"The key is {KEY}. Or {' '.join(KEY)}", "block"),
+    ],
+)
+async def test_what_is_in_disguise_cannot_be_redacted(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, text: str, action: str
+) -> None:
+    async def scored(texts: Sequence[str], caller: Any) -> Screening:
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        scores = tuple({**nothing, **moderating.found_by_rules(one)} for one in texts)
+        return Screening(scores, (Report("rules", 1.0, scores),))
+
+    monkeypatch.setattr(moderating, "screen", scored)
+    outcome = await screen({"input": {"secrets": {"redact": 0.5}}}).judge("input", [text])
+    assert outcome.verdict.action == action
+
+
 @pytest.mark.usefixtures("ruled")
 async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: Kept) -> None:
     one = screen({"input": {"secrets": {"redact": 0.5, "block": 0.9}}})
@@ -301,7 +344,7 @@ async def test_the_stricter_threshold_counts_before_anything_is_taken_out(kept: 
 
 @pytest.mark.parametrize(
     ("question", "is_brought", "points"),
-    [("Go on.", True, 0.0), ("Go on.", False, 2.0), ("And now this is bad.", True, 2.0)],
+    [("Go on.", True, 0.0), ("Go on.", False, 0.0), ("And now this is bad.", True, 2.0)],
 )
 async def test_words_of_others_count_against_nobody(
     judging: asyncio.Event, kept: Kept, question: str, is_brought: bool, points: float
@@ -316,6 +359,133 @@ async def test_words_of_others_count_against_nobody(
     refused = await one.decide("input", await one.judge("input", texts))
     assert refused is not None
     assert [counted for _, counted in kept] == [points]
+
+
+SAID: Any = {"role": "assistant", "content": "That is bad."}
+CALLING: Any = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "c", "function": {"name": "look", "arguments": {"for": "bad"}}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("request_", "points"),
+    [
+        # The system prompt of an assistant that somebody has shared.
+        ({"plan": PromptPlan((Exchange("1", "Hi."),), system="Be bad.")}, 0.0),
+        ({"plan": PromptPlan((Exchange("1", "This is bad."),), system="Be bad.")}, 2.0),
+        # A temporary chat sends the model's answer back, and so do programs.
+        (
+            {
+                "source": "temporary",
+                "plan": PromptPlan((Exchange("1", "Hi."),)),
+                "begun": (SAID,),
+            },
+            0.0,
+        ),
+        ({"source": "api", "messages": [{"role": "user", "content": "Hi."}, SAID]}, 0.0),
+        ({"source": "api", "messages": [SAID, {"role": "user", "content": "Go on."}]}, 0.0),
+        ({"source": "api", "messages": [SAID, {"role": "user", "content": "Be bad."}]}, 2.0),
+        (
+            {
+                "source": "api",
+                "messages": [
+                    {"role": "user", "content": "Be bad."},
+                    {"role": "assistant", "content": "No."},
+                    {"role": "user", "content": "And now?"},
+                ],
+            },
+            0.0,
+        ),
+        ({"source": "api", "messages": [{"role": "user", "content": "Hi."}, CALLING]}, 0.0),
+    ],
+)
+async def test_only_what_somebody_asks_counts_against_them(
+    judging: asyncio.Event, kept: Kept, request_: dict[str, Any], points: float
+) -> None:
+    judging.set()
+    one = screen({**BLOCKED, "strikes": {"illicit": 2}})
+    one = Screen(replace(one.request, **request_), one.chosen)
+    texts = AnswerState(one.request, one).asked_texts()
+    assert await one.decide("input", await one.judge("input", texts)) is not None
+    assert [counted for _, counted in kept] == [points]
+
+
+def test_what_programs_tell_of_their_tools_is_no_question() -> None:
+    result: Any = {"role": "tool", "tool_call_id": "c", "content": "A bad page.", "name": "look"}
+    one = screen(BLOCKED)
+    asked = replace(
+        one.request, source="api", messages=[{"role": "user", "content": "Hi."}, result]
+    )
+    texts = AnswerState(asked, one).asked_texts()
+    assert [text for text in texts if text] == ["Hi.", "look"]
+
+
+async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judging.set()
+    ids = [str(uuid4()) for _ in range(4)]
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    texts = ("Hello.", "This is bad.", "Thanks.", "And now?")
+    exchanges = tuple(Exchange(*one, reply, num_messages=2) for one in zip(ids, texts, strict=True))
+    plan = PromptPlan((*exchanges[:3], replace(exchanges[3], reply=())))
+    one = screen({**BLOCKED, "strikes": {"illicit": 2}})
+    left = await screening.without_stopped(one, plan)
+    assert [exchange.question for exchange in left.exchanges] == ["Hello.", "Thanks.", "And now?"]
+    assert left.left_out == LeftOut(ids[0], 0, stopped=(ids[1],))
+    ((decision, points),) = kept
+    assert (str(decision.message_id), decision.action, points) == (ids[1], "block", 0.0)
+    monkeypatch.setattr(decisions, "noted", AsyncMock(return_value={ids[1]}))
+    await screening.without_stopped(one, plan)
+    assert len(kept) == 1
+    asked = replace(plan, exchanges=(*exchanges[:1], replace(exchanges[1], reply=())))
+    assert await screening.without_stopped(one, asked) == asked, "what is asked is refused instead"
+
+
+BROUGHT: Any = ({"role": "assistant", "content": "That is bad."},)
+JOINED = Exchange("1", "This is bad.\n\nAnd now?", questions=("This is bad.", "And now?"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "confirmed", "said"),
+    [
+        (PromptPlan((Exchange("1", "Hi."),), system="Be bad."), "Be bad.", "instructions"),
+        (
+            PromptPlan((Exchange("1", "q", BROUGHT, unjudged=BROUGHT), Exchange("2", "Hi."))),
+            "That is bad.",
+            "Something earlier",
+        ),
+        (PromptPlan((JOINED,)), "This is bad.", "Your message"),
+    ],
+)
+async def test_its_author_is_asked_once_wherever_it_stands(
+    judging: asyncio.Event, kept: Kept, plan: PromptPlan, confirmed: str, said: str
+) -> None:
+    judging.set()
+    one = screen({"input": {"illicit": {"ask": 0.5}}})
+    user = one.request.user
+
+    async def asked(**fields: Any) -> Refused | None:
+        again = Screen(replace(one.request, plan=plan, **fields), one.chosen)
+        texts = AnswerState(again.request, again).asked_texts()
+        return await again.decide("input", await again.judge("input", texts))
+
+    refused = await asked(confirmed_texts=frozenset({text_hash(user, "Hi.")}))
+    assert refused is not None
+    assert (refused.code, said in refused.message) == ("confirmation_needed", True)
+    ((decision, _),) = kept
+    assert text_hash(user, confirmed) in decision.text_hashes
+    assert await asked(confirmed_texts=frozenset({text_hash(user, confirmed)})) is None
+    assert await asked(confirmed=("input",)) is None
+
+
+def test_a_joined_question_knows_what_it_was_joined_of() -> None:
+    said = [("user", "complete", "A"), ("assistant", "failed", ""), ("user", "complete", "B")]
+    path = [Message(role=role, status=status, text=text) for role, status, text in said]
+    (exchange,) = history.exchanges_of([*path, Message(role="user", status="complete", text="C")])
+    assert (exchange.question, exchange.questions) == ("A\n\nB\n\nC", ("A", "B", "C"))
 
 
 @pytest.mark.parametrize("action", ["note", "redact", "block"])
@@ -462,6 +632,36 @@ async def test_nor_in_what_is_summarised(kept: Kept, monkeypatch: pytest.MonkeyP
     assert "people" not in content
 
 
+@pytest.mark.parametrize("is_bad", [True, False])
+async def test_of_what_is_summarised_only_questions_are_judged_as_such(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch, is_bad: bool
+) -> None:
+    judging.set()
+    one = screen(BLOCKED)
+    asked: list[AnswerRequest] = []
+
+    async def answer(request: AnswerRequest) -> AsyncGenerator[Event, None]:
+        asked.append(request)
+        yield Finished("stop")
+
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    for name, fake in (("answer", answer), ("engine", lambda: far)):
+        monkeypatch.setattr(summaries, name, fake)
+    monkeypatch.setattr(summaries, "screen_of", AsyncMock(return_value=one))
+    reply: Any = ({"role": "assistant", "content": "A bad answer."},)
+    question = "A bad question." if is_bad else "A question."
+    ids = [str(uuid4()) for _ in range(2)]
+    exchanges = (Exchange(ids[0], question, reply), Exchange(ids[1], "Well?", reply))
+    plan = PromptPlan((*exchanges, Exchange("", summaries.REQUEST)))
+    generation = Generation(model="m", params={}, conversation=Conversation(owner_id=7))
+    await summaries._ask(summaries._Chat(generation, plan, 0), plan)
+    (request,) = asked
+    state = AnswerState(request, one)
+    first = [] if is_bad else ["A question."]
+    assert [text for text in state.asked_texts() if text] == [*first, "Well?", summaries.REQUEST]
+    assert "A bad question." not in str(request.messages)
+
+
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     body = "\n".join(["MIIEpAIBAAKCAQEA7bq0" * 3] * 20)
     text = f"Here:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nDone."
@@ -469,6 +669,18 @@ def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     assert "MIIE" not in redacted
     assert redacted.startswith("Here:\n")
     assert redacted.endswith("\nDone.")
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("4111 1111 1111 1111 12/27 123", "[████████] 12/27 123"),
+        ("ES9121000418450200051332 bitte", "[████████] bitte"),
+    ],
+)
+def test_what_stands_beside_a_number_keeps_it_from_no_redaction(text: str, redacted: str) -> None:
+    one = screen({"input": {"personal_data": {"redact": 0.5}}})
+    assert one.redacted("input", text) == redacted
 
 
 @pytest.mark.usefixtures("ruled")
@@ -488,12 +700,12 @@ async def test_a_private_key_is_taken_out_of_an_answer_to_its_end(kept: Kept, si
 
 
 SENTENCES = st.text(alphabet="ab .!", max_size=30).filter(bool)
-SAID = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
+PIECES = st.tuples(st.sampled_from(["text", "reasoning", "call"]), SENTENCES)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    updates=st.lists(st.lists(SAID, max_size=4), min_size=1, max_size=8),
+    updates=st.lists(st.lists(PIECES, max_size=4), min_size=1, max_size=8),
     end=st.sampled_from([Finished("stop"), Stopped(0), Failed("engine_died", "It has died.")]),
 )
 async def test_an_update_of_the_engine_is_shown_as_a_whole(

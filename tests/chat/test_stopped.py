@@ -40,6 +40,8 @@ def test_alice_sees_what_was_stopped_and_what_for(client: Client, alice: User) -
     stopped(alice, policy_name="House rules")
     stopped(alice, action="note", text="only noted")
     stopped(alice, is_dry_run=True, text="only tried")
+    for source in ("title", "summary", "question"):
+        stopped(alice, source=source, text="only asked by the site")
     client.force_login(alice)
     page = client.get(PAGE).content.decode()
     assert "Hate of people for what they are" in page

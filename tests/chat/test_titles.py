@@ -78,6 +78,7 @@ def test_the_prompt_begins_as_the_chat_did(alice: "User", conversation: Conversa
     assert request is not None
     assert (request.user, request.weight) == (str(alice.pk), 2.0)
     assert request.api_key == (7, "vt_abc"), "policies are chosen by it"
+    assert request.asked == ("What is 2 + 2?",), "the answer was judged when it was given"
     tokenizer = ChatTokenizer.load(MODEL_DIR)
     tools = [BUILT_IN[name].schema() for name in names]
     asked = tokenizer.encode_chat(history.as_chat(conversation, question.pk), tools=tools)

@@ -40,6 +40,34 @@ def test_what_has_the_shape_is_found_where_it_is(text: str, rule: str, what: str
     assert (rule, what) in found(text)
 
 
+CARD, ACCOUNT = "4111 1111 1111 1111", "ES91 2100 0418 4502 0005 1332"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (f"{CARD} 12/27 123", CARD),
+        (f"{CARD} 123", CARD),
+        (f"4111111111111111 123 {CARD}", f"4111111111111111|{CARD}"),
+        (f"exp 12/27 {CARD}", CARD),
+        (f"Order 2 {CARD}", CARD),
+        (f"Order 12345 {CARD}, please", CARD),
+        (f"{ACCOUNT} please", ACCOUNT),
+        ("ES9121000418450200051332 bitte", "ES9121000418450200051332"),
+        ("BE68 5390 0754 7034 Danke", "BE68 5390 0754 7034"),
+        ("AB13 BE68 5390 0754 7034 Danke", "BE68 5390 0754 7034"),
+    ],
+)
+def test_a_number_is_found_beside_what_could_be_a_part_of_it(text: str, what: str) -> None:
+    assert [found for _, found in found(text)] == what.split("|")
+
+
+def test_what_a_check_refuses_costs_no_more_the_longer_it_is() -> None:
+    started_s = time.monotonic()
+    assert OURS.find(" ".join(["1234"] * 4 + ["5"]) * 3_000 + " ab12" * 10_000) is not None
+    assert time.monotonic() - started_s < 5
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -52,6 +80,7 @@ def test_what_has_the_shape_is_found_where_it_is(text: str, rule: str, what: str
         "https://example.org/a:b@c, me@localhost",
         "a task-oriented sk-learn-extension-for-everybody",
         "version 1.2.3+45, 3 of 2000 in (1990)",
+        "14 02 33 71 90 25 46 18 and 2026 11 26 14 05 33 12",
     ],
 )
 def test_what_only_looks_like_it_is_not(text: str) -> None:

@@ -1,12 +1,14 @@
 """All classifiers at once: the worst counts, and who failed is told."""
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from inference import Caller, EngineError
+from moderation.builtin_rules import BUILT_IN
 from moderation.categories import CATEGORIES, Scores
 from moderation.classifiers.by_rules import RuleClassifier
 from moderation.classifiers.screener import Screener
@@ -145,3 +147,30 @@ async def test_rules_may_be_of_any_category() -> None:
         {"secrets": 0.0, "personal_data": 0.0, "hate": 1.0},
         {"secrets": 0.0, "personal_data": 0.0, "hate": 0.0},
     ]
+
+
+def in_tags(text: str) -> str:
+    return "".join(chr(0xE0000 + ord(one)) for one in text)
+
+
+def in_base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        (in_tags("crimson heron"), "illicit"),
+        (f"Hello. {in_tags('the crimson heron')}", "illicit"),
+        (in_base64("where is the crimson heron"), "illicit"),
+        ("c r i m s o n  h e r o n", "illicit"),
+        (in_tags("AKIAIOSFODNN7EXAMPLE"), "secrets"),
+        (in_base64("the key is AKIAIOSFODNN7EXAMPLE"), "secrets"),
+        (" ".join("AKIAIOSFODNN7EXAMPLE"), "secrets"),
+    ],
+)
+async def test_rules_find_what_is_said_in_disguise(text: str, category: str) -> None:
+    rules = RuleClassifier([*BUILT_IN, Rule("phrase", "illicit", "(?i)crimson heron")])
+    (found,) = await rules.score([text], CALLER)
+    assert {name for name, score in found.items() if score} == {category}
+    assert rules.rules.find(text) == [], "it has no place in what was written"

@@ -40,10 +40,10 @@ def used(user: User, now: datetime, ago: int, answers: int, tokens: int = 10) ->
         )
 
 
-def asked(user: User, at: datetime, action: str, number: int) -> None:
+def asked(user: User, at: datetime, action: str, number: int, source: str = "chat") -> None:
     with as_system():
         for _ in range(number):
-            row = Decision.objects.create(owner=user, stage="input", source="chat", action=action)
+            row = Decision.objects.create(owner=user, stage="input", source=source, action=action)
             Decision.objects.filter(pk=row.pk).update(created_at=at)
 
 
@@ -84,6 +84,7 @@ def test_what_is_blocked_counts_in_percent(alice: User, bob: User, noon: datetim
     asked(alice, noon - 5 * DAY, "block", 1)
     asked(alice, noon - 5 * DAY, "allow", 9)
     asked(bob, noon - timedelta(hours=1), "block", 4)
+    asked(bob, noon - timedelta(hours=1), "block", 40, source="title")
     assert far_of(alice) == {"blocked": (50, 10)}
     assert far_of(bob) == {}
     assert [(one.name, one.value) for one in signals_of(bob.pk)][-1] == ("blocked", 100)

@@ -12,8 +12,9 @@ from django.test import Client
 
 from moderation.evaluation import read_cases_file
 from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
+from webapp.api_keys import create_api_key, rotate_api_key
 from webapp.models import ApiKey, User
-from webapp.tenancy import as_system
+from webapp.tenancy import as_system, as_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 POLICIES = "/admin/moderation/moderationpolicy/"
@@ -128,6 +129,40 @@ def test_nonsense_is_not_saved(
     assert said in response.content.decode()
     policy.refresh_from_db()
     assert policy.version == 1
+
+
+def test_a_policy_is_for_what_there_is(
+    console: Client, alice: User, policy: ModerationPolicy
+) -> None:
+    key, _ = create_api_key(alice)
+    Group.objects.create(name="choir")
+    path = f"{POLICIES}{policy.pk}/change/"
+    for field, name in (("tiers", "platinum"), ("groups", "chor"), ("key_prefixes", "vt_nobody")):
+        page = console.post(path, form_of({}, **{field: name})).content.decode()
+        assert f"There is none of this name: {name}." in page
+    whom = {"tiers": "free", "groups": "choir", "key_prefixes": key.prefix}
+    assert console.post(path, form_of({}, **whom)).status_code == 302
+    policy.refresh_from_db()
+    assert (policy.tiers, policy.groups, policy.key_prefixes) == (["free"], ["choir"], [key.prefix])
+
+
+def test_a_policy_for_a_key_or_a_group_stays_so(
+    console: Client, alice: User, policy: ModerationPolicy
+) -> None:
+    key, _ = create_api_key(alice)
+    group = Group.objects.create(name="choir")
+    policy.key_prefixes, policy.groups = ["vt_another12", key.prefix], ["choir"]
+    policy.save()
+    with as_user(alice.pk):
+        rotate_api_key(key)
+    form = {"name": "singers", "grant-TOTAL_FORMS": "0", "grant-INITIAL_FORMS": "0"}
+    response = console.post(f"/admin/auth/group/{group.pk}/change/", form)
+    assert response.status_code == 302, response.content.decode()
+    policy.refresh_from_db()
+    assert policy.key_prefixes == ["vt_another12", key.prefix]
+    assert (policy.groups, policy.version) == (["singers"], 3)
+    newest = PolicyVersion.objects.filter(policy_id=policy.pk).latest("pk")
+    assert newest.snapshot["groups"] == ["singers"]
 
 
 def test_a_replay_tells_what_would_differ_and_changes_nothing(
@@ -249,6 +284,27 @@ def test_what_was_wrong_counts_no_more(console: Client, admin: User, alice: User
         strike.refresh_from_db()
     assert (row.review, row.reviewer, row.notes, row.labels) == ("overturned", admin, "A song.", [])
     assert strike.lifted_at is not None
+
+
+def test_notes_and_labels_can_be_taken_back(console: Client, alice: User) -> None:
+    row = decided(alice, review="open")
+    path = f"{QUEUE}{row.pk}/change/"
+
+    def saved(**form: Any) -> tuple[str, list[str] | None, str]:
+        assert console.post(path, form).status_code == 302
+        with as_system():
+            row.refresh_from_db()
+        return row.review, row.labels, row.notes
+
+    assert saved(notes="Hm.", labels=["hate"]) == ("open", ["hate"], "Hm.")
+    assert saved(verdict="uphold", notes="Hm.", is_harmless="on") == ("upheld", [], "Hm.")
+    assert saved(verdict="uphold", notes="") == ("upheld", None, "")
+    assert saved(notes="So.", labels=["hate"]) == ("upheld", ["hate"], "So.")
+    form = {"action": "overturn_chosen", "_selected_action": [str(row.pk)]}
+    assert console.post(QUEUE, form).status_code == 302
+    with as_system():
+        row.refresh_from_db()
+    assert (row.review, row.notes) == ("overturned", "So."), "of many at once nobody says any"
 
 
 def test_labels_are_read_by_evalmoderation(alice: User, tmp_path: Path) -> None:

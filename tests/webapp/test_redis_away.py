@@ -12,6 +12,8 @@ from django.test import Client
 from kombu.exceptions import OperationalError
 
 import webapp.cache
+from chat import cooling
+from moderation.models import Strike
 from tests.conftest import PASSWORD
 from tests.webapp.test_accounts import sign_in
 from tests.webapp.test_sign_ins import FIREFOX, browser_of_user, is_signed_in
@@ -25,7 +27,8 @@ from webapp.principal import session_store
 from webapp.rate_limits import LocalWindows
 from webapp.sessions import CACHED_S, SessionStore
 from webapp.sign_ins import end_sign_ins
-from webapp.tenancy import as_system
+from webapp.tasks import reconsider_accounts
+from webapp.tenancy import as_system, as_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -128,6 +131,26 @@ def test_what_works_only_once_waits_for_it(
         assert response.status_code == 503, response.content.decode()
         assert int(response.headers["Retry-After"]) >= 1
     assert not User.objects.filter(email="dora@example.org").exists()
+
+
+def test_who_has_too_many_strikes_is_suspended_when_it_is_back(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(celery.app, "send_task", refuse)
+    for user, points in ((alice, 10), (bob, 9)):
+        with as_user(user.pk):
+            Strike.objects.create(owner=user, points=points)
+            cooling.struck(str(user.pk))
+    assert User.objects.get(pk=alice.pk).is_active
+    reconsider_accounts()
+    assert not User.objects.get(pk=alice.pk).is_active
+    assert User.objects.get(pk=bob.pk).is_active
+    User.objects.filter(pk=alice.pk).update(is_active=True)  # an administrator's word
+    reconsider_accounts()
+    assert User.objects.get(pk=alice.pk).is_active
 
 
 def test_a_task_for_one_that_hangs_is_given_up(

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import connection
 
+from moderation.models import ModerationPolicy
 from tests.webapp.scim_client import GROUP, PATCH, Directory
 from tests.webapp.test_scim_people import confirm
 from webapp.models import GroupGrant, ScimChange, ScimGroup, User
@@ -157,6 +158,15 @@ def test_a_group_of_the_console_is_filled_and_neither_renamed_nor_deleted(
     assert scim.patch(path, rename, status=400)["scimType"] == "mutability"
     scim.ask("DELETE", path, status=403)
     assert Group.objects.get().name == "Console"
+
+
+def test_a_policy_for_a_group_follows_its_name(scim: Directory) -> None:
+    policy = ModerationPolicy.objects.create(name="Of writers", groups=["Writers", "Others"])
+    group = scim.group("Writers")["id"]
+    rename = {"op": "replace", "path": "displayName", "value": "Poets"}
+    scim.patch(f"/Groups/{group}", rename, status=204)
+    policy.refresh_from_db()
+    assert policy.groups == ["Poets", "Others"]
 
 
 def test_a_group_with_permissions_makes_no_administrators(scim: Directory, ids: list[str]) -> None:

@@ -17,6 +17,7 @@ from scim2_models import (
     UniquenessException,
 )
 
+from moderation.policy_store import rename_in_policies
 from webapp.models import ScimGroup, User
 from webapp.scim import resources
 from webapp.scim.addresses import id_of, missing, row_id
@@ -133,6 +134,7 @@ def _set_name(group: Group, row: ScimGroup, wanted: resources.Group) -> str:
     try:
         with transaction.atomic():
             group.save(update_fields=["name"])
+            rename_in_policies("groups", before, name, "The directory has renamed the group.")
     except IntegrityError:
         raise _taken() from None
     return f"name: {before!r} → {name!r}"
