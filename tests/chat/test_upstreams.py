@@ -322,6 +322,20 @@ def test_what_cannot_be_sent_is_the_callers_fault(
     assert not server.asked
 
 
+@pytest.mark.parametrize("text", ["", "{bad", "[1]", "3"])
+def test_arguments_are_handed_on_as_they_came(
+    raw: Caller, server: UpstreamServer, reader: Reader, text: str
+) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "lamp", "arguments": text}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "on"},
+    ]
+    assert raw.post("/chat/completions", {"model": "far", "messages": messages}).status_code == 200
+    assert server.asked[0].body["messages"][1]["tool_calls"] == [call]
+
+
 def test_how_much_it_thinks_and_says_is_handed_on(
     client: openai.OpenAI, server: UpstreamServer, reader: Reader
 ) -> None:
