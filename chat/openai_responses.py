@@ -14,7 +14,7 @@ from chat.db import in_db
 from chat.events import Failed, Finished, Refused
 from chat.models import StoredResponse
 from chat.openai_asking import Asked, asked, renamed
-from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
 from chat.responses_prompt import FIELDS, as_chat
@@ -72,19 +72,16 @@ class Response:
         return JsonResponse(self.writer.body)
 
     async def streamed(self) -> HttpResponseBase:
-        events = self._events()
-        first, error = await opened(events)
+        begun, error = await opened(self._events())
         if error is not None:
             return error_response(error, prompt="input")
-        return server_sent_events(self._frames(first, events))
+        return server_sent_events(self._frames(begun))
 
-    async def _frames(
-        self, first: list[Numbered], rest: AsyncGenerator[Numbered, None]
-    ) -> AsyncGenerator[str, None]:
+    async def _frames(self, begun: Begun) -> AsyncGenerator[str, None]:
         """The last frame tells that the response has ended; by then it can be gone on from."""
-        for frame in self.writer.begin():
-            yield frame
-        async with aclosing(chained(first, rest)) as events:
+        async with aclosing(begun) as events:
+            for frame in self.writer.begin():
+                yield frame
             async for _, event in events:
                 frames = list(self.writer.hear(event))
                 if isinstance(event, Finished | Failed | Refused):
