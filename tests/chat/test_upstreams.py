@@ -387,6 +387,17 @@ def test_one_that_is_left_or_breaks_off_costs_what_was_said(
     assert books.spent() == (left[0], left[1] + len("Half of an answer, ") // 3)
 
 
+def test_each_of_several_answers_costs_its_own_prompt(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader, site: Site
+) -> None:
+    """It is sent for each, and the other server charges for each."""
+    books = Books(site, "developer")
+    before = books.spent()
+    completion = complete(client, n=3)
+    assert completion.usage.prompt_tokens == 11
+    assert books.spent() == (before[0] + 3 * 11, before[1] + 3 * 2)
+
+
 def test_log_probabilities_cannot_be_had(client: openai.OpenAI, reader: Reader) -> None:
     with pytest.raises(openai.BadRequestError, match="logprobs"):
         complete(client, logprobs=True)
