@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from chat.api_errors import ApiError
@@ -75,8 +76,13 @@ def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | No
 
 
 def forget_old(rows: Any = None) -> None:
+    """A thread is kept whole for as long as it is gone on with: its first turn is a part of its last."""
     rows = StoredResponse.objects.all() if rows is None else rows
-    rows.filter(created_at__lt=timezone.now() - KEEP).delete()
+    oldest = timezone.now() - KEEP
+    younger = StoredResponse.objects.filter(
+        owner_id=OuterRef("owner_id"), thread=OuterRef("thread"), created_at__gte=oldest
+    )
+    rows.filter(~Exists(younger), created_at__lt=oldest).delete()
 
 
 def earlier_items(user: Any, id_: str) -> tuple[StoredResponse, list[Value]]:
