@@ -4,10 +4,12 @@ Rows are seen by their owner alone; another's id is as missing as one that never
 """
 
 import secrets
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
@@ -29,6 +31,28 @@ MAX_THREAD = 1000
 Value = dict[str, Any]
 
 
+_WAY = """
+WITH RECURSIVE way AS (
+    SELECT id, previous, 0 AS num_behind FROM chat_storedresponse
+    WHERE id = %(id)s AND owner_id = %(owner)s
+    UNION ALL
+    SELECT before.id, before.previous, num_behind + 1
+    FROM chat_storedresponse before JOIN way ON before.id = way.previous
+    WHERE before.owner_id = %(owner)s AND num_behind < %(most)s
+)
+SELECT id FROM way ORDER BY num_behind DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A response to go on from, its thread, and all items up to its end, oldest first."""
+
+    id: UUID
+    thread: UUID
+    items: list[Value]
+
+
 def new_id() -> str:
     return f"resp_{uuid7().hex}"
 
@@ -41,16 +65,10 @@ def _row_id(id_: str) -> UUID | None:
         return None
 
 
-def _find(user: Any, id_: str) -> StoredResponse | None:
-    row_id = _row_id(id_)
-    if row_id is None:
-        return None
-    return StoredResponse.objects.filter(owner_id=user.pk, pk=row_id).first()
-
-
 def find(user: Any, id_: str) -> StoredResponse:
     """One query. Raises ApiError: 404."""
-    row = _find(user, id_)
+    row_id, rows = _row_id(id_), StoredResponse.objects.filter(owner_id=user.pk)
+    row = rows.filter(pk=row_id).first() if row_id else None
     if row is None:
         raise ApiError(404, "not_found", f"There is no response with the id '{id_}'.")
     return row
@@ -60,7 +78,7 @@ def delete(user: Any, id_: str) -> None:
     find(user, id_).delete()
 
 
-def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | None) -> None:
+def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> None:
     """Keep a response that has ended, and let go of what the user has not used for long."""
     row_id = _row_id(body["id"])
     assert row_id is not None
@@ -68,7 +86,7 @@ def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | No
         pk=row_id,
         owner_id=user.pk,
         thread=previous.thread if previous else row_id,
-        previous=previous.pk if previous else None,
+        previous=previous.id if previous else None,
         input=storable_value([_as_value(item) for item in items]),
         body=storable_value(body),
     )
@@ -85,27 +103,32 @@ def forget_old(rows: Any = None) -> None:
     rows.filter(~Exists(younger), created_at__lt=oldest).delete()
 
 
-def earlier_items(user: Any, id_: str) -> tuple[StoredResponse, list[Value]]:
-    """The response to go on from, and all items up to its end, oldest first. Two queries.
+def earlier(user: Any, id_: str) -> Earlier:
+    """Two queries, which read nothing of what else goes on from the same first response.
 
     Raises ApiError where one on the way is missing: what was said is not made up.
     """
-    first = _find(user, id_)
-    rows: dict[UUID, StoredResponse] = {}
-    if first is not None and first.previous is not None:
-        of_thread = StoredResponse.objects.filter(owner_id=user.pk, thread=first.thread)
-        rows = {row.pk: row for row in of_thread}
-    way, row = [], first
-    while row is not None:
-        way.append(row)
-        if row.previous is None:
-            break
-        row = rows.get(row.previous)
-    if first is None or row is None or len(way) > MAX_THREAD:
+    way = _way_to(user, _row_id(id_))
+    rows = StoredResponse.objects.filter(owner_id=user.pk, pk__in=way)
+    found = {
+        pk: (previous, thread, [*asked, *output])
+        for pk, previous, thread, asked, output in rows.values_list(
+            "pk", "previous", "thread", "input", "body__output"
+        )
+    }
+    is_whole = bool(way) and way[0] in found and found[way[0]][0] is None
+    if not is_whole or len(way) > MAX_THREAD or len(found) < len(way):
         message = f"There is no response with the id '{id_}' that can be gone on from."
         raise ApiError(404, "previous_response_not_found", message, "previous_response_id")
-    items = [item for each in reversed(way) for item in [*each.input, *each.body["output"]]]
-    return first, items
+    items = [item for pk in way for item in found[pk][2]]
+    return Earlier(way[-1], found[way[-1]][1], items)
+
+
+def _way_to(user: Any, row_id: UUID | None) -> list[UUID]:
+    """From the first that is there, but of no more than there may be."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAY, {"id": row_id, "owner": user.pk, "most": MAX_THREAD})
+        return [pk for (pk,) in cursor.fetchall()]
 
 
 def _as_value(item: Any) -> Value:

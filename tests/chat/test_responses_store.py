@@ -5,9 +5,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from chat import responses_store
+from chat.api_errors import ApiError
 from chat.ids import uuid7
 from chat.models import StoredResponse
 from webapp.models import User
@@ -54,3 +56,49 @@ def test_a_thread_lives_as_long_as_it_is_gone_on_with(alice: User) -> None:
         age(second, old)
         responses_store.forget_old(StoredResponse.objects.filter(owner=alice))
         assert not ids()
+
+
+def test_nothing_is_read_but_the_way(alice: User, bob: User) -> None:
+    read = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        read.append(context["cursor"].rowcount)
+        return result
+
+    with as_user(alice.pk):
+        root = keep(alice, "root")
+        children = [keep(alice, f"child {n}", root) for n in range(500)]
+        last = keep(alice, "grandchild", children[250])
+        with connection.execute_wrapper(count):
+            found = responses_store.earlier(alice, f"resp_{last.pk.hex}")
+    assert (found.id, found.thread) == (last.pk, root.pk)
+    texts = [item["content"] for item in found.items]
+    expected = ["root", "child 250", "grandchild"]
+    assert texts == [text for each in expected for text in (each, f"re {each}")]
+    assert read == [3, 3]
+    with as_user(bob.pk):
+        _assert_missing(bob, last)
+
+
+def test_what_lacks_a_part_or_is_too_long_is_not_gone_on_from(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_user(alice.pk):
+        first = keep(alice, "one")
+        second = keep(alice, "two", first)
+        third = keep(alice, "three", second)
+        monkeypatch.setattr(responses_store, "MAX_THREAD", 3)
+        assert len(responses_store.earlier(alice, f"resp_{third.pk.hex}").items) == 6
+        monkeypatch.setattr(responses_store, "MAX_THREAD", 2)
+        _assert_missing(alice, third)
+        assert len(responses_store.earlier(alice, f"resp_{second.pk.hex}").items) == 4
+        monkeypatch.undo()
+        first.delete()
+        _assert_missing(alice, third)
+
+
+def _assert_missing(user: User, row: StoredResponse) -> None:
+    with pytest.raises(ApiError) as caught:
+        responses_store.earlier(user, f"resp_{row.pk.hex}")
+    assert (caught.value.status, caught.value.code) == (404, "previous_response_not_found")
