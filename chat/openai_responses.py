@@ -16,8 +16,8 @@ from chat.openai_asking import Asked, asked, renamed
 from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
-from chat.responses_prompt import FIELDS, as_chat
-from chat.responses_schemas import ResponseIn
+from chat.responses_prompt import FIELDS, as_chat, as_items
+from chat.responses_schemas import ReferenceItem, ResponseIn
 from chat.responses_store import Earlier
 from chat.responses_writer import ResponseWriter
 from chat.rights import Rights
@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     """Raises what asked() does, and ApiError."""
+    data = await _without_references(rights, data)
     previous = await _earlier(rights, data)
     id_ = responses_store.new_id()
     try:
@@ -40,10 +41,22 @@ async def response_to(rights: Rights, data: ResponseIn) -> "Response":
 
 async def count_input_tokens(rights: Rights, data: ResponseIn) -> dict[str, Any]:
     """Raises EngineError and ApiError."""
+    data = await _without_references(rights, data)
     previous = await _earlier(rights, data)
     chat = as_chat(data, previous.items if previous else [])
     num_tokens = await count_chat(rights, chat.model, chat.messages, chat.tool_schemas())
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
+
+
+async def _without_references(rights: Rights, data: ResponseIn) -> ResponseIn:
+    """With the items themselves in their place. Raises ApiError."""
+    ids = [item.id for item in data.items if isinstance(item, ReferenceItem)]
+    if not ids:
+        return data
+    found = await in_db(responses_store.items_of)(rights.user, ids)
+    referred = dict(zip(ids, as_items([found[id_] for id_ in ids]), strict=True))
+    items = [referred[i.id] if isinstance(i, ReferenceItem) else i for i in data.items]
+    return data.model_copy(update={"input": items})
 
 
 async def _earlier(rights: Rights, data: ResponseIn) -> Earlier | None:

@@ -59,7 +59,7 @@ def _text_of(content: str | list[TextPartIn | RefusalIn]) -> str:
 
 
 class MessageItem(Strict):
-    type: Literal["message"] = "message"
+    type: Literal["message"] | None = "message"
     role: Literal["user", "assistant", "system", "developer"]
     content: Content
     id: ItemId | None = None
@@ -113,9 +113,20 @@ class ReasoningItem(Strict):
     status: Status | None = None
 
 
+class ReferenceItem(Strict):
+    """An item of a response that is kept, in place of which it stands."""
+
+    type: Literal["item_reference"] | None = "item_reference"
+    id: ItemId
+
+
 def _kind(value: Any) -> str | None:
-    is_json = isinstance(value, dict)
-    kind = value.get("type", "message") if is_json else getattr(value, "type", None)
+    if isinstance(value, dict):
+        is_reference = "id" in value and "role" not in value
+        kind = value.get("type")
+        kind = ("item_reference" if is_reference else "message") if kind is None else kind
+    else:
+        kind = getattr(value, "type", None)
     return f"a {kind}" if isinstance(kind, str) else None
 
 
@@ -123,11 +134,13 @@ Item = Annotated[
     Annotated[MessageItem, Tag("a message")]
     | Annotated[CallItem, Tag("a function_call")]
     | Annotated[CallOutputItem, Tag("a function_call_output")]
-    | Annotated[ReasoningItem, Tag("a reasoning")],
+    | Annotated[ReasoningItem, Tag("a reasoning")]
+    | Annotated[ReferenceItem, Tag("a item_reference")],
     Discriminator(
         _kind,
         custom_error_type="item",
-        custom_error_message="an item is a message, function_call, function_call_output or reasoning",
+        custom_error_message="an item is a message, function_call, function_call_output, reasoning or"
+        " item_reference",
     ),
 ]
 

@@ -4,6 +4,7 @@ Rows are seen by their owner alone; another's id is as missing as one that never
 """
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -57,6 +58,15 @@ def new_id() -> str:
     return f"resp_{uuid7().hex}"
 
 
+def new_item_id(prefix: str, response_id: str) -> str:
+    """It tells of which response the item is, so that a reference to it finds the row."""
+    return f"{prefix}_{response_id.removeprefix('resp_')}{secrets.token_hex(6)}"
+
+
+def _row_id_of_item(id_: str) -> UUID | None:
+    return _row_id(id_.partition("_")[2][:32])
+
+
 def _row_id(id_: str) -> UUID | None:
     """Nonsense is as missing as an unknown id."""
     try:
@@ -87,7 +97,7 @@ def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> 
         owner_id=user.pk,
         thread=previous.thread if previous else row_id,
         previous=previous.id if previous else None,
-        input=storable_value([_as_value(item) for item in items]),
+        input=storable_value([_as_value(item, body["id"]) for item in items]),
         body=storable_value(body),
     )
     forget_old(StoredResponse.objects.filter(owner_id=user.pk))
@@ -131,26 +141,48 @@ def _way_to(user: Any, row_id: UUID | None) -> list[UUID]:
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def _as_value(item: Any) -> Value:
+def items_of(user: Any, ids: Collection[str]) -> dict[str, Value]:
+    """What was asked or answered in responses that are kept, by its id. One query.
+
+    Raises ApiError: 404, for the first that is not there.
+    """
+    row_ids = {row_id for id_ in ids if (row_id := _row_id_of_item(id_))}
+    rows = StoredResponse.objects.filter(owner_id=user.pk, pk__in=row_ids)
+    found: dict[str, Value] = {
+        item["id"]: item
+        for asked, output in rows.values_list("input", "body__output")
+        for item in (*asked, *output)
+    }
+    for id_ in ids:
+        if id_ not in found:
+            raise ApiError(404, "not_found", f"There is no item with the id '{id_}'.", "input")
+    return found
+
+
+def _as_value(item: Any, response_id: str) -> Value:
     """An item of the input as it is listed later, with an id."""
+
+    def id_of(prefix: str) -> str:
+        return item.id or new_item_id(prefix, response_id)
+
     match item:
         case MessageItem():
             return {
                 "type": "message",
-                "id": item.id or _new_item_id("msg"),
+                "id": id_of("msg"),
                 "role": item.role,
                 "status": "completed",
                 "content": _contents(item),
             }
         case CallItem():
             value = item.model_dump(include={"type", "call_id", "name", "arguments"})
-            return value | {"id": item.id or _new_item_id("fc"), "status": "completed"}
+            return value | {"id": id_of("fc"), "status": "completed"}
         case CallOutputItem():
             value = {"type": item.type, "call_id": item.call_id, "output": item.text}
-            return value | {"id": item.id or _new_item_id("fco"), "status": "completed"}
+            return value | {"id": id_of("fco"), "status": "completed"}
         case ReasoningItem():
             value = {"type": item.type, "summary": item.summary, "content": item.content or []}
-            return value | {"id": item.id or _new_item_id("rs")}
+            return value | {"id": id_of("rs")}
     raise AssertionError
 
 
@@ -168,7 +200,3 @@ def _contents(item: MessageItem) -> list[Value]:
         else:
             contents.append({"type": "input_text", "text": part.text})
     return contents
-
-
-def _new_item_id(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_hex(12)}"
