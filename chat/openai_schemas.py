@@ -51,6 +51,23 @@ AnyObject = Annotated[dict[str, Any], AfterValidator(_shallow)]
 """What is kept or shown to the model as it came, by code that goes as deep as it does."""
 
 
+def _at_most(num_chars: int) -> AfterValidator:
+    """Of any text; pydantic's own limit refuses those with half a character as well."""
+
+    def check(text: str) -> str:
+        if len(text) > num_chars:
+            raise ValueError(f"at most {num_chars} characters")
+        return text
+
+    return AfterValidator(check)
+
+
+_Name = Annotated[str, _at_most(64)]
+_Value = Annotated[str, _at_most(512)]
+Metadata = Annotated[dict[_Name, _Value], Field(max_length=16)]
+"""What a caller notes of something for themselves; the limits are OpenAI's."""
+
+
 class Strict(Schema):
     """What is understood is listed; a field that would change the answer and is not yet understood
     is refused, never ignored."""
@@ -338,7 +355,7 @@ class ChatCompletionIn(SamplingIn):
     # For OpenAI's own bookkeeping and speed; no answer depends on them:
     prediction: Prediction | None = None
     store: bool | None = None
-    metadata: dict[str, str] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None

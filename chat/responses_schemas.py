@@ -14,6 +14,7 @@ from chat.openai_schemas import (
     DrawingIn,
     Effort,
     FunctionIn,
+    Metadata,
     PromptCacheOptions,
     Strict,
     Text,
@@ -228,7 +229,7 @@ class ResponseIn(DrawingIn):
     include: list[Literal["message.output_text.logprobs", "reasoning.encrypted_content"]] | None = (
         None
     )
-    metadata: dict[str, str] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     # Understood only as far as they change nothing:
     truncation: Literal["disabled"] | None = None
     background: Literal[False] | None = None

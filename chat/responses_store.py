@@ -11,7 +11,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    QuerySet,
+    Sum,
+    Window,
+)
 from django.utils import timezone
 
 from chat.api_errors import ApiError
@@ -29,6 +38,7 @@ from chat.storable import storable_value
 
 KEEP = timedelta(days=30)  # OpenAI's own
 MAX_THREAD = 1000
+MAX_KEPT_BYTES = 2**30  # of one user
 Value = dict[str, Any]
 
 
@@ -100,7 +110,25 @@ def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> 
         input=storable_value([_as_value(item, body["id"]) for item in items]),
         body=storable_value(body),
     )
-    forget_old(StoredResponse.objects.filter(owner_id=user.pk))
+    rows = StoredResponse.objects.filter(owner_id=user.pk)
+    forget_old(rows)
+    _forget_oldest(rows)
+
+
+def _forget_oldest(rows: QuerySet[StoredResponse]) -> None:
+    """Of one user's, where they take too much together. Nobody is refused an answer for what an earlier
+    one has left behind."""
+    num_bytes = Sum(_size("input") + _size("body"))
+    if (rows.aggregate(taken=num_bytes)["taken"] or 0) <= MAX_KEPT_BYTES:
+        return
+    upto = Window(num_bytes, order_by=[F("created_at").desc(), F("pk").desc()])
+    beyond = rows.annotate(upto=upto).filter(upto__gt=MAX_KEPT_BYTES)
+    rows.filter(pk__in=list(beyond.values_list("pk", flat=True))).delete()
+
+
+def _size(column: str) -> Func:
+    """On disk, compressed; what is large is not read for it."""
+    return Func(F(column), function="pg_column_size", output_field=BigIntegerField())
 
 
 def forget_old(rows: Any = None) -> None:
@@ -160,7 +188,8 @@ def items_of(user: Any, ids: Collection[str]) -> dict[str, Value]:
 
 
 def _as_value(item: Any, response_id: str) -> Value:
-    """An item of the input as it is listed later, with an id."""
+    """An item of the input as it is listed later, with an id. What no model reads of it, and nothing
+    bounds, is not kept."""
 
     def id_of(prefix: str) -> str:
         return item.id or new_item_id(prefix, response_id)
@@ -181,7 +210,7 @@ def _as_value(item: Any, response_id: str) -> Value:
             value = {"type": item.type, "call_id": item.call_id, "output": item.text}
             return value | {"id": id_of("fco"), "status": "completed"}
         case ReasoningItem():
-            value = {"type": item.type, "summary": item.summary, "content": item.content or []}
+            value = {"type": item.type, "summary": [], "content": []}
             return value | {"id": id_of("rs")}
     raise AssertionError
 
@@ -195,7 +224,7 @@ def _contents(item: MessageItem) -> list[Value]:
         if isinstance(part, RefusalIn):
             contents.append({"type": "refusal", "refusal": part.refusal})
         elif item.role == "assistant":
-            rest = {"annotations": part.annotations or [], "logprobs": part.logprobs or []}
+            rest: Value = {"annotations": [], "logprobs": []}
             contents.append({"type": "output_text", "text": part.text, **rest})
         else:
             contents.append({"type": "input_text", "text": part.text})

@@ -142,6 +142,14 @@ def test_what_changes_nothing_is_taken(caller: Caller, path: str, changes: dict[
         ("/chat/completions", {"functions": [{"name": "f"}]}, "functions", "tools"),
         ("/chat/completions", {"audio": {"voice": "x"}}, "audio", "speaks"),
         ("/chat/completions", {"stop": 5}, "stop", "string"),
+        ("/chat/completions", {"metadata": {"a": "x" * 513}}, "metadata.a", "512"),
+        (
+            "/chat/completions",
+            {"metadata": dict.fromkeys(map(str, range(17)), "")},
+            "metadata",
+            "16",
+        ),
+        ("/responses", {"metadata": {"a": "x" * 513}}, "metadata.a", "512"),
         ("/chat/completions", {"stop": ["a", 5]}, "stop.1", "string"),
         ("/chat/completions", {"tool_choice": "always"}, "tool_choice", "required"),
         (

@@ -1,5 +1,6 @@
 """What is kept of responses, as rows."""
 
+import secrets
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -12,6 +13,7 @@ from chat import responses_store
 from chat.api_errors import ApiError
 from chat.ids import uuid7
 from chat.models import StoredResponse
+from chat.responses_schemas import ResponseIn
 from webapp.models import User
 from webapp.tenancy import as_system, as_user
 
@@ -102,3 +104,42 @@ def _assert_missing(user: User, row: StoredResponse) -> None:
     with pytest.raises(ApiError) as caught:
         responses_store.earlier(user, f"resp_{row.pk.hex}")
     assert (caught.value.status, caught.value.code) == (404, "previous_response_not_found")
+
+
+def test_where_a_users_take_too_much_the_oldest_go(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_user(bob.pk):
+        others = keep(bob, "mine")
+    with as_user(alice.pk):
+        rows = [keep(alice, str(n)) for n in range(3)]
+        size = 50_000  # of what nothing makes much shorter
+        monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 5 * size // 2)
+        for n, row in enumerate(rows):
+            StoredResponse.objects.filter(pk=row.pk).update(
+                input=[secrets.token_urlsafe(size * 3 // 4)],
+                created_at=timezone.now() - timedelta(hours=9 - n),
+            )
+        body = {"id": responses_store.new_id(), "output": []}
+        responses_store.save(alice, body, [], None)
+        assert len(ids()) == 3
+        assert rows[0].pk not in ids()
+        assert UUID(body["id"].removeprefix("resp_")) in ids()
+    with as_user(bob.pk):
+        assert ids() == {others.pk}
+
+
+def test_what_no_model_reads_again_is_not_kept(alice: User) -> None:
+    thought: Any = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "y" * 9_000}]}
+    text: Any = {"type": "output_text", "text": "Yes.", "annotations": [{"a": "y" * 9_000}]}
+    text["logprobs"] = [{"token": "y" * 9_000}]
+    said = {"role": "assistant", "content": [text]}
+    asked = ResponseIn(model="m", input=[thought, said]).items
+    body = {"id": responses_store.new_id(), "output": []}
+    with as_user(alice.pk):
+        responses_store.save(alice, body, asked, None)
+        [kept] = StoredResponse.objects.values_list("input", flat=True)
+    assert [item["type"] for item in kept] == ["reasoning", "message"]
+    assert kept[0] == {"type": "reasoning", "id": "rs_1", "summary": [], "content": []}
+    assert kept[1]["content"][0]["text"] == "Yes."
+    assert len(str(kept)) < 1_000
