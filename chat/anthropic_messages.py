@@ -15,7 +15,7 @@ from chat.anthropic_writer import MessageWriter
 from chat.bills import charged
 from chat.events import Failed, Refused
 from chat.openai_asking import Asked
-from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
 from chat.rights import Rights
@@ -43,18 +43,15 @@ class Message:
         return JsonResponse(self.writer.body)
 
     async def streamed(self) -> HttpResponseBase:
-        events = self._events()
-        first, error = await opened(events)
+        begun, error = await opened(self._events())
         if error is not None:
             return error_response(error, respond=anthropic_error)
-        return server_sent_events(self._frames(first, events))
+        return server_sent_events(self._frames(begun))
 
-    async def _frames(
-        self, first: list[Numbered], rest: AsyncGenerator[Numbered, None]
-    ) -> AsyncGenerator[str, None]:
-        for frame in self.writer.begin(first[-1][1]):
-            yield frame
-        async with aclosing(chained(first, rest)) as events:
+    async def _frames(self, begun: Begun) -> AsyncGenerator[str, None]:
+        async with aclosing(begun) as events:
+            for frame in self.writer.begin(begun.last):
+                yield frame
             async for _, event in events:
                 for frame in self.writer.hear(event):
                     yield frame

@@ -45,8 +45,8 @@ class MessageWriter:
         content: list[Value] = self.body["content"]
         return content
 
-    def begin(self, first: Event) -> Iterator[str]:
-        """The engine has counted the prompt when it begins to read it."""
+    def begin(self, first: Event | None) -> Iterator[str]:
+        """The engine has counted the prompt when it begins to read it; before, the end alone tells."""
         if isinstance(first, Phase):
             self.body["usage"] = _usage(first.total, first.cached, 0)
         yield _frame("message_start", message=self.body)

@@ -32,9 +32,12 @@ from inference import EngineError
 logger = logging.getLogger(__name__)
 
 MAX_TRIES = 3  # of what the server fails at
+MAX_TRIES_AWAY = 40  # half an hour, with the waits between
 _LONGEST_WAIT_S = 60.0  # a budget may be raised, long before it would be there anew
 _PASSING = frozenset({"signed_out", "shutting_down", "engine_closed", "overloaded"})
 """Errors that are none of the line's: it is asked again, however often."""
+_AWAY = frozenset({"upstream_unavailable", "moderation_unavailable"})
+"""Another server is, that restarts, say. Or falls over this very line, so there is an end to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,13 @@ class Answer:
         return self.status != 200
 
     def wait_s(self, num_tries: int) -> float | None:
-        """When the line is to be asked again; None: this is its answer."""
+        """When the line is to be asked again, which has ended so for so many times; None: this is its
+        answer."""
         if self.status == 429 or self.code in _PASSING:
             return min(max(1.0, self.retry_after_s), _LONGEST_WAIT_S)
-        if self.status >= 500 and num_tries < MAX_TRIES:
-            return 2.0**num_tries
+        most_tries = MAX_TRIES_AWAY if self.code in _AWAY else MAX_TRIES
+        if self.status >= 500 and num_tries < most_tries:
+            return min(2.0**num_tries, _LONGEST_WAIT_S)
         return None
 
 

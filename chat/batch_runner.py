@@ -7,6 +7,7 @@ and whoever takes the batch up asks those again.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Iterator
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -229,16 +230,17 @@ class BatchRun:
 
     async def _answer(self, line: Line) -> Answer | None:
         """Ask, and ask again while it is not the line's fault that there is no answer. None: that will
-        take long, and the batch rests."""
-        num_tries = 0
+        take long, and the batch rests. Tries are counted by how they end: who has waited for a budget
+        has failed at nothing."""
+        num_tries: Counter[str] = Counter()
         while True:
             if self.rights is None:
                 await asyncio.sleep(BEAT_S)  # the next beat ends it
                 continue
             async with _all_slots():
                 answer = await batch_calls.ask(self.rights, self.row.endpoint, line)
-            num_tries += 1
-            wait_s = answer.wait_s(num_tries)
+            num_tries[answer.code] += 1
+            wait_s = answer.wait_s(num_tries[answer.code])
             if wait_s is None:
                 return answer
             if answer.code == BudgetSpent.code and wait_s > RESTS_FROM_S:

@@ -81,19 +81,20 @@ async def billed(
     rights.check_models([model])
     run_id, bill = uuid7(), Bill(model, num_per_prompt or num_answers)
     context = copy_context()
-    if is_run or not rights.budget().is_endless:
+    if is_held := is_run or not rights.budget().is_endless:
         most = most_tokens or [budgets.most_tokens(rights, model)] * num_answers
         hold = Hold(
             run_id,
             model,
             tokens=sum(most),
             beyond_one=sum(most) - max(most),
-            alive_until=lease_end() if is_run else None,
+            leased_until=lease_end(),
+            is_run=is_run,
         )
         holding = _holding.ask((rights, hold), group=(rights.user.pk, rights.api_key_id))
         await done_or_undone(holding, in_db(let_go))
     try:
-        async with kept_alive(run_id) if is_run else nullcontext():
+        async with kept_alive(run_id) if is_held else nullcontext():
             yield bill
     finally:
         # Also for a caller who has gone: what was computed for them was computed. In the scope of the

@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import Error, connection
+from django.db.models import Case, Value, When
 from django.utils import timezone
 
 from chat.db import in_db
@@ -55,12 +56,15 @@ def lease_end() -> datetime:
 
 
 def renew(run_id: UUID) -> None:
-    Reservation.objects.filter(pk=run_id).update(alive_until=lease_end())
+    """Of an answer that counts, its place as well."""
+    end = lease_end()
+    place = Case(When(alive_until__isnull=False, then=Value(end)))
+    Reservation.objects.filter(pk=run_id).update(expires_at=end, alive_until=place)
 
 
 @asynccontextmanager
 async def kept_alive(run_id: UUID) -> AsyncIterator[None]:
-    """Within, an answer keeps its place."""
+    """Within, what is asked keeps what it holds, and an answer its place."""
     renewing = asyncio.create_task(_renew_on(run_id))
     try:
         yield

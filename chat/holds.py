@@ -22,7 +22,7 @@ from chat.pricing import prices_of
 from chat.rights import Rights
 from chat.usage_models import Reservation, Usage
 
-HOLD_S = 1800.0  # how long something that never settles keeps what it held
+HOLD_S = 1800.0  # how long a run of a chat that never settles keeps what it held
 _ROOM = (
     4  # times as long as usual an answer may take our engine, beside the most tokens that it can
 )
@@ -31,14 +31,16 @@ _ROOM = (
 @dataclass(frozen=True, slots=True)
 class Hold:
     """What one run may take at most. `beyond_one` of its tokens are those of all but the largest of its
-    answers, where it is several. With `alive_until` it counts among the answers that are written until
-    then (concurrency.py), and is let go then, where that is not set anew: its process has died."""
+    answers, where it is several. With `leased_until` it is let go then, where that is not set anew: its
+    process has died. Where it `is_run`, it counts until then among the answers that are written at the
+    same time (concurrency.py)."""
 
     run_id: UUID
     model: str
     tokens: int
     beyond_one: int = 0
-    alive_until: datetime | None = None
+    leased_until: datetime | None = None
+    is_run: bool = False
 
 
 def reserve(
@@ -46,14 +48,21 @@ def reserve(
     run_ids: Sequence[UUID],
     models: Sequence[str],
     *,
-    alive_until: datetime | None = None,
+    leased_until: datetime | None = None,
 ) -> None:
-    """Hold for each run the most that it can take. Raises BudgetSpent; then nothing is held."""
-    budget = rights.budget()
-    if budget.is_endless and alive_until is None:
+    """Hold for each run the most that it can take; with a lease each counts as an answer. Raises
+    BudgetSpent; then nothing is held."""
+    budget, is_run = rights.budget(), leased_until is not None
+    if budget.is_endless and not is_run:
         return
     holds = [
-        Hold(run_id, model, most_tokens(rights, model), alive_until=alive_until)
+        Hold(
+            run_id,
+            model,
+            most_tokens(rights, model),
+            leased_until=leased_until,
+            is_run=is_run,
+        )
         for run_id, model in zip(run_ids, models, strict=True)
     ]
     if budget.is_endless:
@@ -90,9 +99,9 @@ def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
     refusals: list[ChatError | None] = []
     held = []
     for hold in holds:
-        is_run, cost = hold.alive_until is not None, Decimal(0)
+        cost = Decimal(0)
         try:
-            if is_run and free < 1:
+            if hold.is_run and free < 1:
                 raise TooManyRuns(rights.user.tier.concurrent_runs)
             if spent is not None:
                 check(budget, spent, prices, [hold.model], hold.beyond_one)
@@ -101,9 +110,9 @@ def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
         except (TooManyRuns, BudgetSpent) as refusal:
             refusals.append(refusal)
             continue
-        free -= is_run
+        free -= hold.is_run
         refusals.append(None)
-        if is_run or spent is not None:
+        if hold.is_run or spent is not None:
             held.append((hold, cost))
     _insert(rights, held)
     return refusals
@@ -147,8 +156,8 @@ def _rows(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> Iterator[Rese
             api_key_id=rights.api_key_id,
             tokens=hold.tokens,
             cost=cost,
-            expires_at=expires_at,
-            alive_until=hold.alive_until,
+            expires_at=hold.leased_until or expires_at,
+            alive_until=hold.leased_until if hold.is_run else None,
         )
 
 

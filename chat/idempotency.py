@@ -2,7 +2,8 @@
 
 A key is its user's, for one route, for a day. A row is put down before the work begins, and only one
 can be: whoever comes second is told to wait (409, which OpenAI's clients try again by themselves).
-Only what succeeded is given again; what failed leaves the key free. Streams are not kept.
+Only what succeeded is given again; what failed leaves the key free, and so does what is too large to
+be kept. Streams are not kept.
 """
 
 import hashlib
@@ -29,6 +30,7 @@ KEEP = timedelta(hours=24)
 ABANDONED = timedelta(minutes=15)
 """Longer than any answer takes: the process that wrote it has died."""
 MAX_KEY_CHARS = 255
+MAX_BODY_BYTES = 2**20  # thousands of vectors have more, and are sooner computed again than kept
 REPLAYED = "Idempotent-Replayed"
 
 Body = TypeVar("Body")
@@ -84,8 +86,12 @@ async def _settle(row: KeptAnswer, response: HttpResponseBase | None) -> None:
 
 
 async def _keep(row: KeptAnswer, response: HttpResponseBase | None) -> None:
-    """Of what failed nothing is kept."""
-    if isinstance(response, HttpResponse) and response.status_code < 300:
+    """Of what failed nothing is kept, and nothing of what is too large."""
+    if (
+        isinstance(response, HttpResponse)
+        and response.status_code < 300
+        and len(response.content) <= MAX_BODY_BYTES
+    ):
         update = KeptAnswer.objects.filter(pk=row.pk).update
         await in_db(update)(status=response.status_code, body=response.content)
     else:

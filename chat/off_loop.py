@@ -9,13 +9,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 _POOL = ThreadPoolExecutor(4, thread_name_prefix="off-loop")
 # Of its own: a large file is read for seconds, and nobody's prompt is to wait for it.
 _FILES = ThreadPoolExecutor(1, thread_name_prefix="files")
+# What is only counted, and may be asked for without being a request.
+_COUNTING = ThreadPoolExecutor(1, thread_name_prefix="counting")
 # Each call is a process that draws a page; many pages that scroll by must not take all cores.
 _PICTURES = ThreadPoolExecutor(2, thread_name_prefix="pictures")
+
+# Whose turn it is to count, by user: a lock goes with the last of its calls.
+_turns: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
 
 SHORT_CHARS = 2_000
 
@@ -41,6 +47,25 @@ async def off_loop_if_long(
 async def off_loop_for_files(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The same for what reads a whole file: one after the other."""
     return await _run_in(_FILES, partial(work, *args, **kwargs))
+
+
+async def off_loop_for_counting(
+    user: Any, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The same for what is counted and not asked: nobody's prompt waits for it, and of one user's many
+    calls one is in the queue at a time, so that another's is next."""
+    turn = _turns.setdefault(user, asyncio.Lock())
+    await turn.acquire()
+    counting = asyncio.ensure_future(_run_in(_COUNTING, partial(work, *args, **kwargs)))
+
+    def end(ended: asyncio.Future[T]) -> None:
+        turn.release()
+        if not ended.cancelled():
+            ended.exception()  # whoever would hear of it may have left
+
+    counting.add_done_callback(end)
+    # A thread goes on when its caller leaves, and it is still that caller's turn.
+    return await asyncio.shield(counting)
 
 
 async def off_loop_for_pictures(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

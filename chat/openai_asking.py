@@ -80,7 +80,7 @@ def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     if data.forces_a_call and not engine().upstream_spec(data.model).has_tools:
         raise InvalidParameter("tool_choice", f"the server of {data.model} knows no tools")
     request = replace(
-        _request(rights, data, run_id),
+        _request(rights, data, run_id, is_sent_on=True),
         tool_schemas=as_sent_on(data.offered_tools),
         upstream_options=data.format_options(),
     )
@@ -104,12 +104,17 @@ def _refuse_what_cannot_be_sent(request: AnswerRequest) -> None:
 
 
 def _request(
-    rights: Rights, data: ChatCompletionIn, run_id: str, grammar: str = ""
+    rights: Rights,
+    data: ChatCompletionIn,
+    run_id: str,
+    grammar: str = "",
+    *,
+    is_sent_on: bool = False,
 ) -> AnswerRequest:
     return AnswerRequest(
         run_id=run_id,
         model=data.model,
-        messages=[chat_message(message) for message in data.messages],
+        messages=[chat_message(each, is_sent_on=is_sent_on) for each in data.messages],
         user=str(rights.user.pk),
         weight=rights.user.tier.weight,
         max_context_tokens=rights.user.tier.context_tokens,

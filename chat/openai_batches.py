@@ -14,7 +14,7 @@ from chat.db import in_db
 from chat.idempotency import idempotent
 from chat.models import Batch
 from chat.openai_files import list_of
-from chat.openai_schemas import Strict
+from chat.openai_schemas import Metadata, Strict
 from chat.rights import rights_of
 from chat.storable import storable_value
 
@@ -24,8 +24,6 @@ _TIMES = (
     *("in_progress_at", "expires_at", "finalizing_at", "completed_at"),
     *("failed_at", "expired_at", "cancelling_at", "cancelled_at"),
 )
-Name = Annotated[str, Field(max_length=64)]
-Text = Annotated[str, Field(max_length=512)]
 
 
 class ExpiresAfter(Strict):
@@ -39,7 +37,7 @@ class BatchIn(Strict):
     input_file_id: str = Field(max_length=64)
     endpoint: Literal["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses"]
     completion_window: Literal["24h"]
-    metadata: dict[Name, Text] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     output_expires_after: ExpiresAfter | None = None
 
 

@@ -7,11 +7,14 @@ from typing import Any
 from chat import parts as message_parts
 from chat.events import ToolCall
 from chat.openai_schemas import ChatMessageIn
+from chat.prompt import call_arguments
 from inference import ChatMessage, ChatTokenizer, TokenLogprob
 
 
-def chat_message(message: ChatMessageIn) -> ChatMessage:
-    """A message as chat templates want it: content as text, arguments as an object."""
+def chat_message(message: ChatMessageIn, *, is_sent_on: bool = False) -> ChatMessage:
+    """A message as chat templates want it: content as text, arguments as an object. `is_sent_on` says
+    that another server reads it: arguments are what the caller wrote, whatever that is."""
+    arguments_of = _as_sent_on if is_sent_on else call_arguments
     role = "system" if message.role == "developer" else message.role
     result: ChatMessage = {"role": role, "content": message.text}
     if message.name is not None:
@@ -25,7 +28,7 @@ def chat_message(message: ChatMessageIn) -> ChatMessage:
                 "type": "function",
                 "function": {
                     "name": call.function.name,
-                    "arguments": _arguments(call.function.arguments),
+                    "arguments": arguments_of(call.function.arguments),
                 },
             }
             for call in message.tool_calls
@@ -33,7 +36,7 @@ def chat_message(message: ChatMessageIn) -> ChatMessage:
     return result
 
 
-def _arguments(text: str) -> Any:
+def _as_sent_on(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

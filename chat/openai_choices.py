@@ -13,7 +13,7 @@ from django.http.response import HttpResponseBase
 from chat.api_errors import error_body, status_of
 from chat.events import Event, Failed, LogEvent, Refused
 from chat.openai_schemas import SamplingIn
-from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_usage import Tally, completion_usage
 from chat.streaming import server_sent_events
 from chat.wire import dumps
@@ -65,19 +65,16 @@ class Choices(ABC):
         return JsonResponse(self._body(self.kind, choices) | self._end())
 
     async def streamed(self) -> HttpResponseBase:
-        events = self._heard()
-        first, error = await opened(events)
+        begun, error = await opened(self._heard())
         if error is not None:
             return error_response(error, prompt=self.prompt_field)
-        return server_sent_events(self._chunks(first, events))
+        return server_sent_events(self._chunks(begun))
 
-    async def _chunks(
-        self, first: list[Numbered], rest: AsyncGenerator[Numbered, None]
-    ) -> AsyncGenerator[str, None]:
+    async def _chunks(self, begun: Begun) -> AsyncGenerator[str, None]:
         """One chunk per event, `[DONE]` last; an error inside the stream is an event too."""
-        for choice in self.first_choices():
-            yield self._frame([choice])
-        async with aclosing(chained(first, rest)) as events:
+        async with aclosing(begun) as events:
+            for choice in self.first_choices():
+                yield self._frame([choice])
             async for index, event in events:
                 if isinstance(event, Failed | Refused):
                     body = error_body(status_of(event.code), event.code, event.message)

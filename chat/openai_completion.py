@@ -7,6 +7,7 @@ from typing import Any
 from chat import budgets
 from chat import parts as message_parts
 from chat.bills import charged
+from chat.engine import engine
 from chat.events import Delta, Event, Finished, LogEvent, ToolCall
 from chat.openai_asking import Asked, asked, for_choice
 from chat.openai_bodies import call_body, logprobs_body, message_body
@@ -46,9 +47,13 @@ class ChatCompletion(Choices):
         ]
         rights = self._asked.rights
         most = budgets.most_tokens(rights, self.model)
+        answers = [answer(request) for request in requests]
+        if engine().is_upstream(self.model):
+            # Another server is asked for each alone, and reads the prompt each time.
+            mosts = [most] * len(requests)
+            return charged(rights, self.model, answers, num_per_prompt=1, most_tokens=mosts)
         # The prompt is read once, and what it takes is not known yet.
         more = [min(most, request.sampling.max_tokens or most) for request in requests[1:]]
-        answers = [answer(request) for request in requests]
         return charged(rights, self.model, answers, most_tokens=[most, *more])
 
     def whole_choice(self, index: int, events: list[LogEvent]) -> Choice:

@@ -42,6 +42,7 @@ def grammar_of(data: ChatCompletionIn, tokenizer: ChatTokenizer) -> str:
 
 def _answer_grammar(data: ChatCompletionIn) -> str:
     format_ = data.response_format
-    if format_ is not None and format_.wanted is not None:
-        return json_schema_grammar(format_.wanted.schema_)
-    return json_object_grammar() if format_ is not None and format_.type == "json_object" else ""
+    if format_ is None or format_.type == "text":
+        return ""
+    schema = format_.wanted.schema_ if format_.wanted is not None else None
+    return json_object_grammar() if schema is None else json_schema_grammar(schema)

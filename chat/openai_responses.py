@@ -12,13 +12,13 @@ from chat import responses_store
 from chat.bills import charged
 from chat.db import in_db
 from chat.events import Failed, Finished, Refused
-from chat.models import StoredResponse
 from chat.openai_asking import Asked, asked, renamed
-from chat.openai_stream import Numbered, chained, error_response, opened
+from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
-from chat.responses_prompt import FIELDS, as_chat
-from chat.responses_schemas import ResponseIn
+from chat.responses_prompt import FIELDS, as_chat, as_items
+from chat.responses_schemas import ReferenceItem, ResponseIn
+from chat.responses_store import Earlier
 from chat.responses_writer import ResponseWriter
 from chat.rights import Rights
 from chat.streaming import server_sent_events
@@ -29,33 +29,45 @@ logger = logging.getLogger(__name__)
 
 async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     """Raises what asked() does, and ApiError."""
-    previous, earlier = await _earlier(rights, data)
+    data = await _without_references(rights, data)
+    previous = await _earlier(rights, data)
     id_ = responses_store.new_id()
     try:
-        return Response(data, previous, await asked(rights, as_chat(data, earlier), id_))
+        chat = as_chat(data, previous.items if previous else [])
+        return Response(data, previous, await asked(rights, chat, id_))
     except InvalidParameter as error:
         raise renamed(error, FIELDS) from None
 
 
 async def count_input_tokens(rights: Rights, data: ResponseIn) -> dict[str, Any]:
     """Raises EngineError and ApiError."""
-    _, earlier = await _earlier(rights, data)
-    chat = as_chat(data, earlier)
+    data = await _without_references(rights, data)
+    previous = await _earlier(rights, data)
+    chat = as_chat(data, previous.items if previous else [])
     num_tokens = await count_chat(rights, chat.model, chat.messages, chat.tool_schemas())
     return {"object": "response.input_tokens", "input_tokens": num_tokens}
 
 
-async def _earlier(
-    rights: Rights, data: ResponseIn
-) -> tuple[StoredResponse | None, list[dict[str, Any]]]:
-    """The response to go on from, and all items up to its end. Raises ApiError."""
+async def _without_references(rights: Rights, data: ResponseIn) -> ResponseIn:
+    """With the items themselves in their place. Raises ApiError."""
+    ids = [item.id for item in data.items if isinstance(item, ReferenceItem)]
+    if not ids:
+        return data
+    found = await in_db(responses_store.items_of)(rights.user, ids)
+    referred = dict(zip(ids, as_items([found[id_] for id_ in ids]), strict=True))
+    items = [referred[i.id] if isinstance(i, ReferenceItem) else i for i in data.items]
+    return data.model_copy(update={"input": items})
+
+
+async def _earlier(rights: Rights, data: ResponseIn) -> Earlier | None:
+    """What to go on from. Raises ApiError."""
     if data.previous_response_id is None:
-        return None, []
-    return await in_db(responses_store.earlier_items)(rights.user, data.previous_response_id)
+        return None
+    return await in_db(responses_store.earlier)(rights.user, data.previous_response_id)
 
 
 class Response:
-    def __init__(self, data: ResponseIn, previous: StoredResponse | None, asked: Asked) -> None:
+    def __init__(self, data: ResponseIn, previous: Earlier | None, asked: Asked) -> None:
         self.rights = asked.rights
         self.data = data
         self.previous = previous
@@ -72,19 +84,16 @@ class Response:
         return JsonResponse(self.writer.body)
 
     async def streamed(self) -> HttpResponseBase:
-        events = self._events()
-        first, error = await opened(events)
+        begun, error = await opened(self._events())
         if error is not None:
             return error_response(error, prompt="input")
-        return server_sent_events(self._frames(first, events))
+        return server_sent_events(self._frames(begun))
 
-    async def _frames(
-        self, first: list[Numbered], rest: AsyncGenerator[Numbered, None]
-    ) -> AsyncGenerator[str, None]:
+    async def _frames(self, begun: Begun) -> AsyncGenerator[str, None]:
         """The last frame tells that the response has ended; by then it can be gone on from."""
-        for frame in self.writer.begin():
-            yield frame
-        async with aclosing(chained(first, rest)) as events:
+        async with aclosing(begun) as events:
+            for frame in self.writer.begin():
+                yield frame
             async for _, event in events:
                 frames = list(self.writer.hear(event))
                 if isinstance(event, Finished | Failed | Refused):

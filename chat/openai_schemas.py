@@ -24,6 +24,8 @@ from chat.json_texts import MAX_DEPTH, depth_of
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
+TopK = Annotated[int, Field(ge=-1, le=1_000_000), AfterValidator(lambda value: max(0, value))]
+"""All tokens are 0 here, and -1 in vLLM's dialect."""
 
 
 def _shallow(value: Any) -> Any:
@@ -47,6 +49,23 @@ def _sayable(text: str) -> str:
 Anything = Annotated[list[Any], AfterValidator(_shallow)]
 AnyObject = Annotated[dict[str, Any], AfterValidator(_shallow)]
 """What is kept or shown to the model as it came, by code that goes as deep as it does."""
+
+
+def _at_most(num_chars: int) -> AfterValidator:
+    """Of any text; pydantic's own limit refuses those with half a character as well."""
+
+    def check(text: str) -> str:
+        if len(text) > num_chars:
+            raise ValueError(f"at most {num_chars} characters")
+        return text
+
+    return AfterValidator(check)
+
+
+_Name = Annotated[str, _at_most(64)]
+_Value = Annotated[str, _at_most(512)]
+Metadata = Annotated[dict[_Name, _Value], Field(max_length=16)]
+"""What a caller notes of something for themselves; the limits are OpenAI's."""
 
 
 class Strict(Schema):
@@ -152,7 +171,7 @@ class ChatMessageIn(Strict):
     tool_call_id: str | None = None
     name: str | None = Field(None, max_length=256)
     # What an answer of ours or of OpenAI's carries, and clients send back as they got it:
-    refusal: str | None = None
+    refusal: Text | None = None
     reasoning_content: str | None = None
     function_call: None = None
     audio: None = None
@@ -164,21 +183,23 @@ class ChatMessageIn(Strict):
     def _is_whole(self) -> "ChatMessageIn":
         if self.role == "tool" and not self.tool_call_id:
             raise ValueError("a tool message needs tool_call_id")
-        if self.content is None and not (self.role == "assistant" and self.tool_calls):
+        said = self.tool_calls or self.refusal or self.reasoning_content
+        if self.content is None and not (self.role == "assistant" and said):
             raise ValueError("content is missing")
         return self
 
     @property
     def text(self) -> str:
+        """What the model reads of it: a refusal stands in place of content."""
         if isinstance(self.content, list):
             return "".join(
                 part.text if isinstance(part, TextPart) else part.refusal for part in self.content
             )
-        return self.content or ""
+        return self.content or self.refusal or ""
 
 
 class StreamOptions(Strict):
-    include_usage: bool = False
+    include_usage: bool | None = None
     include_obfuscation: bool | None = None  # there is none: lengths of frames tell those of texts
 
 
@@ -225,7 +246,7 @@ ToolChoice = Annotated[ToolWord | Annotated[NamedTool, Tag("a tool")], BY_CHOICE
 class JsonSchema(Strict):
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     description: str | None = None
-    schema_: dict[str, Any] = Field(alias="schema")
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
     strict: bool | None = None
 
 
@@ -247,7 +268,7 @@ class DrawingIn(Strict):
     top_p: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
     seed: int | None = Field(None, ge=-(2**63), le=2**63 - 1)
     # Of vLLM's and llama.cpp's dialect:
-    top_k: int | None = Field(None, ge=0, le=1_000_000)
+    top_k: TopK | None = None
     min_p: float | None = Field(None, ge=0, le=1, allow_inf_nan=False)
 
 
@@ -288,7 +309,7 @@ class SamplingIn(DrawingIn):
     @property
     def wants_usage(self) -> bool:
         """Of a stream: whether its last chunk tells the usage."""
-        return self.stream_options is not None and self.stream_options.include_usage
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -334,7 +355,7 @@ class ChatCompletionIn(SamplingIn):
     # For OpenAI's own bookkeeping and speed; no answer depends on them:
     prediction: Prediction | None = None
     store: bool | None = None
-    metadata: dict[str, str] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     service_tier: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None

@@ -1,42 +1,81 @@
 """Events of answers as an HTTP answer: what fails before the engine computes is still a status."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from django.http import HttpResponse
 
 from chat.api_errors import Respond, api_error, status_of
+from chat.errors import ChatError
 from chat.events import Event, Failed, Phase, Refused, Started
 from chat.spans import Span
+from inference import EngineError
 
 Numbered = tuple[int, Event]
 """An event and the index of the choice that it belongs to."""
 
 
-async def opened(
-    events: AsyncGenerator[Numbered, None],
-) -> tuple[list[Numbered], Failed | Refused | None]:
-    """The first events, up to where the engine computes; or why it will not, and all is closed.
+PATIENCE_S = 15.0
+"""How long whoever waits for a stream hears nothing at all: many a proxy hangs up after a minute. Then
+it begins, and is kept alive."""
 
-    Clients try again after a 503; an error inside a 200 ends their program.
+
+class Begun:
+    """The events of answers, the first of them already on their way. To be closed by who reads them."""
+
+    def __init__(self, events: AsyncGenerator[Numbered, None]) -> None:
+        self._events = events
+        self._first: list[Numbered] = []
+        self.opening = asyncio.create_task(self._open())
+
+    @property
+    def last(self) -> Event | None:
+        """Of the first events, what came last by now."""
+        return self._first[-1][1] if self._first else None
+
+    async def __aiter__(self) -> AsyncIterator[Numbered]:
+        try:
+            await self.opening
+        except (ChatError, EngineError) as error:
+            yield 0, Failed(error.code, str(error), error.retry_after_s)
+            return
+        for event in self._first:
+            yield event
+        async for event in self._events:
+            yield event
+
+    async def aclose(self) -> None:
+        if not self.opening.done():
+            self.opening.cancel()
+            await asyncio.wait({self.opening})
+        await self._events.aclose()
+
+    async def _open(self) -> None:
+        self._first.append(await anext(self._events))
+        while _is_waiting(self._first[-1][1]):
+            self._first.append(await anext(self._events))
+
+
+async def opened(events: AsyncGenerator[Numbered, None]) -> tuple[Begun, Failed | Refused | None]:
+    """The events, once the engine computes or has been waited for long enough; or why it will not, and
+    all is closed.
+
+    Clients try again after a 503; an error inside a 200 ends their program. But a 200 that comes too
+    late is a 504 of a proxy's.
     """
-    first = [await anext(events)]
-    while _is_waiting(first[-1][1]):
-        first.append(await anext(events))
-    if isinstance(end := first[-1][1], Failed | Refused):
-        await events.aclose()
-        return first, end
-    return first, None
-
-
-async def chained(
-    first: list[Numbered], rest: AsyncGenerator[Numbered, None]
-) -> AsyncGenerator[Numbered, None]:
-    async with aclosing(rest):
-        for event in first:
-            yield event
-        async for event in rest:
-            yield event
+    begun = Begun(events)
+    try:
+        await asyncio.wait({begun.opening}, timeout=PATIENCE_S)
+    except asyncio.CancelledError:
+        await begun.aclose()
+        raise
+    if not begun.opening.done():
+        return begun, None
+    begun.opening.result()
+    if isinstance(begun.last, Failed | Refused):
+        await begun.aclose()
+        return begun, begun.last
+    return begun, None
 
 
 def error_response(

@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from chat.engine import engine
-from chat.off_loop import off_loop
+from chat.off_loop import off_loop_for_counting
 from chat.openai_bodies import chat_message
 from chat.openai_schemas import ChatMessageIn, Strict, Text, ToolIn, as_schemas
 from chat.rights import Rights
@@ -32,11 +32,12 @@ class TokenizeIn(Strict):
 
 async def tokenize(rights: Rights, data: TokenizeIn) -> dict[str, Any]:
     """Raises EngineError."""
-    tokenizer = await _tokenizer(rights, data.model)
+    tokenizer, user = await _tokenizer(rights, data.model), rights.user.pk
     if data.messages is None:
-        tokens = await off_loop(tokenizer.encode, data.text or "")
+        tokens = await off_loop_for_counting(user, tokenizer.encode, data.text or "")
     else:
-        tokens = await off_loop(_encode, tokenizer, data.messages, as_schemas(data.tools or []))
+        tools = as_schemas(data.tools or [])
+        tokens = await off_loop_for_counting(user, _encode, tokenizer, data.messages, tools)
     return {"tokens": tokens, "count": len(tokens)}
 
 
@@ -47,7 +48,9 @@ async def count_chat(
     tool_schemas: Sequence[dict[str, Any]],
 ) -> int:
     """How many tokens a model reads of a chat. Raises EngineError."""
-    return len(await off_loop(_encode, await _tokenizer(rights, model), messages, tool_schemas))
+    tokenizer = await _tokenizer(rights, model)
+    counting = off_loop_for_counting(rights.user.pk, _encode, tokenizer, messages, tool_schemas)
+    return len(await counting)
 
 
 async def _tokenizer(rights: Rights, model: str) -> ChatTokenizer:

@@ -27,7 +27,7 @@ def assistant_messages(parts: Parts) -> list[ChatMessage]:
                 text = part["text"]
                 current["content"] += text if current["content"] else text.lstrip()
             case "tool_call":
-                function = {"name": part["name"], "arguments": _arguments(part["arguments"])}
+                function = {"name": part["name"], "arguments": call_arguments(part["arguments"])}
                 call = {"id": part["id"], "type": "function", "function": function}
                 current.setdefault("tool_calls", []).append(call)
             case "tool_result":
@@ -42,10 +42,11 @@ def assistant_messages(parts: Parts) -> list[ChatMessage]:
     return messages
 
 
-def _arguments(text: str) -> dict[str, Any]:
-    """Always an object: Llama's and Mistral's templates cannot render arguments as text.
+def call_arguments(text: str) -> dict[str, Any]:
+    """Always an object: Llama's, Mistral's and Qwen3-Coder's templates cannot render a text.
 
-    Calls of other systems, which their exports bring along, may have been made with code, or nothing.
+    Calls of other systems, which their exports and callers bring along, may have been made with code,
+    or nothing: a stream of a call without arguments adds up to an empty text.
     """
     try:
         arguments = json.loads(text or "{}")

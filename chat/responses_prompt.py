@@ -24,7 +24,7 @@ FIELDS = {
 
 def as_chat(data: ResponseIn, earlier: list[dict[str, Any]]) -> ChatCompletionIn:
     """`earlier` are the items of the responses that this one goes on from. Raises ApiError."""
-    items = [*_ITEMS.validate_python(earlier), *data.items]
+    items = [*as_items(earlier), *data.items]
     return chat_of(
         FIELDS,
         model=data.model,
@@ -44,6 +44,11 @@ def as_chat(data: ResponseIn, earlier: list[dict[str, Any]]) -> ChatCompletionIn
         reasoning_effort=data.effort,
         verbosity=data.verbosity,
     )
+
+
+def as_items(values: list[dict[str, Any]]) -> list[Any]:
+    """Of what is kept."""
+    return _ITEMS.validate_python(values)
 
 
 def _messages(instructions: str | None, items: list[Any]) -> list[Message]:

@@ -14,6 +14,7 @@ from chat.openai_schemas import (
     DrawingIn,
     Effort,
     FunctionIn,
+    Metadata,
     PromptCacheOptions,
     Strict,
     Text,
@@ -59,7 +60,7 @@ def _text_of(content: str | list[TextPartIn | RefusalIn]) -> str:
 
 
 class MessageItem(Strict):
-    type: Literal["message"] = "message"
+    type: Literal["message"] | None = "message"
     role: Literal["user", "assistant", "system", "developer"]
     content: Content
     id: ItemId | None = None
@@ -113,9 +114,20 @@ class ReasoningItem(Strict):
     status: Status | None = None
 
 
+class ReferenceItem(Strict):
+    """An item of a response that is kept, in place of which it stands."""
+
+    type: Literal["item_reference"] | None = "item_reference"
+    id: ItemId
+
+
 def _kind(value: Any) -> str | None:
-    is_json = isinstance(value, dict)
-    kind = value.get("type", "message") if is_json else getattr(value, "type", None)
+    if isinstance(value, dict):
+        is_reference = "id" in value and "role" not in value
+        kind = value.get("type")
+        kind = ("item_reference" if is_reference else "message") if kind is None else kind
+    else:
+        kind = getattr(value, "type", None)
     return f"a {kind}" if isinstance(kind, str) else None
 
 
@@ -123,11 +135,13 @@ Item = Annotated[
     Annotated[MessageItem, Tag("a message")]
     | Annotated[CallItem, Tag("a function_call")]
     | Annotated[CallOutputItem, Tag("a function_call_output")]
-    | Annotated[ReasoningItem, Tag("a reasoning")],
+    | Annotated[ReasoningItem, Tag("a reasoning")]
+    | Annotated[ReferenceItem, Tag("a item_reference")],
     Discriminator(
         _kind,
         custom_error_type="item",
-        custom_error_message="an item is a message, function_call, function_call_output or reasoning",
+        custom_error_message="an item is a message, function_call, function_call_output, reasoning or"
+        " item_reference",
     ),
 ]
 
@@ -215,7 +229,7 @@ class ResponseIn(DrawingIn):
     include: list[Literal["message.output_text.logprobs", "reasoning.encrypted_content"]] | None = (
         None
     )
-    metadata: dict[str, str] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     # Understood only as far as they change nothing:
     truncation: Literal["disabled"] | None = None
     background: Literal[False] | None = None

@@ -4,10 +4,23 @@ Rows are seen by their owner alone; another's id is as missing as one that never
 """
 
 import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    QuerySet,
+    Sum,
+    Window,
+)
 from django.utils import timezone
 
 from chat.api_errors import ApiError
@@ -25,11 +38,43 @@ from chat.storable import storable_value
 
 KEEP = timedelta(days=30)  # OpenAI's own
 MAX_THREAD = 1000
+MAX_KEPT_BYTES = 2**30  # of one user
 Value = dict[str, Any]
+
+
+_WAY = """
+WITH RECURSIVE way AS (
+    SELECT id, previous, 0 AS num_behind FROM chat_storedresponse
+    WHERE id = %(id)s AND owner_id = %(owner)s
+    UNION ALL
+    SELECT before.id, before.previous, num_behind + 1
+    FROM chat_storedresponse before JOIN way ON before.id = way.previous
+    WHERE before.owner_id = %(owner)s AND num_behind < %(most)s
+)
+SELECT id FROM way ORDER BY num_behind DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A response to go on from, its thread, and all items up to its end, oldest first."""
+
+    id: UUID
+    thread: UUID
+    items: list[Value]
 
 
 def new_id() -> str:
     return f"resp_{uuid7().hex}"
+
+
+def new_item_id(prefix: str, response_id: str) -> str:
+    """It tells of which response the item is, so that a reference to it finds the row."""
+    return f"{prefix}_{response_id.removeprefix('resp_')}{secrets.token_hex(6)}"
+
+
+def _row_id_of_item(id_: str) -> UUID | None:
+    return _row_id(id_.partition("_")[2][:32])
 
 
 def _row_id(id_: str) -> UUID | None:
@@ -40,16 +85,10 @@ def _row_id(id_: str) -> UUID | None:
         return None
 
 
-def _find(user: Any, id_: str) -> StoredResponse | None:
-    row_id = _row_id(id_)
-    if row_id is None:
-        return None
-    return StoredResponse.objects.filter(owner_id=user.pk, pk=row_id).first()
-
-
 def find(user: Any, id_: str) -> StoredResponse:
     """One query. Raises ApiError: 404."""
-    row = _find(user, id_)
+    row_id, rows = _row_id(id_), StoredResponse.objects.filter(owner_id=user.pk)
+    row = rows.filter(pk=row_id).first() if row_id else None
     if row is None:
         raise ApiError(404, "not_found", f"There is no response with the id '{id_}'.")
     return row
@@ -59,7 +98,7 @@ def delete(user: Any, id_: str) -> None:
     find(user, id_).delete()
 
 
-def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | None) -> None:
+def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> None:
     """Keep a response that has ended, and let go of what the user has not used for long."""
     row_id = _row_id(body["id"])
     assert row_id is not None
@@ -67,61 +106,112 @@ def save(user: Any, body: Value, items: list[Any], previous: StoredResponse | No
         pk=row_id,
         owner_id=user.pk,
         thread=previous.thread if previous else row_id,
-        previous=previous.pk if previous else None,
-        input=storable_value([_as_value(item) for item in items]),
+        previous=previous.id if previous else None,
+        input=storable_value([_as_value(item, body["id"]) for item in items]),
         body=storable_value(body),
     )
-    forget_old(StoredResponse.objects.filter(owner_id=user.pk))
+    rows = StoredResponse.objects.filter(owner_id=user.pk)
+    forget_old(rows)
+    _forget_oldest(rows)
+
+
+def _forget_oldest(rows: QuerySet[StoredResponse]) -> None:
+    """Of one user's, where they take too much together. Nobody is refused an answer for what an earlier
+    one has left behind."""
+    num_bytes = Sum(_size("input") + _size("body"))
+    if (rows.aggregate(taken=num_bytes)["taken"] or 0) <= MAX_KEPT_BYTES:
+        return
+    upto = Window(num_bytes, order_by=[F("created_at").desc(), F("pk").desc()])
+    beyond = rows.annotate(upto=upto).filter(upto__gt=MAX_KEPT_BYTES)
+    rows.filter(pk__in=list(beyond.values_list("pk", flat=True))).delete()
+
+
+def _size(column: str) -> Func:
+    """On disk, compressed; what is large is not read for it."""
+    return Func(F(column), function="pg_column_size", output_field=BigIntegerField())
 
 
 def forget_old(rows: Any = None) -> None:
+    """A thread is kept whole for as long as it is gone on with: its first turn is a part of its last."""
     rows = StoredResponse.objects.all() if rows is None else rows
-    rows.filter(created_at__lt=timezone.now() - KEEP).delete()
+    oldest = timezone.now() - KEEP
+    younger = StoredResponse.objects.filter(
+        owner_id=OuterRef("owner_id"), thread=OuterRef("thread"), created_at__gte=oldest
+    )
+    rows.filter(~Exists(younger), created_at__lt=oldest).delete()
 
 
-def earlier_items(user: Any, id_: str) -> tuple[StoredResponse, list[Value]]:
-    """The response to go on from, and all items up to its end, oldest first. Two queries.
+def earlier(user: Any, id_: str) -> Earlier:
+    """Two queries, which read nothing of what else goes on from the same first response.
 
     Raises ApiError where one on the way is missing: what was said is not made up.
     """
-    first = _find(user, id_)
-    rows: dict[UUID, StoredResponse] = {}
-    if first is not None and first.previous is not None:
-        of_thread = StoredResponse.objects.filter(owner_id=user.pk, thread=first.thread)
-        rows = {row.pk: row for row in of_thread}
-    way, row = [], first
-    while row is not None:
-        way.append(row)
-        if row.previous is None:
-            break
-        row = rows.get(row.previous)
-    if first is None or row is None or len(way) > MAX_THREAD:
+    way = _way_to(user, _row_id(id_))
+    rows = StoredResponse.objects.filter(owner_id=user.pk, pk__in=way)
+    found = {
+        pk: (previous, thread, [*asked, *output])
+        for pk, previous, thread, asked, output in rows.values_list(
+            "pk", "previous", "thread", "input", "body__output"
+        )
+    }
+    is_whole = bool(way) and way[0] in found and found[way[0]][0] is None
+    if not is_whole or len(way) > MAX_THREAD or len(found) < len(way):
         message = f"There is no response with the id '{id_}' that can be gone on from."
         raise ApiError(404, "previous_response_not_found", message, "previous_response_id")
-    items = [item for each in reversed(way) for item in [*each.input, *each.body["output"]]]
-    return first, items
+    items = [item for pk in way for item in found[pk][2]]
+    return Earlier(way[-1], found[way[-1]][1], items)
 
 
-def _as_value(item: Any) -> Value:
-    """An item of the input as it is listed later, with an id."""
+def _way_to(user: Any, row_id: UUID | None) -> list[UUID]:
+    """From the first that is there, but of no more than there may be."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAY, {"id": row_id, "owner": user.pk, "most": MAX_THREAD})
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def items_of(user: Any, ids: Collection[str]) -> dict[str, Value]:
+    """What was asked or answered in responses that are kept, by its id. One query.
+
+    Raises ApiError: 404, for the first that is not there.
+    """
+    row_ids = {row_id for id_ in ids if (row_id := _row_id_of_item(id_))}
+    rows = StoredResponse.objects.filter(owner_id=user.pk, pk__in=row_ids)
+    found: dict[str, Value] = {
+        item["id"]: item
+        for asked, output in rows.values_list("input", "body__output")
+        for item in (*asked, *output)
+    }
+    for id_ in ids:
+        if id_ not in found:
+            raise ApiError(404, "not_found", f"There is no item with the id '{id_}'.", "input")
+    return found
+
+
+def _as_value(item: Any, response_id: str) -> Value:
+    """An item of the input as it is listed later, with an id. What no model reads of it, and nothing
+    bounds, is not kept."""
+
+    def id_of(prefix: str) -> str:
+        return item.id or new_item_id(prefix, response_id)
+
     match item:
         case MessageItem():
             return {
                 "type": "message",
-                "id": item.id or _new_item_id("msg"),
+                "id": id_of("msg"),
                 "role": item.role,
                 "status": "completed",
                 "content": _contents(item),
             }
         case CallItem():
             value = item.model_dump(include={"type", "call_id", "name", "arguments"})
-            return value | {"id": item.id or _new_item_id("fc"), "status": "completed"}
+            return value | {"id": id_of("fc"), "status": "completed"}
         case CallOutputItem():
             value = {"type": item.type, "call_id": item.call_id, "output": item.text}
-            return value | {"id": item.id or _new_item_id("fco"), "status": "completed"}
+            return value | {"id": id_of("fco"), "status": "completed"}
         case ReasoningItem():
-            value = {"type": item.type, "summary": item.summary, "content": item.content or []}
-            return value | {"id": item.id or _new_item_id("rs")}
+            value = {"type": item.type, "summary": [], "content": []}
+            return value | {"id": id_of("rs")}
     raise AssertionError
 
 
@@ -134,12 +224,8 @@ def _contents(item: MessageItem) -> list[Value]:
         if isinstance(part, RefusalIn):
             contents.append({"type": "refusal", "refusal": part.refusal})
         elif item.role == "assistant":
-            rest = {"annotations": part.annotations or [], "logprobs": part.logprobs or []}
+            rest: Value = {"annotations": [], "logprobs": []}
             contents.append({"type": "output_text", "text": part.text, **rest})
         else:
             contents.append({"type": "input_text", "text": part.text})
     return contents
-
-
-def _new_item_id(prefix: str) -> str:
-    return f"{prefix}_{secrets.token_hex(12)}"

@@ -3,7 +3,6 @@
 Source: OpenAI's published API description, version 2.3.0.
 """
 
-import secrets
 from collections.abc import Iterator
 from time import time
 from typing import Any
@@ -13,6 +12,7 @@ from chat.events import Delta, Event, Failed, Finished, Refused, ToolCall
 from chat.openai_bodies import token_bodies
 from chat.openai_usage import Tally
 from chat.responses_schemas import ResponseIn, ToolNameIn
+from chat.responses_store import new_item_id
 from chat.storable import storable_value
 from chat.wire import dumps
 from inference import ChatTokenizer, TokenLogprob
@@ -113,7 +113,7 @@ class ResponseWriter:
     def _call(self, call: ToolCall) -> Iterator[str]:
         """The engine tells of a call when it is whole, so all of it is one delta."""
         item = {
-            "id": f"fc_{secrets.token_hex(12)}",
+            "id": new_item_id("fc", self.body["id"]),
             "type": "function_call",
             "status": "in_progress",
             "call_id": call.id,
@@ -163,7 +163,7 @@ class ResponseWriter:
         return f"event: {kind}\ndata: {dumps(data)}\n\n"
 
     def _item_id(self, kind: str) -> str:
-        return f"{self._prefixes[kind]}_{secrets.token_hex(12)}"
+        return new_item_id(self._prefixes[kind], self.body["id"])
 
     def _rated(self, rated: tuple[TokenLogprob, ...]) -> list[Value]:
         return token_bodies(self._tokenizer, rated) if self._tokenizer else []

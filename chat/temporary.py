@@ -332,7 +332,7 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         now = rights_now(rights)
         now.check_models([ask.model])
         concurrency.check_concurrent_runs(now.user)
-        holds.reserve(now, [run_id], [ask.model], alive_until=concurrency.lease_end())
+        holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
         return now, Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
 
 

@@ -41,8 +41,9 @@ class Usage(models.Model):
 class Reservation(models.Model):
     """What an answer under way may take at most, held until it is settled.
 
-    Its id is the run's. What dies without a word lets go at `expires_at`. With `alive_until` it is an
-    answer that no Generation stands for, written until then at least (concurrency.py).
+    Its id is the run's. What dies without a word lets go at `expires_at`, which is set anew for what no
+    Generation stands for (concurrency.py). With `alive_until` that is an answer, written until then at
+    least.
     """
 
     id = models.UUIDField(primary_key=True, editable=False)

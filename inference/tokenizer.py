@@ -5,12 +5,14 @@ tokens inside of user text as plain text, so that nobody can forge a turn.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inference.call_grammars import CallForm, form_of
 from inference.detokenizer import Detokenizer
@@ -29,6 +31,35 @@ ChatMessage = dict[str, Any]
 _TAIL_TOKENS = 16
 # transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
 _importing = Lock()
+_ASKS_FOR_NONE = re.compile(
+    r"""(?P<content>\b\w+(?:\[(?:'content'|"content")\]|\.content))\s+is\s+(?P<no>not\s+)?none\b"""
+)
+
+
+class _CallShape(NamedTuple):
+    """What a chat template is handed of the calls of earlier turns."""
+
+    has_texts: bool  # arguments as JSON text, else as an object
+    stands_alone: bool  # a message of calls has no content, not even an empty one
+
+
+_CALL_SHAPES = [_CallShape(*shape) for shape in product((False, True), repeat=2)]
+_PROBED = {"probed": "a value"}
+_PROBE: list[ChatMessage] = [
+    {"role": "user", "content": "a question"},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "probed001",  # Mistral's templates take nothing but nine characters
+                "type": "function",
+                "function": {"name": "probed_function", "arguments": _PROBED},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "probed001", "name": "probed_function", "content": "a result"},
+]
 
 
 class ChatTokenizer:
@@ -64,6 +95,8 @@ class ChatTokenizer:
             raise ModelRefused(
                 "The model has no chat template: it continues texts but was not made to chat."
             )
+        if isinstance(tokenizer.chat_template, str):
+            tokenizer.chat_template = _hearing_no_content(tokenizer.chat_template)
         return cls(tokenizer, path)
 
     @property
@@ -107,6 +140,7 @@ class ChatTokenizer:
                 )
             )
 
+        messages = self._with_calls_as_read(messages)
         try:
             return render(messages)
         except Exception as error:  # jinja2 errors, and whatever raise_exception() of the template
@@ -123,6 +157,27 @@ class ChatTokenizer:
                 problem = f"the model's chat template refuses them: {error}"
                 raise InvalidParameter("messages", problem) from error
             raise ModelRefused(f"The model's chat template fails: {error}") from error
+
+    def _with_calls_as_read(self, messages: list[ChatMessage]) -> list[ChatMessage]:
+        if not any(message.get("tool_calls") for message in messages):
+            return messages
+        shape = self._call_shape
+        return [shaped for message in messages for shaped in _in_shape(message, shape)]
+
+    @cached_property
+    def _call_shape(self) -> _CallShape:
+        """Templates do not say what they read: some put an object's fields into tags, others join the
+        arguments to a text, some look for calls only where there is no content. So a call is rendered
+        in each shape, until one shows it, and as JSON."""
+        for shape in _CALL_SHAPES:
+            with suppress(Exception):
+                probe = [shaped for message in _PROBE for shaped in _in_shape(message, shape)]
+                written = self._tokenizer.apply_chat_template(
+                    probe, tokenize=False, add_generation_prompt=True
+                )
+                if "probed_function" in written and str(_PROBED) not in written:
+                    return shape
+        return _CALL_SHAPES[0]
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text: no control tokens, whatever it contains.
@@ -186,6 +241,40 @@ def _keep_added_tokens(tokenizer: "PreTrainedTokenizerFast") -> None:
         "added_tokens_encoder": property(lambda self: encoder),
     }
     tokenizer.__class__ = type(of_class.__name__, (of_class,), kept)
+
+
+def _hearing_no_content(template: str) -> str:
+    """transformers leaves out of a message what is None; to a template that asks for it a content that
+    is missing has to be none, too."""
+
+    def either(found: re.Match[str]) -> str:
+        content = found["content"]
+        if found["no"]:
+            return f"({content} is defined and {content} is not none)"
+        return f"({content} is not defined or {content} is none)"
+
+    return _ASKS_FOR_NONE.sub(either, template)
+
+
+def _in_shape(message: ChatMessage, shape: _CallShape) -> list[ChatMessage]:
+    """Text in front of calls is a message of its own where calls stand alone."""
+    if not message.get("tool_calls"):
+        return [message]
+    calls = message["tool_calls"]
+    if shape.has_texts:
+        calls = [{**call, "function": _with_text(call["function"])} for call in calls]
+    called = {**message, "tool_calls": calls}
+    if not shape.stands_alone:
+        return [called]
+    said = {"role": message["role"], "content": message["content"]}
+    return [*([said] if message["content"] else []), {**called, "content": None}]
+
+
+def _with_text(function: dict[str, Any]) -> dict[str, Any]:
+    arguments = function["arguments"]
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return {**function, "arguments": arguments}
 
 
 def _is_text(messages: list[ChatMessage]) -> bool:

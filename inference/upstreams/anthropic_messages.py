@@ -130,7 +130,7 @@ def _object(arguments: Any) -> dict[str, Any]:
     """Arguments as an object; a model's malformed ones, sent back by a caller, as a text in one."""
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = json.loads(arguments or "{}")
         except ValueError:
             return {"arguments": arguments}
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}

@@ -2,19 +2,20 @@
 
 import errno
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import batch_files, batch_rows, file_store
+from chat import batch_calls, batch_files, batch_lines, batch_rows, batch_runner, file_store
 from chat.batch_calls import Answer
 from chat.batch_lines import Checked
 from chat.batch_rows import End, LeaseLost
 from chat.batch_runner import BatchRun
 from chat.db import in_db
 from chat.models import ApiFile, Batch, BatchResult, BatchStatus
+from chat.rights import Rights
 from chat.runs import PROCESS_ID
 from chat.waiting import Waits, waiting
 from tests.chat.batch_client import jsonl, line
@@ -211,11 +212,36 @@ def test_rights_are_those_of_now(alice: "User", batch: Batch) -> None:
         (500, "generation_failed", 1, 2.0),
         (503, "worker_died", 2, 4.0),
         (503, "worker_died", 3, None),
+        (503, "upstream_unavailable", 3, 8.0),
+        (503, "upstream_unavailable", 39, 60.0),
+        (503, "upstream_unavailable", 40, None),
+        (503, "moderation_unavailable", 39, 60.0),
+        (502, "upstream_error", 3, None),
     ],
 )
 def test_what_is_asked_again(status: int, code: str, num_tries: int, wait_s: Any) -> None:
     retry_after_s = 3600.0 if code == "insufficient_quota" else 0.0
     assert Answer(status, code, retry_after_s, "", {}).wait_s(num_tries) == wait_s
+
+
+def test_waiting_for_others_is_no_failure(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [(429, "upstream_busy"), (429, "upstream_busy"), (502, "upstream_error"), (200, "")]
+    answers = iter(Answer(status, code, 0.0, "", {}) for status, code in ends)
+
+    async def ask(*_: object) -> Answer:
+        return next(answers)
+
+    async def sleep(_: float) -> None:
+        pass
+
+    monkeypatch.setattr(batch_calls, "ask", ask)
+    monkeypatch.setattr(batch_runner.asyncio, "sleep", sleep)
+    run = BatchRun(batch)
+    run.rights = cast(Rights, object())
+    asked = batch_lines.Line(1, "one", {})
+    answer = async_to_sync(run._answer)(asked)
+    assert answer is not None
+    assert answer.status == 200
 
 
 def test_results_have_no_more_room_than_files(batch: Batch, settings: Any) -> None:

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from chat.openai_bodies import chat_message
+from chat.openai_schemas import ChatCompletionIn
+from inference import ChatTokenizer
+from inference.builtin import MODEL_DIR
 from tests.chat.api_caller import Caller
 
 HELLO: dict[str, Any] = {"role": "user", "content": "Hello"}
@@ -45,6 +49,31 @@ def test_arguments_that_go_too_deep_are_refused(caller: Caller, text: str) -> No
 @pytest.mark.parametrize("text", [nested(64), '{"a": ', ""], ids=len)
 def test_other_arguments_are_taken_as_they_come(caller: Caller, text: str) -> None:
     assert caller.post("/chat/completions", called(text)).status_code == 200
+
+
+IN_TAGS = (
+    "{% for m in messages %}{{ m.content }}{% for call in m.tool_calls or [] %}"
+    "<{{ call.function.name }}>{% for name, value in call.function.arguments | items %}"
+    "{{ name }}={{ value }}{% endfor %}{% endfor %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("", "<f>r"),
+        ("{}", "<f>r"),
+        ('{"a": 1}', "<f>a=1r"),
+        ("{bad", "<f>input={badr"),
+        ("[1]", "<f>input=[1]r"),
+        ("3", "<f>input=3r"),
+    ],
+)
+def test_a_template_that_goes_through_arguments_always_can(text: str, shown: str) -> None:
+    tokenizer = ChatTokenizer.load(MODEL_DIR, IN_TAGS)
+    asked = ChatCompletionIn(**called(text)).messages
+    ids = tokenizer.encode_chat([*map(chat_message, asked)])
+    assert tokenizer.decode(list(ids)) == f"Hello{shown}"
 
 
 @pytest.mark.parametrize("depth", [65, 700])

@@ -20,7 +20,7 @@ from chat.answer_rows import rights_now
 from chat.bills import billed
 from chat.concurrency import lease_end
 from chat.errors import TooManyRuns
-from chat.holds import Hold, hold_each
+from chat.holds import Hold, hold_each, let_go_of_expired
 from chat.ids import uuid7
 from chat.models import Reservation, Usage
 from chat.rights import Rights
@@ -188,7 +188,7 @@ def rights(transactional_db: None, alice: User) -> Iterator[Rights]:
 
 def begin(rights: Rights) -> None:
     with transaction.atomic():
-        hold = Hold(uuid7(), "small", 10, alive_until=lease_end())
+        hold = Hold(uuid7(), "small", 10, leased_until=lease_end(), is_run=True)
         (refusal,) = hold_each(rights_now(rights), [hold])
     if refusal is not None:
         raise refusal
@@ -217,6 +217,36 @@ def test_an_answer_of_a_process_that_died_lets_go_of_its_place(rights: Rights) -
     assert Reservation.objects.get().alive_until < timezone.now() + timedelta(seconds=31)
     Reservation.objects.update(alive_until=past)
     begin(rights)
+
+
+def test_an_answer_outlives_any_fixed_time(rights: Rights) -> None:
+    begin(rights)
+    past = timezone.now() - timedelta(seconds=1)
+    Reservation.objects.update(expires_at=past, alive_until=past)
+    concurrency.renew(Reservation.objects.get().pk)
+    with pytest.raises(TooManyRuns):
+        begin(rights)
+    let_go_of_expired()
+    assert Reservation.objects.exists()
+
+
+async def test_what_is_no_answer_holds_while_its_process_lives(
+    rights: Rights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch's line, embeddings: no place, but a part of the budget, and not beyond the process."""
+    monkeypatch.setattr(concurrency, "RENEW_S", 0.05)
+    monkeypatch.setattr(concurrency, "LEASE_S", 0.5)
+    await Tier.objects.filter(slug="free").aupdate(tokens_per_day=1_000_000)
+    limited = Rights(await User.objects.select_related("tier").aget(pk=rights.user.pk))
+    async with billed(limited, "small"):
+        held = await Reservation.objects.aget()
+        assert held.alive_until is None
+        assert held.expires_at < timezone.now() + timedelta(seconds=1)
+        deadline = time.monotonic() + 10
+        while (await Reservation.objects.aget()).expires_at == held.expires_at:
+            assert time.monotonic() < deadline
+        assert (await Reservation.objects.aget()).alive_until is None
+    assert not await Reservation.objects.aexists()
 
 
 async def test_a_long_answer_keeps_its_place_and_gives_it_back(

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import httpx2
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import IntegrityError, OperationalError
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -212,6 +213,17 @@ def test_a_row_whose_process_died_is_taken_over(alice: User) -> None:
         long_ago = timezone.now() - idempotency.ABANDONED - timedelta(seconds=1)
         KeptAnswer.objects.update(created_at=long_ago)
         assert idempotency._claim(alice, "/v1/x", "key", "hash")[1]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_an_answer_that_is_too_large_leaves_its_key_free(alice: User, is_kept: bool) -> None:
+    with as_user(alice.pk):
+        row, _ = idempotency._claim(alice, "/v1/embeddings", _key(), "digest")
+        body = b"x" * (idempotency.MAX_BODY_BYTES + (not is_kept))
+        async_to_sync(idempotency._settle)(row, HttpResponse(body))
+        assert KeptAnswer.objects.filter(pk=row.pk, status=200).exists() == is_kept
+        assert KeptAnswer.objects.filter(pk=row.pk).exists() == is_kept
 
 
 @pytest.mark.django_db(transaction=True)

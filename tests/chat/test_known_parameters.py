@@ -98,6 +98,12 @@ def test_no_field_that_openai_has_is_a_stranger(published: str, body: type[Schem
                 ]
             },
         ),
+        ("/chat/completions", {"top_k": -1, "stream_options": {"include_usage": None}}),
+        ("/responses", {"top_k": -1}),
+        (
+            "/chat/completions",
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a"}}},
+        ),
         (
             "/responses",
             {
@@ -136,6 +142,14 @@ def test_what_changes_nothing_is_taken(caller: Caller, path: str, changes: dict[
         ("/chat/completions", {"functions": [{"name": "f"}]}, "functions", "tools"),
         ("/chat/completions", {"audio": {"voice": "x"}}, "audio", "speaks"),
         ("/chat/completions", {"stop": 5}, "stop", "string"),
+        ("/chat/completions", {"metadata": {"a": "x" * 513}}, "metadata.a", "512"),
+        (
+            "/chat/completions",
+            {"metadata": dict.fromkeys(map(str, range(17)), "")},
+            "metadata",
+            "16",
+        ),
+        ("/responses", {"metadata": {"a": "x" * 513}}, "metadata.a", "512"),
         ("/chat/completions", {"stop": ["a", 5]}, "stop.1", "string"),
         ("/chat/completions", {"tool_choice": "always"}, "tool_choice", "required"),
         (
@@ -192,6 +206,37 @@ def test_what_cannot_be_done_is_refused_by_its_name(
     assert error["param"] == param
     assert words in error["message"]
     assert error["message"].startswith(param)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": None, "refusal": "I will not."}, "I will not."),
+        ({"content": "", "refusal": "I will not."}, "I will not."),
+        ({"content": "Yes.", "refusal": None}, "Yes."),
+        ({"content": None, "reasoning_content": "Let me think."}, ""),
+    ],
+)
+def test_an_assistants_message_comes_back_as_it_was_told(
+    caller: Caller, message: dict[str, Any], text: str
+) -> None:
+    messages = [HELLO, {"role": "assistant", **message}, {"role": "user", "content": "Why?"}]
+    assert caller.post("/chat/completions", {**CHAT, "messages": messages}).status_code == 200
+    assert ChatCompletionIn(model="m", messages=messages).messages[1].text == text
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_message_that_says_nothing_is_refused(caller: Caller, role: str) -> None:
+    said = {"refusal": "no"} if role == "user" else {"tool_calls": []}
+    messages = [HELLO, {"role": role, "content": None, **said}]
+    assert caller.post("/chat/completions", {**CHAT, "messages": messages}).status_code == 400
+
+
+def test_a_format_without_a_schema_is_any_object(caller: Caller) -> None:
+    format_ = {"type": "json_schema", "json_schema": {"name": "a"}}
+    body = {**CHAT, "model": "endless", "max_tokens": 3, "response_format": format_}
+    said = caller.post("/chat/completions", body).json()
+    assert said["choices"][0]["message"]["content"].lstrip().startswith("{")
 
 
 def test_an_answer_in_anthropics_shape_follows_a_schema(caller: Caller) -> None:

@@ -1,5 +1,6 @@
 """Short work stays on the event loop, long work leaves it; both are the same work."""
 
+import asyncio
 import threading
 from contextvars import ContextVar
 
@@ -27,6 +28,51 @@ async def test_a_prompt_leaves_it_where_it_is_long(num_chars: int, stays: bool) 
     thread, name = await off_loop.off_loop_if_long(num_chars, where)
     assert (thread == threading.get_ident()) is stays
     assert name == "alice"
+
+
+async def test_who_counts_much_keeps_nobody_waiting() -> None:
+    going, let_go = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def count(name: str) -> None:
+        going.set()
+        let_go.wait(10)
+        order.append(name)
+
+    async def counted(user: str, name: str) -> None:
+        await off_loop.off_loop_for_counting(user, count, name)
+
+    calls = [asyncio.create_task(counted("alice", f"alice {n}")) for n in range(9)]
+    await asyncio.sleep(0)
+    calls.append(asyncio.create_task(counted("bob", "bob")))
+    assert await asyncio.to_thread(going.wait, 10)
+    assert await asyncio.wait_for(off_loop.off_loop(where), 5), "prompts are made meanwhile"
+    let_go.set()
+    await asyncio.gather(*calls)
+    assert order[:2] == ["alice 0", "bob"]
+    assert order[2:] == [f"alice {n}" for n in range(1, 9)]
+
+
+async def test_a_count_whose_caller_has_left_is_still_the_callers_turn() -> None:
+    going, let_go = threading.Event(), threading.Event()
+
+    def count() -> None:
+        going.set()
+        let_go.wait(10)
+
+    def fail() -> None:
+        raise ValueError("no text")
+
+    left = asyncio.create_task(off_loop.off_loop_for_counting("alice", count))
+    assert await asyncio.to_thread(going.wait, 10)
+    left.cancel()
+    waiting = asyncio.create_task(off_loop.off_loop_for_counting("alice", fail))
+    await asyncio.wait({waiting}, timeout=0.2)
+    assert left.cancelled()
+    assert not waiting.done()
+    let_go.set()
+    with pytest.raises(ValueError, match="no text"):
+        await waiting
 
 
 async def test_texts_leave_it_where_they_are_long_together() -> None:

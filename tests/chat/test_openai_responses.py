@@ -167,6 +167,33 @@ def test_a_response_goes_on_from_another(client: openai.OpenAI, caller: Caller) 
         create(client, previous_response_id=third.id)
 
 
+def test_an_item_stands_for_what_it_refers_to(
+    client: openai.OpenAI, caller: Caller, stranger: Caller
+) -> None:
+    first = create(client)
+    [asked] = caller.get(f"/responses/{first.id}/input_items").json()["data"]
+    references: list[Any] = [
+        {"type": "item_reference", "id": asked["id"]},
+        {"type": None, "id": first.output[0].id},
+        {"type": None, "role": "user", "content": "And then?"},
+    ]
+    second = create(client, input=references)
+    gone_on = create(client, input="And then?", previous_response_id=first.id)
+    assert second.output_text == gone_on.output_text
+    kept = caller.get(f"/responses/{second.id}/input_items?order=asc").json()["data"]
+    assert [item["id"] for item in kept[:2]] == [asked["id"], first.output[0].id]
+    counted = caller.post("/responses/input_tokens", {**SETTINGS, "input": references})
+    assert counted.json()["input_tokens"] == second.usage.input_tokens
+    missing = {"type": "item_reference", "id": f"msg_{'0' * 44}"}
+    nonsense = {"type": "item_reference", "id": "x"}
+    for who, item in ((stranger, references[1]), (caller, missing), (caller, nonsense)):
+        refused = who.post("/responses", {**SETTINGS, "input": [item, references[2]]})
+        assert refused.status_code == 404
+        assert refused.json()["error"]["param"] == "input"
+    client.responses.delete(first.id)
+    assert caller.post("/responses", {**SETTINGS, "input": references}).status_code == 404
+
+
 @needs_description
 def test_input_items_are_listed_by_the_page(client: openai.OpenAI, caller: Caller) -> None:
     items: list[Any] = [

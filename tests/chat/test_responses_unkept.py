@@ -1,6 +1,7 @@
 """A response that cannot be kept has failed, and its reader is told so."""
 
 import json
+from collections.abc import AsyncGenerator
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from chat import responses_store
 from chat.events import Delta, Finished
 from chat.openai_responses import Response
+from chat.openai_stream import Begun, Numbered
 from chat.responses_schemas import ResponseIn
 
 
@@ -16,16 +18,15 @@ def refuse(*args: Any) -> None:
     raise ValueError("the database refused")
 
 
-async def no_more() -> Any:
-    return
-    yield
+async def told() -> AsyncGenerator[Numbered, None]:
+    yield 0, Delta("Hello", 0)
+    yield 0, Finished("stop")
 
 
 async def frames_of(data: ResponseIn) -> list[dict[str, Any]]:
     request = SimpleNamespace(run_id=responses_store.new_id())
     asked: Any = SimpleNamespace(rights=SimpleNamespace(user=None), request=request, tokenizer=None)
-    told: Any = [(0, Delta("Hello", 0)), (0, Finished("stop"))]
-    frames = Response(data, None, asked)._frames(told, no_more())
+    frames = Response(data, None, asked)._frames(Begun(told()))
     return [json.loads(frame.split("data: ", 1)[1]) async for frame in frames]
 
 

@@ -344,6 +344,20 @@ def test_what_cannot_be_sent_is_the_callers_fault(
     assert not server.asked
 
 
+@pytest.mark.parametrize("text", ["", "{bad", "[1]", "3"])
+def test_arguments_are_handed_on_as_they_came(
+    raw: Caller, server: UpstreamServer, reader: Reader, text: str
+) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "lamp", "arguments": text}}
+    messages = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "on"},
+    ]
+    assert raw.post("/chat/completions", {"model": "far", "messages": messages}).status_code == 200
+    assert server.asked[0].body["messages"][1]["tool_calls"] == [call]
+
+
 def test_how_much_it_thinks_and_says_is_handed_on(
     client: openai.OpenAI, server: UpstreamServer, reader: Reader
 ) -> None:
@@ -393,6 +407,17 @@ def test_one_that_is_left_or_breaks_off_costs_what_was_said(
     with pytest.raises(openai.APIStatusError):
         complete(client)
     assert books.spent() == (left[0], left[1] + len("Half of an answer, ") // 3)
+
+
+def test_each_of_several_answers_costs_its_own_prompt(
+    client: openai.OpenAI, server: UpstreamServer, reader: Reader, site: Site
+) -> None:
+    """It is sent for each, and the other server charges for each."""
+    books = Books(site, "developer")
+    before = books.spent()
+    completion = complete(client, n=3)
+    assert completion.usage.prompt_tokens == 11
+    assert books.spent() == (before[0] + 3 * 11, before[1] + 3 * 2)
 
 
 def test_log_probabilities_cannot_be_had(client: openai.OpenAI, reader: Reader) -> None:

@@ -1,0 +1,145 @@
+"""What is kept of responses, as rows."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from chat import responses_store
+from chat.api_errors import ApiError
+from chat.ids import uuid7
+from chat.models import StoredResponse
+from chat.responses_schemas import ResponseIn
+from webapp.models import User
+from webapp.tenancy import as_system, as_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": text, "id": f"msg_{text}"}
+
+
+def keep(user: User, text: str, previous: StoredResponse | None = None) -> StoredResponse:
+    id_ = uuid7()
+    return StoredResponse.objects.create(
+        pk=id_,
+        owner=user,
+        thread=previous.thread if previous else id_,
+        previous=previous.pk if previous else None,
+        input=[said(text)],
+        body={"output": [said(f"re {text}")], "instructions": "long"},
+    )
+
+
+def age(row: StoredResponse, age: timedelta) -> None:
+    StoredResponse.objects.filter(pk=row.pk).update(created_at=timezone.now() - age)
+
+
+def ids() -> set[UUID]:
+    return set(StoredResponse.objects.values_list("pk", flat=True))
+
+
+def test_a_thread_lives_as_long_as_it_is_gone_on_with(alice: User) -> None:
+    old, day = responses_store.KEEP + timedelta(days=1), timedelta(days=1)
+    with as_system():
+        first = keep(alice, "one")
+        second = keep(alice, "two", first)
+        done = keep(alice, "other")
+        age(first, old)
+        age(done, old)
+        age(second, day)
+        responses_store.forget_old()
+        assert ids() == {first.pk, second.pk}
+        age(second, old)
+        responses_store.forget_old(StoredResponse.objects.filter(owner=alice))
+        assert not ids()
+
+
+def test_nothing_is_read_but_the_way(alice: User, bob: User) -> None:
+    read = []
+
+    def count(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, params, many, context)
+        read.append(context["cursor"].rowcount)
+        return result
+
+    with as_user(alice.pk):
+        root = keep(alice, "root")
+        children = [keep(alice, f"child {n}", root) for n in range(500)]
+        last = keep(alice, "grandchild", children[250])
+        with connection.execute_wrapper(count):
+            found = responses_store.earlier(alice, f"resp_{last.pk.hex}")
+    assert (found.id, found.thread) == (last.pk, root.pk)
+    texts = [item["content"] for item in found.items]
+    expected = ["root", "child 250", "grandchild"]
+    assert texts == [text for each in expected for text in (each, f"re {each}")]
+    assert read == [3, 3]
+    with as_user(bob.pk):
+        _assert_missing(bob, last)
+
+
+def test_what_lacks_a_part_or_is_too_long_is_not_gone_on_from(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_user(alice.pk):
+        first = keep(alice, "one")
+        second = keep(alice, "two", first)
+        third = keep(alice, "three", second)
+        monkeypatch.setattr(responses_store, "MAX_THREAD", 3)
+        assert len(responses_store.earlier(alice, f"resp_{third.pk.hex}").items) == 6
+        monkeypatch.setattr(responses_store, "MAX_THREAD", 2)
+        _assert_missing(alice, third)
+        assert len(responses_store.earlier(alice, f"resp_{second.pk.hex}").items) == 4
+        monkeypatch.undo()
+        first.delete()
+        _assert_missing(alice, third)
+
+
+def _assert_missing(user: User, row: StoredResponse) -> None:
+    with pytest.raises(ApiError) as caught:
+        responses_store.earlier(user, f"resp_{row.pk.hex}")
+    assert (caught.value.status, caught.value.code) == (404, "previous_response_not_found")
+
+
+def test_where_a_users_take_too_much_the_oldest_go(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with as_user(bob.pk):
+        others = keep(bob, "mine")
+    with as_user(alice.pk):
+        rows = [keep(alice, str(n)) for n in range(3)]
+        size = 50_000  # of what nothing makes much shorter
+        monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 5 * size // 2)
+        for n, row in enumerate(rows):
+            StoredResponse.objects.filter(pk=row.pk).update(
+                input=[secrets.token_urlsafe(size * 3 // 4)],
+                created_at=timezone.now() - timedelta(hours=9 - n),
+            )
+        body = {"id": responses_store.new_id(), "output": []}
+        responses_store.save(alice, body, [], None)
+        assert len(ids()) == 3
+        assert rows[0].pk not in ids()
+        assert UUID(body["id"].removeprefix("resp_")) in ids()
+    with as_user(bob.pk):
+        assert ids() == {others.pk}
+
+
+def test_what_no_model_reads_again_is_not_kept(alice: User) -> None:
+    thought: Any = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "y" * 9_000}]}
+    text: Any = {"type": "output_text", "text": "Yes.", "annotations": [{"a": "y" * 9_000}]}
+    text["logprobs"] = [{"token": "y" * 9_000}]
+    said = {"role": "assistant", "content": [text]}
+    asked = ResponseIn(model="m", input=[thought, said]).items
+    body = {"id": responses_store.new_id(), "output": []}
+    with as_user(alice.pk):
+        responses_store.save(alice, body, asked, None)
+        [kept] = StoredResponse.objects.values_list("input", flat=True)
+    assert [item["type"] for item in kept] == ["reasoning", "message"]
+    assert kept[0] == {"type": "reasoning", "id": "rs_1", "summary": [], "content": []}
+    assert kept[1]["content"][0]["text"] == "Yes."
+    assert len(str(kept)) < 1_000
