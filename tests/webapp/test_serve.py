@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import httpx2
 import psutil
+import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -22,6 +23,7 @@ from tests.sites import (
     still_alive,
     wait_until,
 )
+from webapp.serving import database
 
 
 @pytest.fixture
@@ -153,6 +155,55 @@ def test_a_role_that_row_level_security_does_not_bind_is_refused(
     site = make_site(DATABASE_URL=url).start(wait=False)
     assert site.wait_end() == 1
     assert "bypasses row-level security" in site.output
+
+
+@contextlib.contextmanager
+def plain_database(name: str) -> Iterator[str]:
+    """A database of the role's own in the tests' server, without any extension; its URL."""
+    from tests.conftest import DATA_DIR
+
+    as_superuser = f"postgresql://postgres@/postgres?host={DATA_DIR}/sockets"
+    with psycopg.connect(as_superuser, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} OWNER vitrine TEMPLATE template0")
+        try:
+            yield f"postgresql://vitrine@/{name}?host={DATA_DIR}/sockets"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_a_database_without_vectors_says_who_can_give_them(
+    servers: None, make_site: SiteMaker
+) -> None:
+    with plain_database("plain") as url:
+        site = make_site(DATABASE_URL=url).start(wait=False)
+        assert site.wait_end() == 1
+        assert "lacks the extension vector" in site.output
+        assert "CREATE EXTENSION vector;" in site.output
+        assert "Traceback" not in site.output
+
+
+def test_vectors_are_made_where_the_role_may_and_have_to_be_young_enough(
+    servers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with plain_database("plainer") as url:
+        with psycopg.connect(url.replace("vitrine@", "postgres@"), autocommit=True) as superuser:
+            assert database.vector_problem(superuser) is None
+        with psycopg.connect(url, autocommit=True) as own:
+            assert own.execute("SELECT '[1]'::halfvec(1)::text").fetchone() == ("[1]",)
+            assert database.vector_problem(own) is None
+            monkeypatch.setattr(database, "OLDEST_VECTOR", (99, 1))
+            assert "99.1 or newer" in str(database.vector_problem(own))
+
+
+def test_a_pooler_that_shares_sessions_is_refused(servers: None) -> None:
+    """Two visitors whom it serves by one server process."""
+    with (
+        plain_database("pooled") as url,
+        psycopg.connect(url, autocommit=True) as one,
+        psycopg.connect(url, autocommit=True) as other,
+    ):
+        assert database.shared_problem([one, other]) is None
+        assert "pool by session" in str(database.shared_problem([one, one]))
 
 
 # --- the end -----------------------------------------------------------------------------------
