@@ -70,7 +70,10 @@ def env_list(name: str, default: Sequence[str] = ()) -> list[str]:
     value = env_str(name)
     if not value:
         return list(default)
-    return [part.strip() for part in value.split(",") if part.strip()]
+    found = [part.strip() for part in value.split(",") if part.strip()]
+    if not found:
+        raise ImproperlyConfigured(f"{name} names nothing: {value!r}.")
+    return found
 
 
 def env_choice(name: str, choices: Sequence[str], default: str) -> str:

@@ -31,7 +31,7 @@ from webapp.env import (
     env_secret,
     env_str,
 )
-from webapp.hosts import default_allowed_hosts, egress_rules, trusted_networks
+from webapp.hosts import allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import logging_settings
 from webapp.model_settings import adapters, draft_models, gpu_step, ranks, workers
 from webapp.moderation_settings import classifier_specs
@@ -53,7 +53,7 @@ TRUSTED_PROXIES = trusted_networks(env_list("TRUSTED_PROXIES"))
 DRAIN_TIMEOUT_S = env_int("DRAIN_TIMEOUT_S", 10)
 
 SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default_allowed_hosts(HOST))
+ALLOWED_HOSTS = allowed_hosts(env_list("ALLOWED_HOSTS"), HOST)
 
 _MODELS = env_list("VITRINE_MODELS")
 _MEMORY_GIB = env_float("VITRINE_MEMORY_GIB", None, minimum=0.5)

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from retrieval.db import NUM_THREADS
 from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
-from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.hosts import LOOPBACK, allowed_hosts, default_allowed_hosts, trusted_networks
 from webapp.model_settings import adapters, draft_models, ranks, workers
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
@@ -49,6 +49,9 @@ def test_unset_and_empty_mean_the_default(variable) -> None:
 def test_lists_are_split_at_commas(variable) -> None:
     variable(" a, b ,,c ")
     assert env_list("NAME") == ["a", "b", "c"]
+    variable(" , ")
+    with pytest.raises(ImproperlyConfigured, match="NAME names nothing"):
+        env_list("NAME")
 
 
 def test_nonsense_names_the_variable(variable) -> None:
@@ -128,6 +131,18 @@ def test_the_allowed_hosts_are_never_all() -> None:
     everywhere = default_allowed_hosts("0.0.0.0")
     assert "localhost" in everywhere
     assert not {"*", "0.0.0.0"} & set(everywhere)
+
+
+def test_the_loopback_is_always_allowed() -> None:
+    found = allowed_hosts(["chat.example", ".wiki.example", "[2001:db8::1]"], "127.0.0.1")
+    assert found == ["chat.example", ".wiki.example", "[2001:db8::1]", *LOOPBACK]
+    assert allowed_hosts([], "127.0.0.1") == default_allowed_hosts("127.0.0.1")
+
+
+@pytest.mark.parametrize("value", ["https://chat.example", "chat.example:8000", "chat.example/"])
+def test_an_allowed_host_is_a_name_alone(value: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"ALLOWED_HOSTS: .*is no host name"):
+        allowed_hosts([value], "127.0.0.1")
 
 
 def test_trusted_proxies_must_be_networks() -> None:
