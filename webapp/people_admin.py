@@ -56,7 +56,7 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
         obj.expires_at = timezone.now() + timedelta(days=form.cleaned_data["days"])
-        link = issue(obj)
+        link = request.build_absolute_uri(issue(obj))
         messages.warning(request, f"The link is shown this once: {link}")
 
 

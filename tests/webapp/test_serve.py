@@ -73,6 +73,22 @@ def test_from_the_first_start_to_people_who_chat(make_site: SiteMaker) -> None:
         again.sign_in(ADMIN_EMAIL)
 
 
+def test_the_set_up_link_leads_to_where_others_find_the_site(make_site: SiteMaker) -> None:
+    """And a probe that knows the address alone is let in."""
+    with running(make_site(HOST="0.0.0.0", ALLOWED_HOSTS="chat.example.org")) as site:
+        link = f"http://chat.example.org:{site.port}/setup/"
+        assert site.setup_url
+        assert site.setup_url.startswith(link)
+        assert f"Vitrine is ready at http://localhost:{site.port}" in site.lines
+        path = site.setup_url.removeprefix(f"http://chat.example.org:{site.port}")
+        visitor = site.visitor()
+        assert visitor.get(path, headers={"Host": "chat.example.org"}).status_code == 200
+        assert visitor.get("/healthz", headers={"Host": "10.1.2.3"}).status_code == 200
+        assert visitor.get("/accounts/login/").status_code == 200, "by the loopback"
+        refused = visitor.get("/accounts/login/", headers={"Host": "10.1.2.3"})
+        assert refused.status_code == 400
+
+
 def test_commands_work_while_nothing_is_served(make_site: SiteMaker) -> None:
     site = make_site.empty()
     made = site.manage(
