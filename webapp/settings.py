@@ -37,9 +37,9 @@ from webapp.model_settings import adapters, draft_models, gpu_step, ranks, worke
 from webapp.moderation_settings import classifier_specs
 from webapp.prices import prices
 from webapp.providers import allauth_settings, sign_in_providers
+from webapp.redis_settings import broker_url, redis_url
 from webapp.scim.configuration import scim_provider, scim_token
 from webapp.secret_key import stored_secret_key
-from webapp.servers.sockets import valkey_socket
 from webapp.signup_policy import signup_policy
 from webapp.upstreams import upstream_specs
 
@@ -177,7 +177,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 DATABASES = {"default": database_settings(env_str("DATABASE_URL"), DATA_DIR)}
 
-REDIS_URL = env_str("REDIS_URL", f"unix://{valkey_socket(DATA_DIR)}")
+REDIS_URL = redis_url(env_str("REDIS_URL"), DATA_DIR)
 CACHES = {
     "default": {
         "BACKEND": "webapp.cache.RedisCache",
@@ -192,7 +192,7 @@ CHANNEL_LAYERS = {
         "CONFIG": {"hosts": [REDIS_URL], "prefix": "vitrine"},
     }
 }
-CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_URL = broker_url(REDIS_URL)
 
 # --- people ------------------------------------------------------------------------------------
 

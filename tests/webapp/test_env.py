@@ -1,17 +1,23 @@
 """Reading the environment: right values, defaults, and errors that name the variable."""
 
 import os
+import ssl
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Connection
+from redis import ConnectionPool, SSLConnection
+from redis.asyncio import SSLConnection as AsyncSSLConnection
 
 from retrieval.db import NUM_THREADS
 from webapp.databases import database_settings
 from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
 from webapp.hosts import LOOPBACK, allowed_hosts, default_allowed_hosts, trusted_networks
 from webapp.model_settings import adapters, draft_models, ranks, workers
+from webapp.redis_settings import broker_url, redis_url
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
 
@@ -122,6 +128,42 @@ def test_a_wrong_database_url_is_refused_without_its_password(url: str, tmp_path
     with pytest.raises(ImproperlyConfigured, match="DATABASE_URL") as caught:
         database_settings(url, tmp_path)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6379",
+        "redis://:s3cret@:6379",
+        "redis://:s3cret@host:port",
+        "http://host",
+        "unix://",
+        "rediss://host?ssl_cert_reqs=s3cret",
+    ],
+)
+def test_a_wrong_redis_url_is_refused_without_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="REDIS_URL") as caught:
+        redis_url(url, tmp_path)
+    assert "s3cret" not in str(caught.value)
+
+
+def checks_of_certificates(url: str) -> list[Any]:
+    """Of the queue, the cache and the channel layer."""
+    with Connection(broker_url(url)) as queue:
+        found = [queue.ssl["ssl_cert_reqs"]]
+    options = ConnectionPool.from_url(url).connection_kwargs
+    return [*found, SSLConnection(**options).cert_reqs, AsyncSSLConnection(**options).cert_reqs]
+
+
+def test_certificates_of_redis_are_checked_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    url = redis_url("rediss://:pass@redis.example:6380/1", tmp_path)
+    assert checks_of_certificates(url) == [ssl.CERT_REQUIRED] * 3
+    assert checks_of_certificates(f"{url}?ssl_ca_certs=/ca.pem") == [ssl.CERT_REQUIRED] * 3
+    assert checks_of_certificates(f"{url}?ssl_cert_reqs=none") == [ssl.CERT_NONE] * 3
+    embedded = redis_url("", tmp_path)
+    assert embedded.startswith("unix:///")
+    assert broker_url(embedded) == embedded.replace("unix", "redis+socket")
+    assert broker_url("redis://redis.example") == "redis://redis.example"
 
 
 def test_the_allowed_hosts_are_never_all() -> None:
