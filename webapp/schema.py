@@ -11,6 +11,8 @@ from webapp.tenancy import as_system
 
 # Any number that no other program locks: two machines may start on one database.
 _LOCK_KEY = 0x766974
+_OWN = ("webapp", "chat", "retrieval", "moderation")
+_NUM_DIGITS = 4  # of a migration's number
 
 
 def migrate_if_needed() -> int:
@@ -27,6 +29,26 @@ def migrate_if_needed() -> int:
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK_KEY])
     return len(missing)
+
+
+def problem() -> str | None:
+    """Why this code cannot work on the database, as a sentence: a newer version has changed it.
+
+    By the numbers of our own migrations, which only grow: one that was once renamed is no newer one.
+    """
+    ours = _on_disk()
+    newest = {app: max(name for of, name in ours if of == app) for app in _OWN}
+    newer = [
+        f"{app} {name}"
+        for app, name in sorted(MigrationRecorder(connection).applied_migrations())
+        if app in newest and name[:_NUM_DIGITS] > newest[app][:_NUM_DIGITS]
+    ]
+    if not newer:
+        return None
+    return (
+        f"The database was migrated by a newer version of Vitrine ({', '.join(newer)}). Start that"
+        " version, or restore a backup of this one's."
+    )
 
 
 def _missing() -> set[tuple[str, str]]:

@@ -54,6 +54,7 @@ def _problem() -> str | None:
     from redis import RedisError
 
     from chat import service
+    from webapp import schema
     from webapp.cache import ping
     from webapp.checks import row_level_security_binds_us
     from webapp.serving.database import problem_of
@@ -72,4 +73,6 @@ def _problem() -> str | None:
         return f"Redis cannot be reached (REDIS_URL): {error}"
     if found:
         return f"{found[0].msg} {found[0].hint}"
+    if newer := schema.problem():
+        return newer
     return service.moderation_problem()
