@@ -266,6 +266,21 @@ def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -
     assert not still_alive(processes)
 
 
+def test_with_nohup_it_outlives_the_console(make_site: SiteMaker) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does
+    try:
+        site = make_site().start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        site.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert "Ending" not in site.output
+        assert answers(site)
+    finally:
+        assert site.stop() == 0
+
+
 # --- what breaks -------------------------------------------------------------------------------
 
 
