@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from inference import Engine, UnknownModel, WorkerState
+from inference import Engine, EngineError, ModelKind, UnknownModel, WorkerState
 
 FIRST_WORD_S = 0.08
 """About what a first word takes on two cores."""
@@ -45,6 +45,30 @@ def is_known_elsewhere(model: str) -> bool:
 def workers_now() -> list[WorkerState]:
     """Of all models, from any thread; none before anybody has asked for the engine."""
     return [] if _engine is None else _engine.workers()
+
+
+def problems_now() -> list[str]:
+    """A sentence for each model that the environment names and that cannot serve its purpose.
+
+    From any thread; none before anybody has asked for the engine."""
+    if _engine is None:
+        return []
+    named: list[tuple[str, str, ModelKind]] = [
+        ("VITRINE_DEFAULT_MODEL", settings.ENGINE.default_model, "chat"),
+        ("VITRINE_EMBEDDING_MODEL", settings.EMBEDDING_MODEL, "embedding"),
+        ("VITRINE_RERANK_MODEL", settings.RERANK_MODEL, "reranker"),
+        ("VITRINE_QUESTION_MODEL", settings.QUESTION_MODEL, "chat"),
+    ]
+    found = []
+    for variable, model, kind in named:
+        try:
+            if model:
+                _engine.require(model, kind)
+        except UnknownModel:
+            found.append(f"{variable}: there is no model '{model}'.")
+        except EngineError as error:
+            found.append(f"{variable}: {error}")
+    return found
 
 
 async def close_engine() -> None:

@@ -1,6 +1,7 @@
 """What the shell needs of chat: start it, drain it, and know how the models are."""
 
 import asyncio
+import logging
 from contextlib import suppress
 from time import monotonic
 
@@ -19,13 +20,14 @@ from chat import (
 from chat.active import num_active
 from chat.batch_rows import find_waiting as find_waiting_batches
 from chat.batch_runner import take_up as take_up_batch
-from chat.engine import close_engine, engine, workers_now
+from chat.engine import close_engine, engine, problems_now, workers_now
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
 from chat.waiting import Waits, waiting
 from inference import (
     BUILTIN_EMBEDDING,
+    EngineError,
     EngineStats,
     GpuReading,
     ModelState,
@@ -33,6 +35,8 @@ from inference import (
     read_gpus,
 )
 from moderation.classifiers.spec import BuiltIn
+
+logger = logging.getLogger(__name__)
 
 _POLL_S = 0.05
 _JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
@@ -51,6 +55,7 @@ __all__ = [
     "model_stats",
     "moderation_problem",
     "num_active",
+    "problems_now",
     "reembed_documents",
     "resume",
     "start",
@@ -60,11 +65,20 @@ __all__ = [
 
 
 async def start() -> None:
-    """Start loading the default model, and what questions are judged by: the first one waits for both.
+    """Make the engine, and tell the log which models are named and not there. With VITRINE_PRELOAD start
+    loading the default model, and what questions are judged by: the first one waits for both.
+
     Call once on the event loop that will serve."""
-    engine().load(engine().default_model)
+    models = [engine().default_model]
     if any(isinstance(spec, BuiltIn) for spec in settings.MODERATION):
-        engine().load(BUILTIN_EMBEDDING)
+        models.append(BUILTIN_EMBEDDING)
+    for problem in problems_now():
+        logger.error("%s", problem)
+    for model in models if settings.PRELOAD_MODEL else ():
+        try:
+            engine().load(model)
+        except EngineError as error:
+            logger.error("%s is not loaded: %s", model, error)
 
 
 async def check_moderation() -> None:

@@ -81,8 +81,12 @@ class Engine:
 
     @property
     def default_model(self) -> str:
-        """The model for those who name none: as configured, else the first of the catalogue."""
-        return self.config.default_model or next(iter(self._served))
+        """The model for those who name none: as configured, where that is there and can chat; else the
+        first of the catalogue, for what was pulled may have been deleted."""
+        configured = self._served.get(self.config.default_model)
+        if configured is not None and configured.spec.kind == "chat":
+            return configured.spec.name
+        return next(iter(self._served))
 
     def models(self, kind: ModelKind | None = None) -> list[ModelState]:
         """The models of the catalogue and how they stand, those pulled a moment ago included.

@@ -39,6 +39,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "top_users": _top_users(first),
             "top_models": usage.summed(rows, ["model"])[:NUM_LISTED],
             "unusual": unusual()[:NUM_LISTED],
+            "model_problems": service.problems_now(),
             "away": away_since(timezone.now() - AWAY_WITHIN),
             "num_days": NUM_DAYS,
             "workers": service.worker_states(),

@@ -2,6 +2,7 @@
 it may fetch from."""
 
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network
@@ -11,8 +12,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 from retrieval.egress_rules import Rules, parse_rules
 
-_LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
-_WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104
+# Of the Host header without its port: a name, its sub-domains by a dot before it, an address.
+_HOST = re.compile(r"\.?[\w-]+(\.[\w-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104
+
+
+def allowed_hosts(values: Sequence[str], host: str) -> list[str]:
+    """ALLOWED_HOSTS, and the loopback after them, by which this machine's own programs come."""
+    if not values:
+        return default_allowed_hosts(host)
+    for value in values:
+        if value != "*" and not _HOST.fullmatch(value):
+            raise ImproperlyConfigured(
+                f"ALLOWED_HOSTS: {value!r} is no host name; write it without https:// and without port."
+            )
+    return [*values, *LOOPBACK]
 
 
 def default_allowed_hosts(host: str) -> list[str]:
@@ -20,11 +35,11 @@ def default_allowed_hosts(host: str) -> list[str]:
 
     Never "*": a foreign name that resolves to us would make us speak to a foreign page.
     """
-    if host in _LOOPBACK:
-        return _LOOPBACK
-    if host in _WILDCARDS:
-        return [*_LOOPBACK, *_own_names(), *_own_addresses()]
-    return [*_LOOPBACK, f"[{host}]" if ":" in host else host]
+    if host in LOOPBACK:
+        return LOOPBACK
+    if host in WILDCARDS:
+        return [*LOOPBACK, *_own_names(), *_own_addresses()]
+    return [*LOOPBACK, f"[{host}]" if ":" in host else host]
 
 
 def trusted_networks(values: Sequence[str]) -> list[IPv4Network | IPv6Network]:

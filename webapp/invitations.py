@@ -36,16 +36,16 @@ def invite(
 ) -> tuple[Invitation, str]:
     """The row, and the link, which is shown once and kept nowhere."""
     row = Invitation(email=email, tier_id=tier, expires_at=timezone.now() + lifetime)
-    return row, issue(row)
+    return row, site_url() + issue(row)
 
 
 def issue(row: Invitation) -> str:
-    """Save a new row; its link."""
+    """Save a new row; the path of its link."""
     token = secrets.token_urlsafe(32)
     row.email = row.email.strip().lower()
     row.secret_hash = _hash(token)
     row.save()
-    return site_url() + reverse("invitation", args=[token])
+    return reverse("invitation", args=[token])
 
 
 def groups_to_give() -> QuerySet[Group]:

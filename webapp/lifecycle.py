@@ -34,9 +34,8 @@ async def startup() -> None:
     serving loop."""
     global _draining, _chores
     _draining = False
-    if settings.PRELOAD_MODEL:
-        await service.start()
     _chores = asyncio.create_task(chores.run(), name="chores")
+    await service.start()
 
 
 async def drain(timeout_s: float) -> None:

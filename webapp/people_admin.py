@@ -128,7 +128,7 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
         first, *others = form.emails or [""]
         obj.email = first
         rows = [obj, *(_like(obj, email) for email in others)]
-        request.invitations_made = [(row, issue(row)) for row in rows]  # type: ignore[attr-defined]
+        request.invitations_made = [(row, request.build_absolute_uri(issue(row))) for row in rows]  # type: ignore[attr-defined]
         for row, link in request.invitations_made:  # type: ignore[attr-defined]
             if row is not obj:  # which Django notes
                 self.log_addition(request, row, [{"added": {}}])

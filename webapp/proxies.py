@@ -13,7 +13,8 @@ _SECURE = {"http": "https", "websocket": "wss"}
 
 
 class TrustedProxies:
-    """Corrects `client` and `scheme` of a scope, for direct neighbours that we trust only.
+    """Corrects `client` and `scheme` of a scope, for direct neighbours that we trust only. Whom a socket
+    of IPv6 knows as ::ffff:192.0.2.1 has its address of IPv4 again.
 
     With `https`, everybody comes through a proxy that ends TLS, so every scheme is the secure one.
     """
@@ -28,6 +29,8 @@ class TrustedProxies:
             scope = {**scope, "scheme": _SECURE[scope["type"]]}
         if not scope.get("client"):
             scope = {**scope, "client": _UNIX_SOCKET_PEER}
+        elif (address := _address(scope["client"][0])) is not None:
+            scope = {**scope, "client": [address, *scope["client"][1:]]}
         if is_trusted(scope["client"][0], self.trusted):
             scope = {**scope, **self._forwarded(scope)}
         await self.application(scope, receive, send)
@@ -63,9 +66,10 @@ def _address(part: str) -> str | None:
     elif part.count(":") == 1:
         bare = part.partition(":")[0]
     try:
-        return str(ipaddress.ip_address(bare.partition("%")[0]))
+        ip = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
         return None
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 def is_trusted(address: str, trusted: Networks) -> bool:

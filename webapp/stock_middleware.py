@@ -10,12 +10,14 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.contrib.messages import middleware as messages
 from django.contrib.sessions import middleware as sessions
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponsePermanentRedirect
 from django.http.response import HttpResponseBase
 from django.middleware import common, csrf
 from django.utils.deprecation import MiddlewareMixin
 
 from webapp.api_errors import error_at, is_api_path
+
+_PROBED = ("/healthz", "/readyz")
 
 
 class _OnTheLoop(MiddlewareMixin):
@@ -42,7 +44,11 @@ class SessionMiddleware(_OnTheLoop, sessions.SessionMiddleware):
 
 
 class CommonMiddleware(_OnTheLoop, common.CommonMiddleware):
-    """Also gives a wrong method under /v1 and /api the shape of every other error there."""
+    """Also gives a wrong method under /v1 and /api the shape of every other error there, and lets probes
+    in, which know this machine by its address alone."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponsePermanentRedirect | None:
+        return None if request.path_info in _PROBED else super().process_request(request)
 
     async def finish(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.status_code == 405 and is_api_path(request.path_info):

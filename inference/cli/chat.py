@@ -73,7 +73,7 @@ class Chat:
         self.engine = engine
         self.screen = screen
         self.arguments = arguments
-        self.model = engine.engine.default_model
+        self.model = engine.engine.config.default_model
         self.tokenizer = engine.run(engine.engine.tokenizer(self.model))
         self.conversation = Conversation(self.tokenizer, arguments.system)
         self._ids = count(1)

@@ -13,6 +13,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from inference import (
+    BUILTIN,
+    BUILTIN_EMBEDDING,
     Engine,
     EngineConfig,
     Failed,
@@ -124,6 +126,22 @@ async def test_a_model_pulled_meanwhile_is_there(tiny_model: Path, tmp_path: Pat
     shutil.copytree(tiny_model, tmp_path / "org" / "late")
     assert [state.spec.name for state in engine.models()] == [*before, "org/late"]
     await engine.close()
+
+
+async def test_a_default_model_that_is_not_there_is_the_first_until_it_comes(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    engine = Engine(
+        replace(engine_config(tiny_model), models_dir=tmp_path, default_model="org/late")
+    )
+    first, *_ = [state for state in engine.models() if state.is_default]
+    assert first.spec.name == engine.default_model == BUILTIN
+    shutil.copytree(tiny_model, tmp_path / "org" / "late")
+    assert [state.spec.name for state in engine.models() if state.is_default] == ["org/late"]
+    await engine.close()
+    broken = Engine(replace(engine_config(tiny_model), default_model=BUILTIN_EMBEDDING))
+    assert broken.default_model == BUILTIN, "nobody can chat with that"
+    await broken.close()
 
 
 async def test_prompt_log_probabilities_come_whole_over_chunks(engine: Engine) -> None:

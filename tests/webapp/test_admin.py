@@ -158,6 +158,15 @@ def test_only_the_console_may_compile_scripts(console: Client) -> None:
         assert "unsafe" not in policy, path
 
 
+def test_the_start_page_tells_of_models_that_are_named_and_not_there(
+    console: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cannot be used" not in console.get("/admin/").content.decode()
+    told = "VITRINE_DEFAULT_MODEL: there is no model org/gone."
+    monkeypatch.setattr("chat.service.problems_now", lambda: [told])
+    assert told in console.get("/admin/").content.decode()
+
+
 def test_the_sidebar_leads_to_every_list_that_somebody_may_see(
     console: Client, client: Client, bob: User
 ) -> None:

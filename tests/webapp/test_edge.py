@@ -145,6 +145,21 @@ async def test_a_forwarded_address_is_believed_from_a_trusted_proxy_only(setting
     assert await seen_from("192.0.2.1") == "192.0.2.1"
 
 
+async def test_a_peer_of_ipv4_is_one_on_a_socket_of_ipv6_too(settings: Any) -> None:
+    """By their mapped addresses, all of IPv4 would share a /64, and so a limit of attempts."""
+    headers = {"X-Forwarded-For": "::ffff:203.0.113.9"}
+
+    async def seen_from(address: str) -> str:
+        async with visitor(address) as client:
+            found: str = (await client.get("/public", headers=headers)).json()["address"]
+            return found
+
+    assert await seen_from("::ffff:192.0.2.1") == "192.0.2.1"
+    assert await seen_from("2001:db8::1") == "2001:db8::1"
+    settings.TRUSTED_PROXIES = trusted_networks(["10.0.0.0/8"])
+    assert await seen_from("::ffff:10.0.0.1") == "203.0.113.9"
+
+
 def test_the_address_is_taken_from_the_right() -> None:
     trusted = trusted_networks(["10.0.0.0/8", "2001:db8::/32"])
     assert client_address(["6.6.6.6", "7.7.7.7", "10.1.1.1"], trusted) == "7.7.7.7"
@@ -227,6 +242,13 @@ def test_cookies_are_out_of_reach_for_scripts_and_other_sites(client: Client, al
 async def test_the_host_header_must_be_ours(anyone: httpx2.AsyncClient) -> None:
     response = await anyone.get("/accounts/login/", headers={"Host": "evil.example"})
     assert response.status_code == 400
+
+
+async def test_a_probe_need_not_know_our_name(anyone: httpx2.AsyncClient, settings: Any) -> None:
+    settings.PRELOAD_MODEL = False
+    for path in ("/healthz", "/readyz"):
+        response = await anyone.get(path, headers={"Host": "10.1.2.3:8000"})
+        assert response.status_code == 200, path
 
 
 # --- streams -----------------------------------------------------------------------------------

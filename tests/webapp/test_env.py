@@ -1,17 +1,33 @@
 """Reading the environment: right values, defaults, and errors that name the variable."""
 
 import os
+import ssl
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Connection
+from redis import ConnectionPool, SSLConnection
+from redis.asyncio import SSLConnection as AsyncSSLConnection
 
 from retrieval.db import NUM_THREADS
 from webapp.databases import database_settings
-from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
-from webapp.hosts import default_allowed_hosts, trusted_networks
+from webapp.env import (
+    env_bool,
+    env_choice,
+    env_email,
+    env_float,
+    env_folder,
+    env_int,
+    env_list,
+    env_secret,
+)
+from webapp.hosts import LOOPBACK, allowed_hosts, default_allowed_hosts, trusted_networks
 from webapp.model_settings import adapters, draft_models, ranks, workers
+from webapp.prices import currency
+from webapp.redis_settings import broker_url, redis_url
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
 
@@ -49,6 +65,9 @@ def test_unset_and_empty_mean_the_default(variable) -> None:
 def test_lists_are_split_at_commas(variable) -> None:
     variable(" a, b ,,c ")
     assert env_list("NAME") == ["a", "b", "c"]
+    variable(" , ")
+    with pytest.raises(ImproperlyConfigured, match="NAME names nothing"):
+        env_list("NAME")
 
 
 def test_nonsense_names_the_variable(variable) -> None:
@@ -68,6 +87,50 @@ def test_numbers_have_limits(variable, value: str, words: str) -> None:
     variable(value)
     with pytest.raises(ImproperlyConfigured, match=words):
         env_int("NAME", 1, minimum=1, maximum=65535)
+
+
+def test_a_number_with_a_point_may_have_a_maximum(variable) -> None:
+    variable("5")
+    with pytest.raises(ImproperlyConfigured, match=r"NAME must be .*at most 1, not 5"):
+        env_float("NAME", 0.9, minimum=0.5, maximum=1)
+
+
+def test_a_choice_is_known_however_it_is_capitalised(variable) -> None:
+    variable("debug")
+    assert env_choice("NAME", ("DEBUG", "INFO"), "INFO") == "DEBUG"
+
+
+def test_an_address_may_have_a_name(variable) -> None:
+    assert env_email("NAME", "vitrine@127.0.0.1") == "vitrine@127.0.0.1"
+    for value in ("a@example.org", "Vitrine <a@example.org>"):
+        variable(value)
+        assert env_email("NAME", "") == value
+    for value in ("foo", "Vitrine <foo>", "a@"):
+        variable(value)
+        with pytest.raises(ImproperlyConfigured, match="NAME must be an e-mail address"):
+            env_email("NAME", "")
+
+
+def test_a_folder_is_made_and_can_be_written(
+    variable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable(tmp_path / "new" / "var")
+    assert env_folder("NAME", tmp_path).is_dir()
+    (tmp_path / "file").touch()
+    variable(tmp_path / "file")
+    with pytest.raises(ImproperlyConfigured, match=r"NAME: .*cannot be made"):
+        env_folder("NAME", tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # tests may run as root
+    variable(tmp_path)
+    with pytest.raises(ImproperlyConfigured, match=r"NAME: .*cannot be written"):
+        env_folder("NAME", tmp_path)
+
+
+def test_a_currency_is_a_code() -> None:
+    assert currency("usd") == "USD"
+    for code in ("Euro", "€", "EU"):
+        with pytest.raises(ImproperlyConfigured, match="VITRINE_CURRENCY"):
+            currency(code)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +184,42 @@ def test_a_wrong_database_url_is_refused_without_its_password(url: str, tmp_path
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:6379",
+        "redis://:s3cret@:6379",
+        "redis://:s3cret@host:port",
+        "http://host",
+        "unix://",
+        "rediss://host?ssl_cert_reqs=s3cret",
+    ],
+)
+def test_a_wrong_redis_url_is_refused_without_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ImproperlyConfigured, match="REDIS_URL") as caught:
+        redis_url(url, tmp_path)
+    assert "s3cret" not in str(caught.value)
+
+
+def checks_of_certificates(url: str) -> list[Any]:
+    """Of the queue, the cache and the channel layer."""
+    with Connection(broker_url(url)) as queue:
+        found = [queue.ssl["ssl_cert_reqs"]]
+    options = ConnectionPool.from_url(url).connection_kwargs
+    return [*found, SSLConnection(**options).cert_reqs, AsyncSSLConnection(**options).cert_reqs]
+
+
+def test_certificates_of_redis_are_checked_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    url = redis_url("rediss://:pass@redis.example:6380/1", tmp_path)
+    assert checks_of_certificates(url) == [ssl.CERT_REQUIRED] * 3
+    assert checks_of_certificates(f"{url}?ssl_ca_certs=/ca.pem") == [ssl.CERT_REQUIRED] * 3
+    assert checks_of_certificates(f"{url}?ssl_cert_reqs=none") == [ssl.CERT_NONE] * 3
+    embedded = redis_url("", tmp_path)
+    assert embedded.startswith("unix:///")
+    assert broker_url(embedded) == embedded.replace("unix", "redis+socket")
+    assert broker_url("redis://redis.example") == "redis://redis.example"
+
+
 def test_the_allowed_hosts_are_never_all() -> None:
     assert default_allowed_hosts("127.0.0.1") == ["localhost", "127.0.0.1", "[::1]"]
     assert "chat.example" in default_allowed_hosts("chat.example")
@@ -128,6 +227,18 @@ def test_the_allowed_hosts_are_never_all() -> None:
     everywhere = default_allowed_hosts("0.0.0.0")
     assert "localhost" in everywhere
     assert not {"*", "0.0.0.0"} & set(everywhere)
+
+
+def test_the_loopback_is_always_allowed() -> None:
+    found = allowed_hosts(["chat.example", ".wiki.example", "[2001:db8::1]"], "127.0.0.1")
+    assert found == ["chat.example", ".wiki.example", "[2001:db8::1]", *LOOPBACK]
+    assert allowed_hosts([], "127.0.0.1") == default_allowed_hosts("127.0.0.1")
+
+
+@pytest.mark.parametrize("value", ["https://chat.example", "chat.example:8000", "chat.example/"])
+def test_an_allowed_host_is_a_name_alone(value: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"ALLOWED_HOSTS: .*is no host name"):
+        allowed_hosts([value], "127.0.0.1")
 
 
 def test_trusted_proxies_must_be_networks() -> None:

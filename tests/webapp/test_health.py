@@ -1,5 +1,8 @@
 """/healthz, /readyz and the queue of chores."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,12 @@ from django.test import Client
 from django.utils import timezone
 
 from chat import service
-from inference import ModelSpec, ModelState
-from webapp import lifecycle
+from chat.engine import close_engine
+from inference import BUILTIN, BUILTIN_EMBEDDING, Engine, ModelSpec, ModelState, UnknownModel
+from webapp import chores, lifecycle
 from webapp.cache import JsonSerializer
 from webapp.celery import SystemTask, app
+from webapp.moderation_settings import classifier_specs
 from webapp.schema import migrate_if_needed
 from webapp.tasks import clear_sessions
 from webapp.tenancy import current_scope
@@ -57,6 +62,49 @@ def test_a_default_model_that_was_ready_once_may_sleep(
     known = ModelState(spec, state, is_default=True, revision=revision)
     monkeypatch.setattr(service, "model_states", lambda: [known])
     assert client.get("/readyz").status_code == status
+
+
+@pytest.fixture
+async def no_engine() -> AsyncIterator[None]:
+    """The next one is made of the test's settings, and the next test's of its own."""
+    await close_engine()
+    yield
+    await close_engine()
+
+
+async def test_a_start_goes_on_without_models_that_are_not_there(
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    no_engine: None,
+) -> None:
+    """A model that was pulled and named may have been deleted since."""
+    began, loaded = asyncio.Event(), []
+
+    async def run() -> None:
+        began.set()
+
+    def load(engine: Engine, model: str) -> None:
+        loaded.append(model)
+        raise UnknownModel(model)
+
+    monkeypatch.setattr(chores, "run", run)
+    monkeypatch.setattr(Engine, "load", load)
+    monkeypatch.setattr(lifecycle, "_chores", None)
+    settings.ENGINE = replace(settings.ENGINE, default_model="org/gone")
+    settings.RERANK_MODEL = BUILTIN
+    settings.QUESTION_MODEL = "org/gone-too"
+    settings.MODERATION = classifier_specs(["builtin"])
+    assert service.problems_now() == []
+    await lifecycle.startup()
+    await asyncio.wait_for(began.wait(), 5)
+    assert loaded == [BUILTIN, BUILTIN_EMBEDDING]
+    assert [problem.partition(":")[0] for problem in service.problems_now()] == [
+        "VITRINE_DEFAULT_MODEL",
+        "VITRINE_RERANK_MODEL",
+        "VITRINE_QUESTION_MODEL",
+    ]
+    assert all(problem in caplog.text for problem in service.problems_now())
 
 
 def test_each_missing_part_is_a_reason(

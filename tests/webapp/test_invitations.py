@@ -24,6 +24,7 @@ from webapp import invitations
 from webapp.invitations import invite
 from webapp.models import Invitation, SignupRule, User
 from webapp.signup_policy import SignupPolicy, signup_policy
+from webapp.site_address import site_url
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -182,9 +183,10 @@ def test_the_administrator_makes_invitations_and_sees_the_link_once(
         "secret_hash": "f" * 64,
         "used_at": "2020-01-01",
     }
-    page = client.post("/admin/webapp/invitation/add/", form, follow=True).content.decode()
-    link = re.search(r"http://\S+/accounts/invitation/[\w-]+", page)
-    assert link
+    add = "/admin/webapp/invitation/add/"
+    page = client.post(add, form, follow=True, secure=True).content.decode()
+    link = re.search(r"https://testserver/accounts/invitation/[\w-]+", page)
+    assert link, "it leads to where the administrator is"
     assert link[0] not in client.get("/admin/webapp/invitation/").content.decode()
     row = Invitation.objects.get()
     assert (row.tier_id, row.used_at) == ("pro", None)
@@ -210,6 +212,27 @@ def test_the_command_prints_a_link_that_works(admin: User, client: Client) -> No
     row = Invitation.objects.get()
     assert row.tier_id == "enterprise"
     assert timedelta(days=1) < row.expires_at - timezone.now() <= timedelta(days=2)
+
+
+@pytest.mark.parametrize(
+    ("of_site", "address"),
+    [
+        (
+            {"HOST": "0.0.0.0", "ALLOWED_HOSTS": ["127.0.0.1", ".chat.example"]},
+            "http://chat.example:8000",
+        ),
+        ({"HOST": "::", "ALLOWED_HOSTS": ["*", "localhost"]}, "http://localhost:8000"),
+        ({"HOST": "192.0.2.7", "ALLOWED_HOSTS": ["chat.example"]}, "http://192.0.2.7:8000"),
+        ({"HTTPS": True, "ALLOWED_HOSTS": ["localhost", "chat.example"]}, "https://chat.example"),
+        ({"HTTPS": True, "ALLOWED_HOSTS": []}, "https://localhost"),
+    ],
+)
+def test_links_lead_to_where_others_find_the_site(
+    settings: Any, of_site: dict[str, Any], address: str
+) -> None:
+    for name, value in of_site.items():
+        setattr(settings, name, value)
+    assert site_url() == address
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from webapp.models import Tier
+from webapp.serving.prepare import _problem
 from webapp.tiers import ensure_tiers
 
 pytestmark = pytest.mark.django_db
@@ -12,6 +14,15 @@ pytestmark = pytest.mark.django_db
 
 def test_no_migration_is_missing() -> None:
     call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_what_a_newer_version_has_migrated_is_refused() -> None:
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("chat", "0001_by_another_name")
+    recorder.record_applied("allauth", "9999_not_ours")
+    assert _problem() is None
+    recorder.record_applied("chat", "0999_later")
+    assert "newer version of Vitrine (chat 0999_later)." in str(_problem())
 
 
 def test_the_system_checks_are_clean() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import httpx2
 import psutil
+import psycopg
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -22,6 +23,7 @@ from tests.sites import (
     still_alive,
     wait_until,
 )
+from webapp.serving import database
 
 
 @pytest.fixture
@@ -69,6 +71,22 @@ def test_from_the_first_start_to_people_who_chat(make_site: SiteMaker) -> None:
     with running(Site(site.data_dir)) as again:
         assert again.setup_url is None
         again.sign_in(ADMIN_EMAIL)
+
+
+def test_the_set_up_link_leads_to_where_others_find_the_site(make_site: SiteMaker) -> None:
+    """And a probe that knows the address alone is let in."""
+    with running(make_site(HOST="0.0.0.0", ALLOWED_HOSTS="chat.example.org")) as site:
+        link = f"http://chat.example.org:{site.port}/setup/"
+        assert site.setup_url
+        assert site.setup_url.startswith(link)
+        assert f"Vitrine is ready at http://localhost:{site.port}" in site.lines
+        path = site.setup_url.removeprefix(f"http://chat.example.org:{site.port}")
+        visitor = site.visitor()
+        assert visitor.get(path, headers={"Host": "chat.example.org"}).status_code == 200
+        assert visitor.get("/healthz", headers={"Host": "10.1.2.3"}).status_code == 200
+        assert visitor.get("/accounts/login/").status_code == 200, "by the loopback"
+        refused = visitor.get("/accounts/login/", headers={"Host": "10.1.2.3"})
+        assert refused.status_code == 400
 
 
 def test_commands_work_while_nothing_is_served(make_site: SiteMaker) -> None:
@@ -128,6 +146,14 @@ def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
         ({"DATABASE_URL": "postgresql://u:secret-1@127.0.0.1:1/db"}, "DATABASE_URL"),
         ({"REDIS_URL": "redis://127.0.0.1:1"}, "REDIS_URL"),
         ({"DRAIN_TIMEOUT_S": "soon"}, "DRAIN_TIMEOUT_S"),
+        ({"DATA_DIR": "/dev/null/var"}, "DATA_DIR: /dev/null/var cannot be made"),
+        ({"ALLOWED_HOSTS": "https://chat.example"}, "ALLOWED_HOSTS: 'https://chat.example'"),
+        ({"ALLOWED_HOSTS": ","}, "ALLOWED_HOSTS names nothing"),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL is not understood"),
+        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL must be one of DEBUG"),
+        ({"VITRINE_CACHE_SIMILARITY": "5"}, "VITRINE_CACHE_SIMILARITY must be at least 0.5"),
+        ({"VITRINE_CURRENCY": "Euro"}, "VITRINE_CURRENCY must be"),
+        ({"SMTP_FROM": "foo"}, "SMTP_FROM must be an e-mail address"),
         ({"VITRINE_MODERATION": "nonsense"}, "VITRINE_MODERATION: 'nonsense' is neither"),
         (
             {"VITRINE_MODERATION": "guard:nobody/here"},
@@ -153,6 +179,55 @@ def test_a_role_that_row_level_security_does_not_bind_is_refused(
     site = make_site(DATABASE_URL=url).start(wait=False)
     assert site.wait_end() == 1
     assert "bypasses row-level security" in site.output
+
+
+@contextlib.contextmanager
+def plain_database(name: str) -> Iterator[str]:
+    """A database of the role's own in the tests' server, without any extension; its URL."""
+    from tests.conftest import DATA_DIR
+
+    as_superuser = f"postgresql://postgres@/postgres?host={DATA_DIR}/sockets"
+    with psycopg.connect(as_superuser, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} OWNER vitrine TEMPLATE template0")
+        try:
+            yield f"postgresql://vitrine@/{name}?host={DATA_DIR}/sockets"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_a_database_without_vectors_says_who_can_give_them(
+    servers: None, make_site: SiteMaker
+) -> None:
+    with plain_database("plain") as url:
+        site = make_site(DATABASE_URL=url).start(wait=False)
+        assert site.wait_end() == 1
+        assert "lacks the extension vector" in site.output
+        assert "CREATE EXTENSION vector;" in site.output
+        assert "Traceback" not in site.output
+
+
+def test_vectors_are_made_where_the_role_may_and_have_to_be_young_enough(
+    servers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with plain_database("plainer") as url:
+        with psycopg.connect(url.replace("vitrine@", "postgres@"), autocommit=True) as superuser:
+            assert database.vector_problem(superuser) is None
+        with psycopg.connect(url, autocommit=True) as own:
+            assert own.execute("SELECT '[1]'::halfvec(1)::text").fetchone() == ("[1]",)
+            assert database.vector_problem(own) is None
+            monkeypatch.setattr(database, "OLDEST_VECTOR", (99, 1))
+            assert "99.1 or newer" in str(database.vector_problem(own))
+
+
+def test_a_pooler_that_shares_sessions_is_refused(servers: None) -> None:
+    """Two visitors whom it serves by one server process."""
+    with (
+        plain_database("pooled") as url,
+        psycopg.connect(url, autocommit=True) as one,
+        psycopg.connect(url, autocommit=True) as other,
+    ):
+        assert database.shared_problem([one, other]) is None
+        assert "pool by session" in str(database.shared_problem([one, one]))
 
 
 # --- the end -----------------------------------------------------------------------------------
@@ -197,6 +272,21 @@ def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -
     site.process.send_signal(signal.SIGHUP)  # the console was closed
     assert site.wait_end() == 0, site.output
     assert not still_alive(processes)
+
+
+def test_with_nohup_it_outlives_the_console(make_site: SiteMaker) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does
+    try:
+        site = make_site().start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        site.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert "Ending" not in site.output
+        assert answers(site)
+    finally:
+        assert site.stop() == 0
 
 
 # --- what breaks -------------------------------------------------------------------------------

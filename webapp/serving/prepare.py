@@ -54,14 +54,18 @@ def _problem() -> str | None:
     from redis import RedisError
 
     from chat import service
+    from webapp import schema
     from webapp.cache import ping
     from webapp.checks import row_level_security_binds_us
+    from webapp.serving.database import problem_of
 
     try:
         # Not through the pool, which would go on trying for its whole timeout.
-        psycopg.connect(**connection.get_connection_params() | {"connect_timeout": 5}).close()
+        problem = problem_of(connection.get_connection_params())
     except psycopg.OperationalError as error:
         return f"The database cannot be reached (DATABASE_URL): {error}"
+    if problem:
+        return problem
     found = row_level_security_binds_us(databases=["default"])
     try:
         ping(5.0)
@@ -69,4 +73,6 @@ def _problem() -> str | None:
         return f"Redis cannot be reached (REDIS_URL): {error}"
     if found:
         return f"{found[0].msg} {found[0].hint}"
+    if newer := schema.problem():
+        return newer
     return service.moderation_problem()

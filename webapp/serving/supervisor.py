@@ -44,11 +44,14 @@ class StopRequested(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to serve. `embedded_*` are false where the environment names another server."""
+    """What to serve. `embedded_*` are false where the environment names another server.
+
+    People find it at `site_url`, which may be a proxy's."""
 
     data_dir: Path
     host: str
     port: int
+    site_url: str
     embedded_postgres: bool
     embedded_redis: bool
     drain_timeout_s: float
@@ -97,7 +100,9 @@ class Supervisor:
         signal.set_wakeup_fd(write_end)
         signal.signal(signal.SIGCHLD, lambda *_: None)  # only to wake us up
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+            # Whoever says nohup wants it to outlive the console.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._on_signal)
         code = 0
         try:
             self._start()
@@ -137,7 +142,7 @@ class Supervisor:
         self._start_web()
         announce(f"Vitrine is ready at {url}")
         if setup_token:
-            announce(f"Create the administrator at {url}/setup/{setup_token}")
+            announce(f"Create the administrator at {plan.site_url}/setup/{setup_token}")
         self._watch_from_now(ForkedService("worker", run_worker, close=(listener.fileno(),)))
 
     def _start_servers(self) -> None:

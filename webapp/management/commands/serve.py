@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 
 from webapp.env import env_str
 from webapp.serving.supervisor import Plan, Supervisor
+from webapp.site_address import site_url
 
 
 class Command(BaseCommand):
@@ -20,6 +21,7 @@ class Command(BaseCommand):
             data_dir=settings.DATA_DIR,
             host=settings.HOST,
             port=settings.PORT,
+            site_url=site_url(),
             embedded_postgres=not env_str("DATABASE_URL"),
             embedded_redis=not env_str("REDIS_URL"),
             drain_timeout_s=settings.DRAIN_TIMEOUT_S,
