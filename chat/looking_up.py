@@ -14,7 +14,7 @@ from chat.embedder import relevance_of
 from chat.events import Found
 from chat.sources import Picked, Sources
 from inference import Caller
-from retrieval.excerpts import Excerpt, excerpts_of, texts_of
+from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, texts_of
 from retrieval.expiry import note_use
 from retrieval.models import Chunk
 from retrieval.scopes import SearchScope
@@ -24,6 +24,7 @@ from retrieval.vectors import similarity
 
 NUM_RERANKED = 30
 _MAX_QUERY_CHARS = 2_000
+_MAX_CHARS_PER_TOKEN = 8
 
 CountTokens = Callable[[str], int]
 
@@ -31,11 +32,12 @@ CountTokens = Callable[[str], int]
 async def look_up(sources: Sources, caller: Caller, count: CountTokens, room_tokens: int) -> Found:
     """In the scope of the user. `count` are the answering model's tokens, as is the room."""
     whole = await in_db(_whole)(sources, count, room_tokens)
-    if whole is not None:
-        return whole
-    search = await _search(sources, caller)
+    searched = replace(sources.picked, documents=()) if whole else sources.picked
+    if not searched:
+        return _found_whole(sources, whole)
+    search = await _search(sources, searched, caller)
     relevance = await _relevance(search, caller)
-    return await in_db(_select)(sources, search, relevance, count, room_tokens)
+    return await in_db(_select)(sources, search, relevance, count, room_tokens, whole)
 
 
 def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
@@ -55,21 +57,25 @@ def most_tokens(picked: Picked, room_tokens: int) -> int:
 # --- all of it ------------------------------------------------------------------------------------
 
 
-def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> Found | None:
-    """Small documents that were picked are shown whole; None: they are too large, or not picked."""
+def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> tuple[Excerpt, ...]:
+    """Small documents that were picked are shown whole, whatever else is looked for; none of them where
+    they are too large together, or somebody does not want all of it."""
     picked = sources.picked
-    if picked.collections or sources.without:
-        return None
+    if sources.without:
+        return ()
     live = _live_chunks(picked)
     num_chars = _num_chars(live)
-    if not 0 < num_chars <= 8 * room_tokens:
-        return None  # a few large ones would be some hundred megabytes
+    if not 0 < num_chars <= _MAX_CHARS_PER_TOKEN * room_tokens:
+        return ()  # a few large ones would be some hundred megabytes
     order = {id_: place for place, id_ in enumerate(picked.documents)}
     chunks = sorted(live, key=lambda row: (order[row.document_id], row.number))
     excerpts = [replace(one, chunks=()) for one in _cut_overlaps(chunks, sources.first_number)]
-    if count(documents_text(excerpts, texts_of(excerpts))) > room_tokens:
-        return None
-    return Found(sources.question, tuple(one.to_json() for one in excerpts), is_whole=True)
+    fits_in = count(documents_text(excerpts, texts_of(excerpts))) <= room_tokens
+    return tuple(excerpts) if fits_in else ()
+
+
+def _found_whole(sources: Sources, whole: Sequence[Excerpt]) -> Found:
+    return Found(sources.question, tuple(one.to_json() for one in whole), is_whole=True)
 
 
 def _num_chars(chunks: "QuerySet[Chunk]") -> int:
@@ -85,25 +91,24 @@ def _live_chunks(picked: Picked) -> "QuerySet[Chunk]":
 def _cut_overlaps(chunks: Sequence[Chunk], first_number: int) -> list[Excerpt]:
     """A number for each passage, so that citations lead to the place; nothing is shown twice."""
     found: list[Excerpt] = []
-    for chunk in chunks:
-        (one,) = excerpts_of([chunk], first_number + len(found))
+    for one in excerpt_of_each(chunks):
         last = found[-1] if found and found[-1].version == one.version else None
         if last is not None and one.start < last.end:
             one = replace(one, start=min(last.end, one.end))
         if one.start < one.end:
-            found.append(one)
+            found.append(replace(one, number=first_number + len(found)))
     return found
 
 
 # --- what fits best -------------------------------------------------------------------------------
 
 
-async def _search(sources: Sources, caller: Caller) -> Search:
+async def _search(sources: Sources, searched: Picked, caller: Caller) -> Search:
     """By the question as it would be put by itself, where a model has written that. One that nothing
     fits may mean what was spoken of before: then the question before it is put in front."""
     scope = SearchScope(
-        collections=sources.picked.collections or None,
-        documents=sources.picked.documents or None,
+        collections=searched.collections or None,
+        documents=searched.documents or None,
     )
     question = sources.question[:_MAX_QUERY_CHARS]
     texts = [sources.standalone, question] if sources.standalone else [question]
@@ -133,24 +138,31 @@ def _select(
     relevance: dict[int, float] | None,
     count: CountTokens,
     room_tokens: int,
+    whole: Sequence[Excerpt] = (),
 ) -> Found:
+    """Behind documents that are shown whole, in the room that they leave."""
     note_use(sources.picked.collections)
-    rows = {row.pk: row for row in passages([one.chunk_id for one in search.candidates])}
+    shown = {one.document for one in whole}
+    found = passages([one.chunk_id for one in search.candidates])
+    rows = {row.pk: row for row in found if str(row.document_id) not in shown}
     candidates = [one for one in search.candidates if one.chunk_id in rows]
     near = [one.chunk_id for one in candidates[:NUM_RERANKED]]
     selection = select(
         candidates,
         # With what stands above each: names and headings may be longer than a passage.
         {id_: count(f"{row.document.name} {row.context}\n{row.text}") for id_, row in rows.items()},
-        room_tokens - count(documents_text((), ())),
+        room_tokens - count(documents_text(whole, texts_of(whole))),
         unwanted=sources.without,
         relevance=relevance,
         similarity=_similarity(near, search),
     )
-    chosen = excerpts_of([rows[id_] for id_ in selection.chosen], sources.first_number)
+    if whole and not selection.chosen:
+        return _found_whole(sources, whole)
+    number = sources.first_number + len(whole)
+    chosen = excerpts_of([rows[id_] for id_ in selection.chosen], number)
     return Found(
         query=search.question,
-        excerpts=tuple(one.to_json() for one in chosen),
+        excerpts=tuple(one.to_json() for one in (*whole, *chosen)),
         candidates=tuple(_told(one, selection, rows, relevance) for one in candidates),
     )
 

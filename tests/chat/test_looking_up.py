@@ -1,18 +1,22 @@
-"""What is shown of documents has room for all of it, names and headings as well."""
+"""What is shown of documents: what was picked by name, then what fits, and room for all of it."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chat.document_prompt import text_of_rows
 from chat.document_search import Search
-from chat.looking_up import _select, passages_of
+from chat.events import Found
+from chat.looking_up import _select, look_up, most_tokens, passages_of
 from chat.sources import Picked, Sources
-from retrieval.models import Collection
+from inference import Caller
+from retrieval.indexing import Passage, make_live
+from retrieval.models import Collection, Document, Version
 from retrieval.scopes import SearchScope
 from retrieval.searching import search
 from tests.retrieval.conftest import Add, add, notes
-from webapp.tenancy import as_user
+from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
     from webapp.models import User
@@ -20,6 +24,29 @@ if TYPE_CHECKING:
 __all__ = ["add", "notes"]
 pytestmark = pytest.mark.django_db(transaction=True)
 ROOM = 1000
+
+
+def a_document(collection: Collection, name: str, *texts: str) -> Document:
+    """Live, each text a passage of it."""
+    with as_system():
+        document = Document.objects.create(collection=collection, name=name)
+        text = "\n".join(texts)
+        version = Version.objects.create(document=document, collection=collection, text=text)
+        starts = [sum(len(one) + 1 for one in texts[:n]) for n in range(len(texts))]
+        pairs = zip(starts, texts, strict=True)
+        make_live(version, [Passage(one, at, at + len(one)) for at, one in pairs], None)
+    return document
+
+
+def looked_up(sources: Sources, room: int = ROOM) -> Found:
+    """By their words alone, with a character for a token."""
+    found = asyncio.run(look_up(sources, Caller("alice"), len, room))
+    assert len(text_of_rows(passages_of(found.excerpts))) <= room
+    return found
+
+
+def names_in(found: Found) -> set[str]:
+    return {one["name"] for one in found.excerpts}
 
 
 def test_long_names_of_documents_take_room_too(alice: "User", notes: Collection, add: Add) -> None:
@@ -32,3 +59,25 @@ def test_long_names_of_documents_take_room_too(alice: "User", notes: Collection,
         assert len(text_of_rows(passages_of(shown.excerpts))) <= ROOM
         dropped = {one["dropped"] for one in shown.candidates}
     assert dropped == {None, "budget"}
+
+
+def test_what_is_attached_is_shown_beside_what_a_collection_says(
+    alice: "User", notes: Collection
+) -> None:
+    with as_user(alice.pk):
+        elsewhere = Collection.objects.create(owner=alice, name="Chats")
+    attached = a_document(elsewhere, "letter.txt", "The heron asks for leave.", "It is ill.")
+    a_document(notes, "rules.txt", "Leave is granted by the crane.")
+    picked = Picked(collections=(notes.pk,), documents=(attached.pk,))
+    with as_user(alice.pk):
+        found = looked_up(Sources("Who grants leave?", picked))
+        assert names_in(found) == {"letter.txt", "rules.txt"}
+        assert "It is ill." in passages_of(found.excerpts)[1]
+        assert [one["number"] for one in found.excerpts] == [1, 2, 3]
+        alone = looked_up(Sources("Summarise this", picked))
+        assert alone.is_whole
+        assert names_in(alone) == {"letter.txt"}
+        both = Picked(collections=(elsewhere.pk,), documents=(attached.pk,))
+        twice = looked_up(Sources("Who asks for leave?", both))
+        assert len(twice.excerpts) == 2
+        assert most_tokens(picked, ROOM) == ROOM
