@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, QuerySet, Sum
@@ -51,7 +52,8 @@ def most_tokens(picked: Picked, room_tokens: int) -> int:
     than characters. In the scope of the user."""
     if picked.collections:
         return room_tokens
-    return min(room_tokens, _num_chars(_live_chunks(picked)) + len(documents_text((), ())))
+    num_chars = _num_chars(_live_chunks(picked.documents))
+    return min(room_tokens, num_chars + len(documents_text((), ())))
 
 
 # --- all of it ------------------------------------------------------------------------------------
@@ -63,7 +65,7 @@ def _whole(sources: Sources, count: CountTokens, room_tokens: int) -> tuple[Exce
     picked = sources.picked
     if sources.without:
         return ()
-    live = _live_chunks(picked)
+    live = _live_chunks(picked.documents)
     num_chars = _num_chars(live)
     if not 0 < num_chars <= _MAX_CHARS_PER_TOKEN * room_tokens:
         return ()  # a few large ones would be some hundred megabytes
@@ -82,8 +84,8 @@ def _num_chars(chunks: "QuerySet[Chunk]") -> int:
     return chunks.aggregate(num=Sum(F("end") - F("start")))["num"] or 0
 
 
-def _live_chunks(picked: Picked) -> "QuerySet[Chunk]":
-    rows = Chunk.objects.filter(document__in=picked.documents)
+def _live_chunks(documents: Sequence[UUID]) -> "QuerySet[Chunk]":
+    rows = Chunk.objects.filter(document__in=documents)
     live = rows.filter(version=F("document__live_version"))
     return live.select_related("document").defer("terms", "text")
 
@@ -159,12 +161,57 @@ def _select(
     if whole and not selection.chosen:
         return _found_whole(sources, whole)
     number = sources.first_number + len(whole)
-    chosen = excerpts_of([rows[id_] for id_ in selection.chosen], number)
+    chosen = [*whole, *excerpts_of([rows[id_] for id_ in selection.chosen], number)]
+    named = set(map(str, sources.picked.documents))
+    if named and not named.intersection(one.document for one in chosen):
+        chosen += _sample(sources, chosen, count, room_tokens)
+    for id_ in {id_ for one in chosen for id_ in one.chunks}:
+        selection.dropped.pop(id_, None)
     return Found(
         query=search.question,
-        excerpts=tuple(one.to_json() for one in (*whole, *chosen)),
+        excerpts=tuple(one.to_json() for one in chosen),
         candidates=tuple(_told(one, selection, rows, relevance) for one in candidates),
     )
+
+
+def _sample(
+    sources: Sources, others: Sequence[Excerpt], count: CountTokens, room_tokens: int
+) -> list[Excerpt]:
+    """Of documents that were picked by name and that nothing fits, their beginning and passages from all
+    over them: who wants a summary names no word of theirs. What is in the room beside the others."""
+    live = _live_chunks(sources.picked.documents).exclude(pk__in=sources.without)
+    ids: dict[UUID, list[int]] = {}
+    for document_id, id_ in live.order_by("number").values_list("document_id", "pk"):
+        ids.setdefault(document_id, []).append(id_)
+    of_each = [ids[id_] for id_ in sources.picked.documents if id_ in ids]
+    num = sum(map(len, of_each))
+    room_tokens -= count(documents_text(others, texts_of(others)))
+    num_chars = max(1, _num_chars(live))
+    wanted = min(num, num * _MAX_CHARS_PER_TOKEN * room_tokens // num_chars)
+    while wanted > 0:
+        spread = [_spread(one, max(1, wanted * len(one) // num)) for one in of_each[:wanted]]
+        rows = live.in_bulk([id_ for one in spread for id_ in one])
+        number = sources.first_number + len(others)
+        sample = excerpts_of([rows[id_] for one in spread for id_ in one if id_ in rows], number)
+        sample = list(map(_marked, sample, (None, *sample)))
+        tokens = count("\n\n".join(["", *rows_of(sample, texts_of(sample))]))
+        if tokens <= room_tokens:
+            return sample
+        wanted = min(wanted - 1, wanted * room_tokens // tokens)
+    return []
+
+
+def _marked(one: Excerpt, before: Excerpt | None) -> Excerpt:
+    """The first one of each document says that it is a part."""
+    return replace(one, is_sample=before is None or before.document != one.document)
+
+
+def _spread(ids: Sequence[int], wanted: int) -> list[int]:
+    """A quarter of those that are wanted are the first ones, the others are equally far apart."""
+    first = (wanted + 3) // 4
+    rest = wanted - first
+    left = len(ids) - first
+    return [*ids[:first], *(ids[first + (2 * n + 1) * left // (2 * rest)] for n in range(rest))]
 
 
 def _similarity(chunk_ids: Sequence[int], search: Search) -> dict[tuple[int, int], float]:

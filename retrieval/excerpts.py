@@ -29,7 +29,8 @@ _LABELS = """
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """`number` is what it is cited by. Pages count from 1; `page_label` is what the first one is called,
-    "" where the document has one page only. `chunks` are the passages that it was made of."""
+    "" where the document has one page only. `chunks` are the passages that it was made of. `is_sample`:
+    the first of those that stand for a document in which nothing fits the question."""
 
     number: int
     document: str
@@ -43,6 +44,7 @@ class Excerpt:
     page_label: str = ""
     context: str = ""
     chunks: tuple[int, ...] = ()
+    is_sample: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "chunks": list(self.chunks)}

@@ -67,7 +67,7 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
     with as_user(alice.pk):
         elsewhere = Collection.objects.create(owner=alice, name="Chats")
     attached = a_document(elsewhere, "letter.txt", "The heron asks for leave.", "It is ill.")
-    a_document(notes, "rules.txt", "Leave is granted by the crane.")
+    a_document(notes, "rules.txt", "The crane grants leave.")
     picked = Picked(collections=(notes.pk,), documents=(attached.pk,))
     with as_user(alice.pk):
         found = looked_up(Sources("Who grants leave?", picked))
@@ -81,3 +81,30 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
         twice = looked_up(Sources("Who asks for leave?", both))
         assert len(twice.excerpts) == 2
         assert most_tokens(picked, ROOM) == ROOM
+
+
+def test_of_a_large_document_that_nothing_fits_parts_are_shown(
+    alice: "User", notes: Collection
+) -> None:
+    words = ("adder", "bison", "civet", "dingo", "eland")
+    texts = [f"Number {n}: the {words[n % 5]} sleeps. ".ljust(100, ".") for n in range(100)]
+    large = a_document(notes, "report.txt", *texts)
+    other = a_document(notes, "other.txt", *texts)
+    question = "Summarise this document"
+    with as_user(alice.pk):
+        found = looked_up(Sources(question, Picked(documents=(large.pk,))), 2_000)
+        shown = text_of_rows(passages_of(found.excerpts))
+        assert len(shown) > 1_500
+        assert "Number 0:" in shown
+        assert shown.count("Only parts of this document are shown") == 1
+        starts = [one["start"] for one in found.excerpts]
+        assert starts == sorted(starts)
+        assert starts[-1] > 7_000
+        assert not any(one["dropped"] for one in found.candidates)
+        fitting = looked_up(Sources("The adder sleeps?", Picked(documents=(large.pk,))), 2_000)
+        assert not any(one["is_sample"] for one in fitting.excerpts)
+        two = Sources(question, Picked(documents=(large.pk, other.pk)))
+        assert names_in(looked_up(two, 2_000)) == {"report.txt", "other.txt"}
+        of_collection = looked_up(Sources(question, Picked(collections=(notes.pk,))), 2_000)
+        assert of_collection.excerpts == ()
+        assert looked_up(Sources(question, Picked(documents=(large.pk,))), 320).excerpts == ()
