@@ -30,10 +30,14 @@ _MAX_CHARS_PER_TOKEN = 8
 CountTokens = Callable[[str], int]
 
 
-async def look_up(sources: Sources, caller: Caller, count: CountTokens, room_tokens: int) -> Found:
-    """In the scope of the user. `count` are the answering model's tokens, as is the room."""
+async def look_up(
+    sources: Sources, caller: Caller, count: CountTokens, room_tokens: int
+) -> Found | None:
+    """In the scope of the user. `count` are the answering model's tokens, as is the room. None: nothing
+    was picked, and in the documents of questions before nothing fits this one."""
     whole = await in_db(_whole)(sources, count, room_tokens)
-    searched = replace(sources.picked, documents=()) if whole else sources.picked
+    documents = () if whole else sources.picked.documents
+    searched = replace(sources.picked, documents=(*documents, *sources.kept))
     if not searched:
         return _found_whole(sources, whole)
     search = await _search(sources, searched, caller)
@@ -47,12 +51,12 @@ def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return rows_of(given, texts_of(given))
 
 
-def most_tokens(picked: Picked, room_tokens: int) -> int:
-    """What a question's documents take at most: what is small is shown whole, and has no more tokens
-    than characters. In the scope of the user."""
+def most_tokens(picked: Picked, kept: Sequence[UUID], room_tokens: int) -> int:
+    """What a question's documents, and those of questions before, take at most: what is small is shown
+    whole, and has no more tokens than characters. In the scope of the user."""
     if picked.collections:
         return room_tokens
-    num_chars = _num_chars(_live_chunks(picked.documents))
+    num_chars = _num_chars(_live_chunks((*picked.documents, *kept)))
     return min(room_tokens, num_chars + len(documents_text((), ())))
 
 
@@ -141,7 +145,7 @@ def _select(
     count: CountTokens,
     room_tokens: int,
     whole: Sequence[Excerpt] = (),
-) -> Found:
+) -> Found | None:
     """Behind documents that are shown whole, in the room that they leave."""
     note_use(sources.picked.collections)
     shown = {one.document for one in whole}
@@ -160,6 +164,8 @@ def _select(
     )
     if whole and not selection.chosen:
         return _found_whole(sources, whole)
+    if not sources.picked and not selection.chosen:
+        return None
     number = sources.first_number + len(whole)
     chosen = [*whole, *excerpts_of([rows[id_] for id_ in selection.chosen], number)]
     named = set(map(str, sources.picked.documents))

@@ -1,6 +1,7 @@
 """What is shown of documents: what was picked by name, then what fits, and room for all of it."""
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,9 @@ from chat.document_prompt import text_of_rows
 from chat.document_search import Search
 from chat.events import Found
 from chat.looking_up import _select, look_up, most_tokens, passages_of
-from chat.sources import Picked, Sources
+from chat.models import Message, MessageStatus, Role
+from chat.sources import MAX_PICKED, Picked, Sources, kept_along, sources_along
+from chat.temporary import rows_of, said_of
 from inference import Caller
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Collection, Document, Version
@@ -41,6 +44,7 @@ def a_document(collection: Collection, name: str, *texts: str) -> Document:
 def looked_up(sources: Sources, room: int = ROOM) -> Found:
     """By their words alone, with a character for a token."""
     found = asyncio.run(look_up(sources, Caller("alice"), len, room))
+    assert found is not None
     assert len(text_of_rows(passages_of(found.excerpts))) <= room
     return found
 
@@ -56,6 +60,7 @@ def test_long_names_of_documents_take_room_too(alice: "User", notes: Collection,
         found = search("canary", [], SearchScope())
         sources = Sources("canary", Picked(collections=(notes.pk,)))
         shown = _select(sources, Search("canary", (), found), None, len, ROOM)
+        assert shown is not None
         assert len(text_of_rows(passages_of(shown.excerpts))) <= ROOM
         dropped = {one["dropped"] for one in shown.candidates}
     assert dropped == {None, "budget"}
@@ -80,7 +85,7 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
         both = Picked(collections=(elsewhere.pk,), documents=(attached.pk,))
         twice = looked_up(Sources("Who asks for leave?", both))
         assert len(twice.excerpts) == 2
-        assert most_tokens(picked, ROOM) == ROOM
+        assert most_tokens(picked, (), ROOM) == ROOM
 
 
 def test_of_a_large_document_that_nothing_fits_parts_are_shown(
@@ -108,3 +113,48 @@ def test_of_a_large_document_that_nothing_fits_parts_are_shown(
         of_collection = looked_up(Sources(question, Picked(collections=(notes.pk,))), 2_000)
         assert of_collection.excerpts == ()
         assert looked_up(Sources(question, Picked(documents=(large.pk,))), 320).excerpts == ()
+
+
+def question(text: str, *documents: Document) -> Message:
+    picked = Picked(documents=tuple(one.pk for one in documents))
+    return Message(role=Role.USER, text=text, sources=picked.to_json() if picked else None)
+
+
+def answer(found: Found, status: MessageStatus = MessageStatus.COMPLETE) -> Message:
+    value = {"query": found.query, "excerpts": list(found.excerpts), "is_whole": found.is_whole}
+    return Message(role=Role.ASSISTANT, status=status, text="Aha.", found=value)
+
+
+def test_a_file_that_was_searched_is_searched_for_the_next_question_too(
+    alice: "User", notes: Collection
+) -> None:
+    small = a_document(notes, "small.txt", "The heron asks for leave.")
+    large = a_document(
+        notes, "large.txt", *(f"Bird {n}: a wren. ".ljust(99, ".") for n in range(90))
+    )
+    with as_user(alice.pk):
+        first = question("Which bird is number 7?", small, large)
+        found = looked_up(Sources(first.text, Picked(documents=(large.pk,))))
+        told = answer(found)
+        second = sources_along([first, told, question("And bird 61?")])
+        assert second is not None
+        assert second.kept == (small.pk, large.pk)
+        assert "Bird 61:" in text_of_rows(passages_of(looked_up(second).excerpts))
+        thanks = sources_along([first, told, question("Gracias")])
+        assert thanks is not None
+        assert asyncio.run(look_up(replace(thanks, earlier=()), Caller("alice"), len, ROOM)) is None
+        whole = looked_up(Sources("What?", Picked(documents=(small.pk,))))
+        path = [question("What?", small), answer(whole), question("And then?")]
+        assert sources_along(path) is None
+        path[1] = answer(whole, MessageStatus.FAILED)
+        assert kept_along(path, Picked()) == (small.pk,)
+        assert kept_along([first, told], Picked(documents=(large.pk,) * MAX_PICKED)) == ()
+        assert 0 < most_tokens(Picked(), (large.pk,), ROOM) == ROOM
+        said = [
+            {"role": "user", "parts": [{"type": "text", "text": row.text}], "sources": row.sources}
+            for row in (first, question("And bird 61?"))
+        ]
+        page = {"role": "assistant", "parts": [], "found": told.found}
+        of_page = sources_along(rows_of(said_of([said[0], page, said[1]])))
+        assert of_page is not None
+        assert of_page.kept == (small.pk, large.pk)
