@@ -142,6 +142,33 @@ def test_of_two_workers_one_reads(notes: Collection) -> None:
         version_leases.update(version.pk, OTHER, num_chunks=0)
 
 
+def test_a_thousand_files_of_one_hold_up_nobody_elses(
+    notes: Collection, alice: "User", bob: "User"
+) -> None:
+    many = [bring(notes, f"{TEXT}\n{n}", f"{n}.md") for n in range(5)]
+    theirs = Collection.objects.create(owner=bob, name="Notes")
+    one, two = bring(theirs, TEXT), bring(theirs, TEXT)
+    chats = Collection.objects.create(owner=alice, name="Chats", is_for_chats=True)
+    attached = bring(chats, TEXT)
+    waiting = version_leases.find_waiting(VersionState.QUEUED)
+    expected = [attached, many[0], one, many[1], two, *many[2:]]
+    assert waiting == [version.pk for version in expected]
+    assert version_leases.find_waiting(VersionState.QUEUED, limit=1) == [attached.pk]
+    for version in many:
+        read(version)
+    seen: list[str] = []
+
+    async def embed_and_attach(texts: Sequence[str]) -> Embedded:
+        seen.append(texts[0])
+        if len(seen) == 1:
+            await in_db(read)(attached)
+        return await vectors_of(texts)
+
+    embed(by=embed_and_attach)
+    ready = Version.objects.filter(state=VersionState.READY).order_by("ready_at")
+    assert list(ready) == [many[0], attached, *many[1:]]
+
+
 def test_a_worker_that_was_thought_dead_writes_nothing(notes: Collection) -> None:
     version = read(bring(notes, TEXT))
 
