@@ -42,9 +42,9 @@ Embed = Callable[[Sequence[str]], Awaitable[Embedded]]
 
 
 async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) -> None:
-    """One version after the other, until none waits; with `max_chunks` only those that are so small. Whose
-    turn it is is looked up each time: more may have come meanwhile. In the system's scope. Raises what
-    `embed` does, but for what one of them may be the reason of; then the next call goes on."""
+    """One version after the other, until none waits; with `max_chunks` only those that are so small. The
+    next is looked up each time: more may have come meanwhile. In the system's scope. Raises what `embed`
+    does, but for what one of them may be the reason of; then the next call goes on."""
     find = partial(version_leases.find_waiting, max_chunks=max_chunks, limit=_NUM_NEXT)
     tried: set[UUID] = set()
     while True:

@@ -27,17 +27,19 @@ def read(
     count_tokens: Callable[[str], int],
     limits: Limits,
     settings: ChunkSettings,
-) -> None:
-    """Bring a version from QUEUED to EMBEDDING, or to FAILED. Does nothing where somebody else does."""
+) -> bool:
+    """Bring a version from QUEUED to EMBEDDING, or to FAILED. False: there is nothing to do, or somebody
+    else does it."""
     version = version_leases.claim(version_id, me, VersionState.QUEUED, VersionState.PARSING)
     if version is None:
-        return
+        return False
     try:
         version_leases.update(version.pk, me, state=VersionState.PARSING)
         with version_leases.kept(version.pk, me):
             _read(version, me, count_tokens, limits, settings)
     except LeaseLost:
         logger.warning("version %s is gone, or another process reads it", version.pk)
+    return True
 
 
 def _read(

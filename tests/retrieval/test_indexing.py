@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from inference import EncodingFailed
-from retrieval import document_files, embedding, staging, version_leases
+from retrieval import document_files, embedding, staging, tasks, version_leases
 from retrieval.chunking import ChunkSettings
 from retrieval.db import in_db
 from retrieval.embedding import Embedded
@@ -151,8 +151,10 @@ def test_a_thousand_files_of_one_hold_up_nobody_elses(
     chats = Collection.objects.create(owner=alice, name="Chats", is_for_chats=True)
     attached = bring(chats, TEXT)
     waiting = version_leases.find_waiting(VersionState.QUEUED)
-    expected = [attached, many[0], one, many[1], two, *many[2:]]
-    assert waiting == [version.pk for version in expected]
+    turns = [{attached}, {many[0], one}, {many[1], two}, *({rest} for rest in many[2:])]
+    for turn in turns:
+        now, waiting = waiting[: len(turn)], waiting[len(turn) :]
+        assert set(now) == {version.pk for version in turn}
     assert version_leases.find_waiting(VersionState.QUEUED, limit=1) == [attached.pk]
     for version in many:
         read(version)
@@ -167,6 +169,37 @@ def test_a_thousand_files_of_one_hold_up_nobody_elses(
     embed(by=embed_and_attach)
     ready = Version.objects.filter(state=VersionState.READY).order_by("ready_at")
     assert list(ready) == [many[0], attached, *many[1:]]
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_files_that_wait_long_are_sent_once_to_be_read(
+    notes: Collection, alice: "User", bob: "User", monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    versions = [bring(notes, f"Bird {n}", f"{n}.txt") for n in range(200)]
+    theirs = Collection.objects.create(owner=bob, name="Notes")
+    late = bring(theirs, TEXT)
+    sent: list[str] = []
+    monkeypatch.setattr(tasks.read_version, "delay", sent.append)
+    for _ in range(3):
+        tasks.take_up_documents()
+    assert sorted(sent) == sorted(str(one.pk) for one in [*versions, late])
+
+    class Counter:
+        window_tokens = 256
+
+        def __call__(self, text: str) -> int:
+            return len(text.split())
+
+    monkeypatch.setattr(tasks, "_counter", lambda model: Counter())
+    for version_id in sent[:30]:
+        tasks.read_version(version_id)
+        done = list(Version.objects.filter(state=VersionState.EMBEDDING))
+        if late in done:
+            break
+    assert {*done} == {late, *versions[: len(done) - 1]}, "of both owners, the oldest first"
+    Version.objects.filter(pk__in=[one.pk for one in done]).update(state=VersionState.PARSING)
+    tasks.take_up_documents()
+    assert len(sent) == 201 + len(done), "their worker has died"
 
 
 def test_a_worker_that_was_thought_dead_writes_nothing(notes: Collection) -> None:
