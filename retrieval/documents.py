@@ -35,6 +35,7 @@ FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
 _KEEP_PLACE_S = 86_400
 _BRINGING = 0x62726E67  # the class of its locks
+_HOLD = "SELECT FROM retrieval_collection WHERE id = %s FOR KEY SHARE"
 MAX_TAG_CHARS = 50
 
 
@@ -170,14 +171,20 @@ def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document,
     with transaction.atomic():
         document = document_for(user, document_id, to_write=True)
         _hold_place(document.collection)
-        Document.objects.select_for_update().filter(pk=document.pk).first()
+        if not Document.objects.select_for_update().filter(pk=document.pk):
+            raise NotFound("document")
         _check_room(user, document.collection, brought.size_bytes)
         return document, _add_version(document, brought)
 
 
 def _hold_place(collection: Collection) -> None:
-    """Until the end of the transaction nobody else brings anything to this owner: names and room are
-    looked at by one at a time. No lock of the row: who may write may not change that."""
+    """Until the end of the transaction nobody deletes the collection, or brings anything else to this
+    owner: names and room are looked at by one at a time. Raises NotFound where it is gone."""
+    # Who may write may not change the row. First of all, as whoever deletes it does.
+    with system_rights(), connection.cursor() as cursor:
+        cursor.execute(_HOLD, [collection.pk])
+        if not cursor.rowcount:
+            raise NotFound("collection")
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, collection.owner_id])
 
