@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urldefrag
 from uuid import UUID
 
 from django.conf import settings
@@ -68,9 +69,9 @@ def fetch_link(rights: Rights, place: Place, url: str) -> Document:
         found = fetch(url, path, max_bytes=most_bytes, timeout_s=LINK_TIMEOUT_S)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        brought = Brought(
-            version_id, found.name, found.size_bytes, sha256, found.final_url, found.media_type
-        )
+        # Not where it was in the end: many send on to an address that is signed for some minutes.
+        given, _ = urldefrag(url.strip())
+        brought = Brought(version_id, found.name, found.size_bytes, sha256, given, found.media_type)
         return keep(rights.user, place, brought)
     except Unfetchable as error:
         document_files.remove(version_id)

@@ -140,7 +140,7 @@ def _has_index(dimensions: int) -> bool:
 
 
 def embedding_model(name: str, dimensions: int, revision: str = "") -> EmbeddingModel:
-    """The row of a model, and its index if it has one; made where there is none. In the system's scope."""
+    """The row of a model, made where there is none, with its index. In the system's scope."""
     model, _ = EmbeddingModel.objects.get_or_create(
         name=name, revision=revision, defaults={"dimensions": dimensions}
     )

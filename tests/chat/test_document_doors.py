@@ -1,17 +1,20 @@
-"""Doors of documents: no user takes all threads for links; a stream ends with its reader's right."""
+"""Doors of documents: what comes through them, and what is refused; a stream ends with its reader's
+right."""
 
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.test import AsyncClient, Client
 
-from chat import documents_api, windows
+from chat import document_uploads, documents_api, windows
 from chat.db import in_db
 from chat.errors import BadRequest
+from retrieval.egress import Fetched
 from webapp.api_keys import create_api_key, revoke_api_key
 from webapp.models import ApiKey, SignIn, User
 from webapp.scopes import SCOPES
@@ -110,3 +113,25 @@ async def test_slow_links_of_one_user_are_few_and_leave_room_for_others(
     assert [one.status_code for one in await asyncio.gather(*waiting[1:])] == [400, 400]
     assert (await add(alice)).status_code == 400
     await windows.close()
+
+
+def test_a_link_is_known_by_the_address_that_was_given(
+    alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    """Behind it is one that is signed for some minutes."""
+    settings.DATA_DIR = tmp_path
+    signatures = iter("ab")
+
+    def fetched(url: str, path: Path, **_: object) -> Fetched:
+        signature = next(signatures)
+        path.write_text(f"The emu runs {signature}.")
+        return Fetched(f"https://store.example/x?signed={signature}", "text/plain", "emu.txt", 15)
+
+    monkeypatch.setattr(document_uploads, "fetch", fetched)
+    client = Client()
+    client.force_login(alice)
+    link = {"url": "https://birds.example/emu.txt#legs"}
+    path = f"/api/collections/{a_collection(client)}/links"
+    first, second = (client.post(path, link, "application/json").json() for _ in range(2))
+    assert first["source_url"] == "https://birds.example/emu.txt"
+    assert (second["id"], second["version"]["number"]) == (first["id"], 2)
