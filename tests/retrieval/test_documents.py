@@ -1,7 +1,10 @@
 """Office files, e-books and PDFs become pages of text with their structure."""
 
+from collections.abc import Callable
+
 import pytest
 
+from retrieval.parsing import Unreadable
 from tests.retrieval.conftest import Read, blocks, page_texts
 from tests.retrieval.office import make_docx, make_epub, make_odt, make_pptx, make_xlsx
 from tests.retrieval.pdfs import PdfPage, make_pdf
@@ -96,6 +99,13 @@ def test_a_pdf_has_pages_with_boxes_a_title_and_headings(read: Read) -> None:
     ]
     assert headings == [(1, "The Report"), (2, "First part"), (1, "Listed")]
     assert blocks(parsed, "text")[0] == "\n".join([long] * 4)
+
+
+def test_a_pdf_may_have_lines_in_front(read: Read, refusal: Callable[..., Unreadable]) -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "Glass is a solid.")])])
+    assert read("x", b"HTTP/1.1 200 OK\r\n\r\n" + pdf).text == "Glass is a solid."
+    broken = b"A line\n%PDF-1.7\n" + bytes(range(256)) * 9
+    assert refusal("x.pdf", broken).code == "broken"
 
 
 def test_two_columns_of_a_pdf_are_read_one_after_the_other(read: Read) -> None:

@@ -116,6 +116,18 @@ def test_text_is_composed_and_without_controls(read: Read) -> None:
     assert [block.kind for block in parsed.blocks] == ["text", "text"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sniff.py", "def is_pdf(data):\n    return data.startswith(b'%PDF-')"),
+        ("notes.md", "A PDF starts with `%PDF-1.7`, a zip with PK."),
+        ("format.txt", "The first line of such a file:\n%PDF-1.7\nand then its objects."),
+    ],
+)
+def test_text_about_pdf_is_text(read: Read, name: str, text: str) -> None:
+    assert read(name, text).text == text
+
+
 def test_form_feeds_divide_pages(read: Read) -> None:
     assert page_texts(read("a.txt", "one\f\ntwo\n\nthree\f")) == ["one", "two\n\nthree"]
 
