@@ -12,7 +12,7 @@ from uuid import UUID
 from retrieval import document_files, version_leases
 from retrieval.chunking import ChunkSettings, chunks
 from retrieval.indexing import Passage
-from retrieval.models import Chunk, Document, Version, VersionState
+from retrieval.models import Chunk, Version, VersionState
 from retrieval.parsing import Limits, Parsed, Unreadable, parse
 from retrieval.version_leases import LeaseLost
 
@@ -57,8 +57,6 @@ def _read(
     except FileNotFoundError:
         return version_leases.hand_on(version.pk, me, VersionState.FAILED, reason=_GONE)
     made = chunks(parsed, count_tokens, settings)
-    # What it is, is what is in it, and neither its name nor what a server has called it.
-    Document.objects.filter(pk=version.document_id).update(media_type=parsed.media_type[:100])
     version_leases.hand_on(
         version.pk,
         me,
@@ -76,6 +74,8 @@ def _read(
 def _facts(parsed: Parsed) -> dict[str, Any]:
     return {
         "text": parsed.text,
+        # What it is, is what is in it, and neither its name nor what a server has called it.
+        "media_type": parsed.media_type[:100],
         "title": parsed.title,
         "language": parsed.language[:35],
         "notes": list(parsed.notes),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from chat.document_view import view
 from inference import EncodingFailed
 from retrieval import document_files, embedding, staging, tasks, version_leases
 from retrieval.chunking import ChunkSettings
@@ -96,6 +97,29 @@ def test_what_a_file_is_is_known_by_what_is_in_it(notes: Collection, alice: "Use
             for hits in [search("canary", [], SearchScope(media_types=[kind]))]
         ]
     assert found == [{"a name without an ending"}, {"birds.md"}]
+
+
+def test_a_version_is_what_it_was_read_as(notes: Collection, alice: "User") -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "The canary sings of glass.")])])
+    first = read(bring(notes, pdf, "birds"))
+    embed()
+    document = first.document
+    second = Version.objects.create(
+        document=document, collection=notes, number=2, lease_until=first.lease_until
+    )
+    document_files.path_of(second.pk).write_text(TEXT)
+    read(second)
+    with as_user(alice.pk):
+        assert view(alice, document.pk).kind == "pdf", "that is found still"
+        found = search("canary", [], SearchScope(media_types=["application/pdf"]))
+        assert passages([found[0].chunk_id])
+        assert view(alice, document.pk, second.pk).kind == "text"
+    embed()
+    document.refresh_from_db()
+    assert document.media_type == "text/plain"
+    with as_user(alice.pk):
+        assert view(alice, document.pk).kind == "text"
+        assert view(alice, document.pk, first.pk).kind == "pdf"
 
 
 @pytest.mark.parametrize(
