@@ -17,7 +17,7 @@ from chat.sources import Picked, Sources
 from inference import Caller
 from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, texts_of
 from retrieval.expiry import note_use
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Document
 from retrieval.scopes import SearchScope
 from retrieval.searching import Candidate, passages
 from retrieval.selecting import Selection, fits, select
@@ -35,6 +35,7 @@ async def look_up(
 ) -> Found | None:
     """In the scope of the user. `count` are the answering model's tokens, as is the room. None: nothing
     was picked, and in the documents of questions before nothing fits this one."""
+    await in_db(_note_use)(sources)
     whole = await in_db(_whole)(sources, count, room_tokens)
     documents = () if whole else sources.picked.documents
     searched = replace(sources.picked, documents=(*documents, *sources.kept))
@@ -43,6 +44,13 @@ async def look_up(
     search = await _search(sources, searched, caller)
     relevance = await _relevance(search, caller)
     return await in_db(_select)(sources, search, relevance, count, room_tokens, whole)
+
+
+def _note_use(sources: Sources) -> None:
+    """Of collections that were picked, and of those that documents are in."""
+    documents = Document.objects.filter(pk__in=(*sources.picked.documents, *sources.kept))
+    within = documents.values_list("collection", flat=True).distinct()
+    note_use((*sources.picked.collections, *within))
 
 
 def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
@@ -147,7 +155,6 @@ def _select(
     whole: Sequence[Excerpt] = (),
 ) -> Found | None:
     """Behind documents that are shown whole, in the room that they leave."""
-    note_use(sources.picked.collections)
     shown = {one.document for one in whole}
     found = passages([one.chunk_id for one in search.candidates])
     rows = {row.pk: row for row in found if str(row.document_id) not in shown}

@@ -115,6 +115,18 @@ def test_of_a_large_document_that_nothing_fits_parts_are_shown(
         assert looked_up(Sources(question, Picked(documents=(large.pk,))), 320).excerpts == ()
 
 
+def test_a_document_that_is_asked_about_keeps_its_collection(
+    alice: "User", notes: Collection
+) -> None:
+    document = a_document(notes, "letter.txt", "The heron asks for leave.")
+    with as_system():
+        Collection.objects.update(last_active_at="2020-01-01T00:00Z")
+    with as_user(alice.pk):
+        looked_up(Sources("Who asks?", Picked(documents=(document.pk,))))
+        notes.refresh_from_db()
+        assert notes.last_active_at.year > 2020
+
+
 def question(text: str, *documents: Document) -> Message:
     picked = Picked(documents=tuple(one.pk for one in documents))
     return Message(role=Role.USER, text=text, sources=picked.to_json() if picked else None)
