@@ -108,6 +108,9 @@ def below(messages: Iterable[Message], message_id: UUID) -> list[Message]:
 
 # --- what a model may be told ---------------------------------------------------------------------
 
+SHOWN_TO_MODELS = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
+"""Answers; a model would take others for its own words."""
+
 
 def let_through(path: Sequence[Message]) -> Iterator[Message]:
     """Without questions that a policy has stopped, or everything behind them would be stopped as well.

@@ -14,6 +14,7 @@ _HEAD = (
     " If no passage answers the question, say that it is not in the documents."
 )
 _NOTHING = "(No passage fits the question.)"
+_SAMPLE = "(Only parts of this document are shown: its beginning, and passages from all over it.)"
 _GONE = "(This passage is not available any more.)"
 _NUMBER = re.compile(r"^([^\S\n]*)\[(?=\s*\d{1,4}\s*\])", re.MULTILINE)
 _MARK = re.compile(r"<(?=\s*(?:/\s*)?documents\s*>)", re.IGNORECASE)
@@ -44,7 +45,10 @@ def row_text(given: Excerpt, text: str | None) -> str:
     page = f", p. {one.page_label}" if one.page_label else ""
     context = " › ".join(line.strip() for line in one.context.splitlines() if line.strip())
     head = _plain(f"{one.name}{page}{f' ({context})' if context else ''}")
-    return f"[{one.number}] {head}\n{_plain(text.strip()) if text is not None else _GONE}"
+    if text is None:
+        return f"[{one.number}] {head}\n{_GONE}"
+    note = f"{_SAMPLE}\n" if one.is_sample else ""
+    return f"[{one.number}] {head}\n{note}{_plain(text.strip())}"
 
 
 def _plain(text: str) -> str:

@@ -1,8 +1,12 @@
 """Files of documents as they come in: the body of a request straight to its place on disk."""
 
+import errno
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urldefrag
 from uuid import UUID
 
 from django.conf import settings
@@ -46,7 +50,10 @@ def upload(rights: Rights, request: HttpRequest, place: Place, name: str) -> Doc
     documents.checked_name(name)  # before a gigabyte is on its way
     version_id = uuid7()
     try:
-        size_bytes, sha256 = _store(request, version_id, _most_bytes(rights, collection))
+        with _room_on_disk():
+            size_bytes, sha256 = _store(
+                request, version_id, rights, _most_bytes(rights, collection)
+            )
         brought = Brought(version_id, name, size_bytes, sha256)
         return keep(rights.user, place, brought)
     except BaseException:
@@ -65,15 +72,18 @@ def fetch_link(rights: Rights, place: Place, url: str) -> Document:
     path = document_files.path_of(version_id)
     connection.close()  # back to the pool: a slow server holds none
     try:
-        found = fetch(url, path, max_bytes=most_bytes, timeout_s=LINK_TIMEOUT_S)
+        with _room_on_disk():
+            found = fetch(url, path, max_bytes=most_bytes, timeout_s=LINK_TIMEOUT_S)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        brought = Brought(
-            version_id, found.name, found.size_bytes, sha256, found.final_url, found.media_type
-        )
+        # Not where it was in the end: many send on to an address that is signed for some minutes.
+        given, _ = urldefrag(url.strip())
+        brought = Brought(version_id, found.name, found.size_bytes, sha256, given, found.media_type)
         return keep(rights.user, place, brought)
     except Unfetchable as error:
         document_files.remove(version_id)
+        if error.code == "too_large" and most_bytes < most_bytes_of(rights):
+            raise NoRoom(settings.MAX_DOCUMENTS_BYTES) from None
         status = 413 if error.code == "too_large" else 400
         raise ApiError(status, error.code, error.message, "url") from None
     except BaseException:
@@ -114,13 +124,29 @@ def most_bytes_of(rights: Rights) -> int:
     return most if mib is None else min(most, mib * MIB)
 
 
-def _store(request: HttpRequest, version_id: UUID, most_bytes: int) -> tuple[int, str]:
-    """Its size and SHA-256. Raises TooLarge, BadRequest."""
+@contextmanager
+def _room_on_disk() -> Iterator[None]:
+    """Raises ApiError where the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        text = gettext("The server has no room for this file.")
+        raise ApiError(507, "storage_full", text) from None
+
+
+def _store(
+    request: HttpRequest, version_id: UUID, rights: Rights, most_bytes: int
+) -> tuple[int, str]:
+    """Its size and SHA-256. Raises TooLarge, BadRequest, NoRoom where others take what it would fill."""
     size_bytes, digest = 0, hashlib.sha256()
     with document_files.path_of(version_id).open("xb") as file:
         while piece := request.read(_PIECE_BYTES):
             size_bytes += len(piece)
             if size_bytes > most_bytes:
+                if most_bytes < most_bytes_of(rights):
+                    raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
                 text = gettext("The file is larger than %(n)s MiB.")
                 raise TooLarge(text % {"n": f"{most_bytes // MIB:,}"})
             digest.update(piece)

@@ -41,8 +41,9 @@ class Viewed:
 
     @property
     def media_type(self) -> str:
-        """As it was read; before that as its name says."""
-        return self.document.media_type or mimetypes.guess_type(self.document.name)[0] or ""
+        """As it was read; before that as the document's is, or as its name says."""
+        known = self.version.media_type or self.document.media_type
+        return known or mimetypes.guess_type(self.document.name)[0] or ""
 
     @property
     def kind(self) -> str:

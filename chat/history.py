@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from chat import access, branches, prompt, prompt_plan
+from chat.branches import SHOWN_TO_MODELS
 from chat.errors import BadCursor, NotFound
 from chat.events import LeftOut
 from chat.looking_up import passages_of
@@ -16,7 +17,6 @@ from chat.models import (
     Conversation,
     HistoryStrategy,
     Message,
-    MessageStatus,
     Role,
     Summary,
 )
@@ -26,7 +26,6 @@ from retrieval.excerpts import Excerpt, texts_of
 
 PAGE_SIZE = 40
 DELETED = "(This message was deleted.)"
-SHOWN_TO_MODELS = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ template. Beginnings that stay the same from key to key are encoded once.
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from threading import Lock
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 
@@ -24,8 +25,8 @@ from chat.off_loop import off_loop
 from chat.prompt_plan import Encode, Exchange, Limits, PromptPlan, fit, measure
 from chat.rights import Rights
 from chat.setup import Setup
-from chat.sources import NOTHING, Picked, named
-from chat.temporary import Said, exchanges_of
+from chat.sources import NOTHING, Picked, kept_along, named
+from chat.temporary import Said, exchanges_of, rows_of
 from chat.tools import tools_named
 from chat.untagged import untagged
 from chat.values import Value
@@ -93,35 +94,39 @@ async def meter(rights: Rights, sketch: Sketch) -> Value:
     engine().require(model, "chat")
     if engine().is_upstream(model):
         return {"model": model, "context_tokens": None}
-    plan, parameters = await in_db(_plan)(user, sketch)
+    plan, parameters, kept = await in_db(_plan)(user, sketch)
     tokenizer = await engine().tokenizer(model)
     most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
     limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
-    looked_up = await in_db(_looked_up)(sketch.picked, limits.prompt_tokens)
+    looked_up = await in_db(_looked_up)(sketch.picked, kept, limits.prompt_tokens)
     encode = _encoder(tokenizer, model, [tool.schema() for tool in tools_named(rights.tools)])
     return await off_loop(_measured, _asking(plan, text), encode, model, limits, looked_up)
 
 
-def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any]]:
-    """The prompt up to where the message would come, and the chat's parameters."""
+def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any], tuple[UUID, ...]]:
+    """The prompt up to where the message would come, the chat's parameters, and which documents of
+    questions before are searched again."""
     if sketch.conversation_id is None:
         assistant = sketch.assistant_id and access.as_uuid(sketch.assistant_id, "assistant")
         wanted = Setup(assistant or None, sketch.system_prompt, sketch.parameters)
         setup = personal.setup_of(user, wanted)
         new = Conversation(owner=user, **setup)
-        exchanges = exchanges_of(sketch.messages)
-        return PromptPlan(exchanges, system=history.system_text(new)), new.parameters
+        rows = rows_of(sketch.messages)
+        plan = PromptPlan(exchanges_of(rows), system=history.system_text(new))
+        return plan, new.parameters, kept_along(rows, sketch.picked)
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
-    return history.plan_of(conversation, parent, sketch.model), conversation.parameters
+    path = history.branch_to(conversation, parent)
+    plan = history.plan_on(conversation, path, sketch.model)
+    return plan, conversation.parameters, kept_along(path, sketch.picked)
 
 
-def _looked_up(picked: Picked, prompt_tokens: int) -> int:
+def _looked_up(picked: Picked, kept: Sequence[UUID], prompt_tokens: int) -> int:
     """As orchestrator.py has room for it. Raises NotFound."""
-    if not picked:
+    if not picked and not kept:
         return 0
     named(picked)
-    return most_tokens(picked, min(settings.DOCUMENT_TOKENS, prompt_tokens // 2))
+    return most_tokens(picked, kept, min(settings.DOCUMENT_TOKENS, prompt_tokens // 2))
 
 
 def _asking(plan: PromptPlan, text: str) -> PromptPlan:

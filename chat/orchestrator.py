@@ -240,14 +240,15 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
         sources = state.request.sources
         fit = partial(state.screen.redacted, "input")
         text = await standalone(answer, sources, state.request, fit)
-        state.found = await look_up(
+        found = await look_up(
             replace(sources, standalone=text),
             _caller(state),
             *await _room(state),
         )
-        state.found = await _fit_excerpts(state, state.found)
-        state.watch.note(candidates=len(state.found.candidates), excerpts=len(state.found.excerpts))
-        yield state.found
+        if found is not None:
+            state.found = found = await _fit_excerpts(state, found)
+            state.watch.note(candidates=len(found.candidates), excerpts=len(found.excerpts))
+            yield found
     if state.found is not None and not state.plan.has_documents:
         plan = state.plan.with_documents(await in_db(passages_of)(state.found.excerpts))
         state.plan = await with_fit_documents(state.screen, plan)

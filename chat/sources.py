@@ -8,6 +8,7 @@ from uuid import UUID
 from django.utils.translation import gettext
 
 from chat import branches
+from chat.branches import SHOWN_TO_MODELS
 from chat.errors import BadFrame
 from chat.models import Message, Role
 from retrieval.errors import NotFound
@@ -28,19 +29,26 @@ class Picked:
     def __bool__(self) -> bool:
         return bool(self.collections or self.documents)
 
+    def to_json(self) -> Json:
+        """As `named`, without the names."""
+        kinds = {"collections": self.collections, "documents": self.documents}
+        return {kind: [{"id": str(id_)} for id_ in ids] for kind, ids in kinds.items()}
+
 
 NOTHING = Picked()
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to look for, and where. `earlier` are the questions before it, the last one last, and
+    """What to look for, and where: in what was picked, and in the documents of questions before
+    (`kept_along`). `earlier` are the questions before it, the last one last, and
     `last_answer` is what was said to that one; `standalone` is the question as it would be put by itself
     (rewriting.py), where that is known. `without` are passages that nobody wants, `first_number` is what
     the first excerpt is cited by."""
 
     question: str
     picked: Picked
+    kept: tuple[UUID, ...] = ()
     earlier: tuple[str, ...] = ()
     last_answer: str = ""
     standalone: str = ""
@@ -75,19 +83,40 @@ def picked_of(value: Json | None) -> Picked:
 def sources_along(path: Sequence[Message], without: Iterable[int] = ()) -> Sources | None:
     """What the last message of a path, a question, is to be answered from."""
     question = path[-1] if path else None
-    picked = picked_of(question.sources) if question is not None else Picked()
-    if question is None or not picked:
+    if question is None:
+        return None
+    picked = picked_of(question.sources)
+    kept = kept_along(path[:-1], picked)
+    if not picked and not kept:
         return None
     numbers = [one["number"] for row in path if row.found for one in row.found["excerpts"]]
-    told = [row for row in branches.let_through(path[:-1]) if not row.deleted_at]
+    told = _told(path[:-1])
     return Sources(
         question=question.text,
         picked=picked,
+        kept=kept,
         earlier=tuple(row.text for row in told if row.role == Role.USER),
         last_answer=next((row.text for row in reversed(told) if row.role == Role.ASSISTANT), ""),
         without=frozenset(without),
         first_number=1 + max(numbers, default=0),
     )
+
+
+def kept_along(path: Sequence[Message], picked: Picked) -> tuple[UUID, ...]:
+    """Documents that questions before were answered from, those of the last one first: what was shown
+    whole stands in the prompt still, the others are searched again, as many as may be picked."""
+    told = _told(path)
+    founds = [row.found for row in told if row.found and row.status in SHOWN_TO_MODELS]
+    excerpts = [one for found in founds for one in found["excerpts"]]
+    # Only excerpts that were searched for know the passages that they are made of.
+    known = {*picked.documents, *(UUID(one["document"]) for one in excerpts if not one["chunks"])}
+    before = [id_ for row in reversed(told) for id_ in picked_of(row.sources).documents]
+    num = MAX_PICKED - len(picked.collections) - len(picked.documents)
+    return tuple(id_ for id_ in dict.fromkeys(before) if id_ not in known)[: max(0, num)]
+
+
+def _told(path: Sequence[Message]) -> list[Message]:
+    return [row for row in branches.let_through(path) if not row.deleted_at]
 
 
 def _names(kind: Any, ids: tuple[UUID, ...], noun: str) -> list[Json]:

@@ -274,12 +274,13 @@ def said_of(values: Any) -> list[Said]:
     return [_said(value) for value in values]
 
 
-def exchanges_of(branch: Iterable[Said]) -> tuple[Exchange, ...]:
+def rows_of(branch: Iterable[Said]) -> list[Message]:
+    """Never saved."""
+    return [_row(said) for said in branch]
+
+
+def exchanges_of(rows: list[Message]) -> tuple[Exchange, ...]:
     """What a prompt shows of a branch, in the scope of the user."""
-    return _exchanges_of([_row(said) for said in branch])
-
-
-def _exchanges_of(rows: list[Message]) -> tuple[Exchange, ...]:
     return history.exchanges_of(rows, history.documents_along(rows))
 
 
@@ -364,9 +365,9 @@ def _asked(ask: Ask, system: str) -> _Asked:
     needs_answer = bool(ask.wish or ask.goes_on)
     if last is None or (last.role == Role.ASSISTANT) != needs_answer:
         raise BadFrame("The last message has to be a question, or the answer to write anew.")
-    rows = [_row(said) for said in (earlier if needs_answer else ask.messages) if said]
+    rows = rows_of(said for said in (earlier if needs_answer else ask.messages) if said)
     reads = revoked.readable(revoked.versions_in(rows))  # before the plan reads it
-    plan = PromptPlan(exchanges=_exchanges_of(rows), system=system)
+    plan = PromptPlan(exchanges=exchanges_of(rows), system=system)
     if not plan.exchanges:
         raise BadFrame("An answer needs a question.")
     if not needs_answer:
@@ -406,6 +407,7 @@ def _row(said: Said) -> Message:
         status=said.status,
         text=said.text,
         parts=said.parts,
+        sources=said.picked.to_json(),
         found=said.found,
         edited=said.role == Role.ASSISTANT,  # the page's word is a person's
     )

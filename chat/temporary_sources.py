@@ -61,7 +61,10 @@ def _excerpt(value: Any) -> Json:
         check(value.get(name)) for name, check in _FIELDS.items()
     )
     _require(is_one and value["start"] <= value["end"], "An excerpt is not as it was told.")
-    return {name: value[name] for name in _FIELDS}
+    known = {name: value[name] for name in _FIELDS}
+    if "is_sample" in value:
+        known["is_sample"] = value["is_sample"] is True
+    return known
 
 
 def _ids(values: Any) -> tuple[UUID, ...]:

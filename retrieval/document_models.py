@@ -78,8 +78,9 @@ class Version(models.Model):
     """One state of a document's file, from its upload until its passages are found.
 
     A worker reads it (PARSING), a web process has its passages embedded (EMBEDDING); each holds the
-    lease meanwhile. `staged` are the passages that wait for their vectors (staging.py), `reason` says in
-    words why it could not be read, and `notes` what was left out.
+    lease meanwhile. `media_type` is what it was read as, whatever the document is by now; "" before, and
+    of versions that are older than the field. `staged` are the passages that wait for their vectors
+    (staging.py), `reason` says in words why it could not be read, and `notes` what was left out.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -92,6 +93,7 @@ class Version(models.Model):
         max_length=16, choices=VersionState.choices, default=VersionState.QUEUED
     )
     reason = models.TextField(blank=True)
+    media_type = models.CharField(max_length=100, blank=True)
     title = models.TextField(blank=True)
     language = models.CharField(max_length=35, blank=True)
     text = models.TextField(blank=True)

@@ -35,6 +35,7 @@ FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
 _KEEP_PLACE_S = 86_400
 _BRINGING = 0x62726E67  # the class of its locks
+_HOLD = "SELECT FROM retrieval_collection WHERE id = %s FOR KEY SHARE"
 MAX_TAG_CHARS = 50
 
 
@@ -138,7 +139,7 @@ def bring(
     with transaction.atomic():
         # The lock: of two files of one name the second is the next version of the first.
         collection = collection_for(user, collection_id, to_write=True)
-        hold_place(collection.owner_id)
+        _hold_collection(collection)
         _check_room(user, collection, brought.size_bytes)
         document = None
         if not is_new:
@@ -159,7 +160,7 @@ def bring_all(
     names = [checked_name(one.name) for one in brought]
     with transaction.atomic():
         collection = collection_for(user, collection_id, to_write=True)
-        hold_place(collection.owner_id)
+        _hold_collection(collection)
         _check_room(user, collection, sum(one.size_bytes for one in brought), len(brought))
         rows = [
             _document(user, collection, name, one) for name, one in zip(names, brought, strict=True)
@@ -173,8 +174,9 @@ def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document,
     """The next version of a document. Raises NotFound, NotAllowed, NoRoom, Conflict."""
     with transaction.atomic():
         document = document_for(user, document_id, to_write=True)
-        hold_place(document.collection.owner_id)
-        Document.objects.select_for_update().filter(pk=document.pk).first()
+        _hold_collection(document.collection)
+        if not Document.objects.select_for_update().filter(pk=document.pk):
+            raise NotFound("document")
         _check_room(user, document.collection, brought.size_bytes)
         return document, _add_version(document, brought)
 
@@ -184,6 +186,16 @@ def hold_place(owner_id: int) -> None:
     looked at by one at a time. No lock of the row: who may write may not change that."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, owner_id])
+
+
+def _hold_collection(collection: Collection) -> None:
+    """The same, and nobody deletes the collection. Raises NotFound where it is gone."""
+    # First of all, as whoever deletes it does.
+    with system_rights(), connection.cursor() as cursor:
+        cursor.execute(_HOLD, [collection.pk])
+        if not cursor.rowcount:
+            raise NotFound("collection")
+    hold_place(collection.owner_id)
 
 
 def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1) -> None:

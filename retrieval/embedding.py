@@ -23,6 +23,7 @@ from retrieval.version_leases import LeaseLost
 
 logger = logging.getLogger(__name__)
 
+_NUM_NEXT = 50  # versions, of which others may take up some
 AT_ONCE = 64  # passages; between two calls the lease is renewed, and progress is told
 
 
@@ -41,11 +42,17 @@ Embed = Callable[[Sequence[str]], Awaitable[Embedded]]
 
 
 async def embed_waiting(embed: Embed, me: str, max_chunks: int | None = None) -> None:
-    """One version after the other, until none waits; with `max_chunks` only those that are so small. In
-    the system's scope. Raises what `embed` does, but for what one of them may be the reason of; then the
-    next call goes on."""
-    find = in_db(version_leases.find_waiting)
-    for version_id in await find(VersionState.EMBEDDING, max_chunks=max_chunks):
+    """One version after the other, until none waits; with `max_chunks` only those that are so small. The
+    next is looked up each time: more may have come meanwhile. In the system's scope. Raises what `embed`
+    does, but for what one of them may be the reason of; then the next call goes on."""
+    find = partial(version_leases.find_waiting, max_chunks=max_chunks, limit=_NUM_NEXT)
+    tried: set[UUID] = set()
+    while True:
+        waiting = await in_db(find)(VersionState.EMBEDDING)
+        version_id = next((id_ for id_ in waiting if id_ not in tried), None)
+        if version_id is None:
+            return
+        tried.add(version_id)
         version = await in_db(version_leases.claim)(version_id, me, VersionState.EMBEDDING)
         if version is not None:
             await _embed_one(version, embed, me)

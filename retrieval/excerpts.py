@@ -29,7 +29,8 @@ _LABELS = """
 @dataclass(frozen=True, slots=True)
 class Excerpt:
     """`number` is what it is cited by. Pages count from 1; `page_label` is what the first one is called,
-    "" where the document has one page only. `chunks` are the passages that it was made of."""
+    "" where the document has one page only. `chunks` are the passages that it was made of. `is_sample`:
+    the first of those that stand for a document in which nothing fits the question."""
 
     number: int
     document: str
@@ -43,6 +44,7 @@ class Excerpt:
     page_label: str = ""
     context: str = ""
     chunks: tuple[int, ...] = ()
+    is_sample: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "chunks": list(self.chunks)}
@@ -64,6 +66,15 @@ def excerpts_of(chunks: Sequence[Chunk], first_number: int = 1) -> list[Excerpt]
             groups.append([chunk])
     rank = {chunk.pk: place for place, chunk in enumerate(chunks)}
     groups.sort(key=lambda group: min(rank[chunk.pk] for chunk in group))
+    return _excerpts(groups, first_number)
+
+
+def excerpt_of_each(chunks: Sequence[Chunk]) -> list[Excerpt]:
+    """Neighbours as well, in the order given, numbered from 1. `chunks` come with their documents."""
+    return _excerpts([[chunk] for chunk in chunks], 1)
+
+
+def _excerpts(groups: Sequence[list[Chunk]], first_number: int) -> list[Excerpt]:
     labels = _page_labels([group[0] for group in groups])
     numbers = range(first_number, first_number + len(groups))
     return [_excerpt(*given) for given in zip(groups, numbers, labels, strict=True)]

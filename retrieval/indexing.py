@@ -79,7 +79,8 @@ def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingMod
             _keep_vectors(version, chunks, passages, model)
         _count(collection.pk, terms)
         document.live_version = version.pk
-        document.save(update_fields=["live_version"])
+        document.media_type = version.media_type or document.media_type
+        document.save(update_fields=["live_version", "media_type"])
         _finish(version, len(chunks))
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from retrieval import document_files, version_leases
 from retrieval.chunking import ChunkSettings, chunks
 from retrieval.indexing import Passage
-from retrieval.models import Chunk, Document, Version, VersionState
+from retrieval.models import Chunk, Version, VersionState
 from retrieval.parsing import Limits, Parsed, Unreadable, parse
 from retrieval.version_leases import LeaseLost
 
@@ -27,17 +27,19 @@ def read(
     count_tokens: Callable[[str], int],
     limits: Limits,
     settings: ChunkSettings,
-) -> None:
-    """Bring a version from QUEUED to EMBEDDING, or to FAILED. Does nothing where somebody else does."""
+) -> bool:
+    """Bring a version from QUEUED to EMBEDDING, or to FAILED. False: there is nothing to do, or somebody
+    else does it."""
     version = version_leases.claim(version_id, me, VersionState.QUEUED, VersionState.PARSING)
     if version is None:
-        return
+        return False
     try:
         version_leases.update(version.pk, me, state=VersionState.PARSING)
         with version_leases.kept(version.pk, me):
             _read(version, me, count_tokens, limits, settings)
     except LeaseLost:
         logger.warning("version %s is gone, or another process reads it", version.pk)
+    return True
 
 
 def _read(
@@ -55,8 +57,6 @@ def _read(
     except FileNotFoundError:
         return version_leases.hand_on(version.pk, me, VersionState.FAILED, reason=_GONE)
     made = chunks(parsed, count_tokens, settings)
-    # What it is, is what is in it, and neither its name nor what a server has called it.
-    Document.objects.filter(pk=version.document_id).update(media_type=parsed.media_type[:100])
     version_leases.hand_on(
         version.pk,
         me,
@@ -74,6 +74,8 @@ def _read(
 def _facts(parsed: Parsed) -> dict[str, Any]:
     return {
         "text": parsed.text,
+        # What it is, is what is in it, and neither its name nor what a server has called it.
+        "media_type": parsed.media_type[:100],
         "title": parsed.title,
         "language": parsed.language[:35],
         "notes": list(parsed.notes),

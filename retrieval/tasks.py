@@ -3,11 +3,14 @@
 import os
 import secrets
 import socket
-from functools import cache
+from contextlib import suppress
+from functools import cache as once
 from uuid import UUID
 
 from celery import shared_task
 from django.conf import settings
+from django.core.cache import cache
+from redis import RedisError
 
 from inference import TokenCounter
 from retrieval import document_files, expiry, staging, version_leases, versions
@@ -15,17 +18,24 @@ from retrieval.chunking import ChunkSettings
 from retrieval.models import Document, VersionState
 from retrieval.parsing import Limits
 
+_UNREAD = (VersionState.QUEUED, VersionState.PARSING)
+_SENT_S = 900.0  # then it is sent again: the broker may have lost it
 _ME = f"{socket.gethostname()[:32]}:{secrets.token_hex(4)}"
 
 
 @shared_task(name="retrieval.tasks.read_version")  # type: ignore[untyped-decorator]
 def read_version(version_id: str) -> None:
-    """Read a file: its text and passages."""
+    """Read a file: its text and passages. There is a task for each, but not of necessity this one is
+    read: it is that whose turn it is, for a thousand may be one person's."""
     me = f"{_ME}:{os.getpid()}"
     limits = Limits(ocr_languages=settings.OCR_LANGUAGES)
     counter = _counter(settings.EMBEDDING_MODEL)
-    chunking = _chunking(UUID(version_id), counter.window_tokens)
-    staging.read(UUID(version_id), me, counter, limits, chunking)
+    for next_id in version_leases.find_waiting(*_UNREAD):
+        with suppress(RedisError):
+            cache.delete(_sent_key(next_id))  # who takes it up from a dead worker sends it again
+        chunking = _chunking(next_id, counter.window_tokens)
+        if staging.read(next_id, me, counter, limits, chunking):
+            return
 
 
 def _chunking(version_id: UUID, window_tokens: int) -> ChunkSettings:
@@ -41,9 +51,15 @@ def _chunking(version_id: UUID, window_tokens: int) -> ChunkSettings:
 
 @shared_task(name="retrieval.tasks.take_up_documents")  # type: ignore[untyped-decorator]
 def take_up_documents() -> None:
-    """Files that nobody reads: their worker has died, or the broker was away."""
-    for version_id in version_leases.find_waiting(VersionState.QUEUED, VersionState.PARSING):
-        read_version.delay(str(version_id))
+    """Files that nobody reads: their worker has died, or the broker was away. Each is sent once, or this
+    would fill the queue faster than many files are read."""
+    for version_id in version_leases.find_waiting(*_UNREAD):
+        if cache.add(_sent_key(version_id), True, _SENT_S):
+            read_version.delay(str(version_id))
+
+
+def _sent_key(version_id: UUID) -> str:
+    return f"version-sent:{version_id}"
 
 
 @shared_task(name="retrieval.tasks.sweep_documents")  # type: ignore[untyped-decorator]
@@ -55,6 +71,6 @@ def sweep_documents() -> None:
     document_files.sweep()
 
 
-@cache
+@once
 def _counter(model: str) -> TokenCounter:
     return TokenCounter.load(settings.ENGINE, model)

@@ -3,7 +3,8 @@
 Vectors of all models lie in one table; each model has an index of its own, over its rows alone. Few
 vectors are compared one by one, which is exact and for some thousands also faster; many are found by
 the index, which goes on until enough of what it finds may be seen (pgvector's iterative scans), so that
-a filter never leaves fewer passages than there are.
+a filter never leaves fewer passages than there are. Vectors that are too long for an index are compared
+one by one, however many they are.
 """
 
 from array import array
@@ -18,6 +19,7 @@ from retrieval.models import EmbeddingModel
 from retrieval.scopes import SearchScope
 
 MAX_EXACT = 20_000  # vectors that are compared one by one
+MAX_INDEXED_DIMENSIONS = 4_000  # of pgvector's HNSW over halfvec
 EF_SEARCH = 200
 MAX_SCAN_TUPLES = 200_000
 
@@ -88,7 +90,7 @@ def nearest(
         filtered = _COUNT_FILTERED.format(conditions=scope.conditions("d"))
         count = filtered if scope.is_filtered else f"SELECT ({_COUNT}) + ({_COUNT_DOCUMENTS})"
         cursor.execute(count, given)
-        is_exact = cursor.fetchone()[0] <= MAX_EXACT
+        is_exact = cursor.fetchone()[0] <= MAX_EXACT or not _has_index(model.dimensions)
         if not is_exact:
             cursor.execute(_SETTINGS, [str(max(EF_SEARCH, limit)), str(MAX_SCAN_TUPLES)])
         found: list[tuple[int, float]] = []
@@ -133,13 +135,19 @@ def index_name(model: EmbeddingModel) -> str:
     return f"embedding_near_{int(model.pk)}"
 
 
+def _has_index(dimensions: int) -> bool:
+    return dimensions <= MAX_INDEXED_DIMENSIONS
+
+
 def embedding_model(name: str, dimensions: int, revision: str = "") -> EmbeddingModel:
-    """The row of a model, and its index; made where there is none. In the system's scope."""
+    """The row of a model, made where there is none, with its index. In the system's scope."""
     model, _ = EmbeddingModel.objects.get_or_create(
         name=name, revision=revision, defaults={"dimensions": dimensions}
     )
     if model.dimensions != dimensions:
         raise ValueError(f"{name} has {model.dimensions} dimensions here, and not {dimensions}.")
+    if not _has_index(dimensions):
+        return model
     with connection.cursor() as cursor:
         # Asked first: to say IF NOT EXISTS, Postgres would wait for everybody who writes vectors.
         cursor.execute("SELECT to_regclass(%s)", [index_name(model)])

@@ -26,7 +26,15 @@ MAX_ATTEMPTS = 3  # processes that one file may take down
 
 WAITING = """
 SELECT id FROM retrieval_version
-WHERE state = ANY(%s) AND lease_until < %s AND num_chunks <= %s ORDER BY created_at, id
+WHERE state = ANY(%s) AND lease_until < %s AND num_chunks <= %s
+"""
+_IN_TURN = """
+SELECT id FROM (
+    SELECT v.id, c.is_for_chats, row_number() OVER (
+        PARTITION BY c.owner_id, c.is_for_chats ORDER BY v.created_at, v.id) AS turn
+    FROM retrieval_version v JOIN retrieval_collection c ON c.id = v.collection_id
+    WHERE v.state = ANY(%s) AND v.lease_until < %s AND v.num_chunks <= %s
+) AS waiting ORDER BY is_for_chats DESC, turn, random() LIMIT %s
 """
 _TOOK_DOWN = "Reading this file has failed several times. It may be damaged; try to save it anew."
 
@@ -35,11 +43,16 @@ class LeaseLost(Exception):
     """Another process works on this version, or it is gone."""
 
 
-def find_waiting(*states: VersionState, max_chunks: int | None = None) -> list[UUID]:
-    """Those that nobody works on, the oldest first; with `max_chunks` only those that are so small."""
+def find_waiting(
+    *states: VersionState, max_chunks: int | None = None, limit: int | None = None
+) -> list[UUID]:
+    """Those that nobody works on, with `max_chunks` only those that are so small. First what is attached
+    to messages, for somebody waits for it; of each owner the oldest in turn, so that a thousand files of
+    one hold up nobody else's. Which owner comes first is chance: asked anew after each file, it is fair
+    as well."""
     with connection.cursor() as cursor:
         most = 2**31 - 1 if max_chunks is None else max_chunks
-        cursor.execute(WAITING, [list(states), timezone.now(), most])
+        cursor.execute(_IN_TURN, [list(states), timezone.now(), most, limit])
         return [row[0] for row in cursor.fetchall()]
 
 

@@ -61,7 +61,11 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and isfinite(value)
 
 
-_LEFT_OUT = {"before": _is_text, "num_messages": _is_count, "summary": _is_text_or_none}  # what policies stop is judged anew
+_LEFT_OUT = {
+    "before": _is_text,
+    "num_messages": _is_count,
+    "summary": _is_text_or_none,
+}  # what policies stop is judged anew
 _ERROR = dict.fromkeys(("code", "message", "stage", "decision"), _is_text)
 _FROM_CACHE = {"asked_at": _is_time, "question": _is_text, "similarity": _is_number}
 _USAGE = ("prompt_tokens", "cached_tokens", "completion_tokens")

@@ -45,6 +45,7 @@ _IMAGES = (
     (re.compile(rb"II\*\0|MM\0\*"), "image/tiff"),
     (re.compile(rb"BM.{4}\0{4}", re.DOTALL), "image/bmp"),
 )
+_PDF_BEHIND = re.compile(rb"[\r\n]%PDF-\d\.\d")  # lines that a server or a mailer has put in front
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Programs and packed files that are neither zips nor caught by being no text.
 _REFUSED = re.compile(
@@ -110,7 +111,7 @@ _CODE = frozenset(
 def kind_of(source: Source) -> str:
     """A media type that READERS knows. Raises Unreadable."""
     head = source.head(4096)
-    if b"%PDF-" in head[:1024]:
+    if _is_pdf(source, head):
         return PDF
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
         return _kind_of_zip(source)
@@ -122,6 +123,28 @@ def kind_of(source: Source) -> str:
     if _REFUSED.match(head):
         raise _unsupported(head)
     return _kind_of_text(source)
+
+
+def _is_pdf(source: Source, head: bytes) -> bool:
+    """Text about PDF may hold the same mark; but it is no PDF, and is text."""
+    if head.startswith(b"%PDF-"):
+        return True
+    if not _PDF_BEHIND.search(head, 0, 1024):
+        return False
+    from retrieval.parsing.formats.pdf_text import opened_pdf
+
+    try:
+        with opened_pdf(source):
+            return True
+    except Unreadable as error:
+        return error.code == "encrypted" or not _is_text(source)
+
+
+def _is_text(source: Source) -> bool:
+    try:
+        return bool(source.text)
+    except Unreadable:
+        return False
 
 
 def _kind_of_zip(source: Source) -> str:

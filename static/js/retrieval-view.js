@@ -4,7 +4,7 @@
 import { viewerUrl } from "./document-links.js";
 import { element, icon } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
-import { droppedWords, figuresOf, rowsOf } from "./retrieval-words.js";
+import { droppedWords, figuresOf, rowsOf, unsearchedOf } from "./retrieval-words.js";
 import { placeOf } from "./sources.js";
 
 const GONE = gettext("This passage was deleted, or is no longer shared with you.");
@@ -24,11 +24,11 @@ export function renderRetrieval(told, askWithout) {
     element("p", { class: "retrieval__query" }, [element("span", {}, [gettext("Looked for")]), element("q", { dir: "auto" }, [query])]),
   ]);
   if (is_whole) root.append(note(gettext("The documents are short: all of them were shown.")));
-  else if (!candidates.length) root.append(note(gettext("Nothing was found.")));
+  else if (!candidates.length && !excerpts.length) root.append(note(gettext("Nothing was found.")));
   const list = element("ol", { class: "retrieval__rows" });
   const again = (/** @type {number} */ chunk) => askWithout([...new Set([...without, chunk])]);
-  if (is_whole) list.append(...excerpts.map(renderExcerpt));
-  else list.append(...rowsOf(told).map((row) => renderRow(row, excerpts, again)));
+  list.append(...unsearchedOf(told).map(renderExcerpt));
+  if (!is_whole) list.append(...rowsOf(told).map((row) => renderRow(row, excerpts, again)));
   if (list.childElementCount) root.append(list);
   if (prompt) root.append(disclosure(gettext("What the model read of it"), element("pre", { class: "retrieval__prompt", dir: "auto", tabindex: "0" }, [prompt])));
   return root;

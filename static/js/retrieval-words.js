@@ -43,6 +43,16 @@ export function rowsOf({ excerpts, candidates }) {
 }
 
 /**
+ * What was shown without being found: documents that were shown whole, or parts of them.
+ * @param {Retrieval} retrieval
+ * @returns {Told[]}
+ */
+export function unsearchedOf({ excerpts, candidates }) {
+  const known = new Set(candidates.map(({ chunk }) => chunk));
+  return excerpts.filter(({ chunks }) => !chunks.some((chunk) => known.has(chunk)));
+}
+
+/**
  * How well a passage fits, figure by figure.
  * @param {Candidate} candidate
  * @returns {{words: string, figure: string}[]}

@@ -7,7 +7,8 @@
  * @typedef {{collections: string[], documents: string[]}} SourceIds
  * @typedef {{number: number, document: string, version: string, collection: string, name: string,
  *   start: number, end: number, first_page: number, last_page: number, page_label: string,
- *   context: string, chunks: number[]}} Excerpt
+ *   context: string, chunks: number[], is_sample?: boolean}} Excerpt without `chunks` where its document is
+ *   shown whole
  * @typedef {{query: string, excerpts: Excerpt[], is_whole: boolean}} Found
  * @typedef {{excerpt: Excerpt, answer: string}} Cited an excerpt, and the answer that it was found for
  */
@@ -57,8 +58,8 @@ export function placeOf({ page_label: page, context }) {
  */
 export function rowOf(found, answer, cited, numbers) {
   const first = cited.flatMap((number) => numbers.get(number) ?? []).sort((a, b) => a.excerpt.number - b.excerpt.number);
-  const others = found.excerpts.filter(({ number }) => !cited.includes(number));
-  if (!found.is_whole) return { excerpts: [...first, ...others.map((excerpt) => ({ excerpt, answer }))], whole: [] };
-  const whole = new Map(found.excerpts.map((excerpt) => [excerpt.document, excerpt]));
-  return { excerpts: first, whole: [...whole.values()] };
+  const isWhole = (/** @type {Excerpt} */ { chunks }) => found.is_whole || !chunks.length;
+  const others = found.excerpts.filter((excerpt) => !cited.includes(excerpt.number) && !isWhole(excerpt));
+  const whole = new Map(found.excerpts.filter(isWhole).map((excerpt) => [excerpt.document, excerpt]));
+  return { excerpts: [...first, ...others.map((excerpt) => ({ excerpt, answer }))], whole: [...whole.values()] };
 }

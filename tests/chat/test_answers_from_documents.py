@@ -178,6 +178,27 @@ def test_a_small_document_is_shown_whole(alice: Reader) -> None:
     assert "opens at 8" in answer["text"]
 
 
+def test_a_large_file_is_there_for_all_that_is_asked_of_it(alice: Reader) -> None:
+    collection = a_collection(alice.client)
+    filling = "\n\n".join(
+        f"Paragraph {n} of the report says once more that nothing of importance came up." * 4
+        for n in range(120)
+    )
+    document = bring(alice, collection, f"{filling}\n\n{PORT}\n\n{filling}", "report.txt")
+    sources = {"documents": [document]}
+    accepted, first = ask(alice, "Fasse zusammen", sources=sources)
+    assert not first["found"]["is_whole"]
+    assert len(first["found"]["excerpts"]) > 1
+    assert first["found"]["excerpts"][0]["is_sample"]
+    place = {"conversation": accepted["conversation"]["id"], "parent": first["id"]}
+    draft = {"text": "Who built the crane?", "model": BUILTIN}
+    metered = alice.change("POST", "/api/meter", **draft, **place).json()
+    assert "looked_up" in {one["name"] for one in metered["segments"]}
+    _, second = ask(alice, draft["text"], **place)
+    assert second["found"]["excerpts"][0]["document"] == document
+    assert "Otto Brandt" in second["text"]
+
+
 def test_the_next_prompt_begins_with_the_one_before(alice: Reader, chat_site: Site) -> None:
     """What was found stays where it is, with its numbers; new excerpts have numbers of their own."""
     collection = a_collection(alice.client)

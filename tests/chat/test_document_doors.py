@@ -1,17 +1,22 @@
-"""Doors of documents: no user takes all threads for links; a stream ends with its reader's right."""
+"""Doors of documents: what comes through them, and what is refused; a stream ends with its reader's
+right."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.test import AsyncClient, Client
 
-from chat import documents_api, windows
+from chat import document_uploads, documents_api, windows
 from chat.db import in_db
 from chat.errors import BadRequest
+from retrieval.egress import Fetched
+from retrieval.egress_network import Unfetchable
 from webapp.api_keys import create_api_key, revoke_api_key
 from webapp.models import ApiKey, SignIn, User
 from webapp.scopes import SCOPES
@@ -110,3 +115,63 @@ async def test_slow_links_of_one_user_are_few_and_leave_room_for_others(
     assert [one.status_code for one in await asyncio.gather(*waiting[1:])] == [400, 400]
     assert (await add(alice)).status_code == 400
     await windows.close()
+
+
+def test_a_link_is_known_by_the_address_that_was_given(
+    alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    """Behind it is one that is signed for some minutes."""
+    settings.DATA_DIR = tmp_path
+    signatures = iter("ab")
+
+    def fetched(url: str, path: Path, **_: object) -> Fetched:
+        signature = next(signatures)
+        path.write_text(f"The emu runs {signature}.")
+        return Fetched(f"https://store.example/x?signed={signature}", "text/plain", "emu.txt", 15)
+
+    monkeypatch.setattr(document_uploads, "fetch", fetched)
+    client = Client()
+    client.force_login(alice)
+    link = {"url": "https://birds.example/emu.txt#legs"}
+    path = f"/api/collections/{a_collection(client)}/links"
+    first, second = (client.post(path, link, "application/json").json() for _ in range(2))
+    assert first["source_url"] == "https://birds.example/emu.txt"
+    assert (second["id"], second["version"]["number"]) == (first["id"], 2)
+
+
+def test_what_the_disk_or_the_quota_has_no_room_for_is_told(
+    alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    client = Client()
+    client.force_login(alice)
+    path = f"/api/collections/{a_collection(client)}"
+
+    def upload(name: str, size_bytes: int) -> Any:
+        address = f"{path}/documents?name={name}"
+        return client.post(address, b"a" * size_bytes, "application/octet-stream")
+
+    settings.MAX_DOCUMENTS_BYTES = 1000
+    assert upload("first.txt", 600).status_code == 201
+    refused = upload("second.txt", 600)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (413, "storage_quota_exceeded")
+
+    def too_large(url: str, path: Path, **_: object) -> Fetched:
+        raise Unfetchable("too_large", "It is too large.")
+
+    monkeypatch.setattr(document_uploads, "fetch", too_large)
+    link = {"url": "https://birds.example/emu.txt"}
+    refused = client.post(f"{path}/links", link, "application/json")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (413, "storage_quota_exceeded")
+    settings.MAX_DOCUMENTS_BYTES = 10**9
+    refused = client.post(f"{path}/links", link, "application/json")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_large")
+
+    def full(*_: object, **__: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(document_uploads, "fetch", full)
+    monkeypatch.setattr(document_uploads.document_files, "make_safe", full)
+    for refused in (upload("third.txt", 9), client.post(f"{path}/links", link, "application/json")):
+        assert (refused.status_code, refused.json()["error"]["code"]) == (507, "storage_full")
+    assert len(list((tmp_path / "documents").iterdir())) == 1

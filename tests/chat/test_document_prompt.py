@@ -1,5 +1,7 @@
 """Excerpts as a model reads them: none of them can say where it ends, or that it is another one."""
 
+from dataclasses import replace
+
 import pytest
 
 from chat.document_prompt import documents_text
@@ -42,6 +44,13 @@ def test_of_what_is_gone_nothing_is_told_but_its_name() -> None:
     given = documents_text([an_excerpt(1, context="Secret")], [None])
     assert "[1] a.txt\n(This passage is not available any more.)" in given
     assert "Secret" not in given
+
+
+def test_a_part_of_a_document_says_so_unless_it_is_gone() -> None:
+    part = replace(an_excerpt(1), is_sample=True)
+    note = "(Only parts of this document are shown"
+    assert f"[1] a.txt\n{note}" in documents_text([part], ["Words."])
+    assert note not in documents_text([part], [None])
 
 
 def test_the_built_in_model_has_learnt_from_the_words_around_them() -> None:

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { droppedWords, figuresOf, rowsOf } from "../../static/js/retrieval-words.js";
+import { droppedWords, figuresOf, rowsOf, unsearchedOf } from "../../static/js/retrieval-words.js";
 
 const candidate = (chunk, dropped = null, more = {}) => ({
   chunk, dropped, lexical_rank: 1, vector_rank: null, cosine: null, coverage: 0.5, relevance: null, ...more,
@@ -12,6 +12,11 @@ test("what was shown comes first, by its number, and the best of the others foll
   const candidates = [candidate(1), candidate(3, "threshold"), candidate(4), candidate(2), candidate(5, "budget")];
   const rows = rowsOf({ excerpts, candidates });
   assert.deepEqual(rows.map(({ number, candidate: { chunk } }) => [number, chunk]), [[1, 4], [2, 1], [2, 2], [null, 3], [null, 5]]);
+});
+
+test("what was shown and never searched for is known", () => {
+  const excerpts = [{ number: 1, chunks: [] }, { number: 2, chunks: [8, 9] }, { number: 3, chunks: [3, 4] }];
+  assert.deepEqual(unsearchedOf({ excerpts, candidates: [candidate(4)] }).map(({ number }) => number), [1, 2]);
 });
 
 test("each reason has its words, one that is new its name", () => {

@@ -45,3 +45,10 @@ test("a document that was read whole is listed once beside what is cited", () =>
   assert.deepEqual(numbersOf(excerpts), [2]);
   assert.equal(whole.length, 1);
 });
+
+test("a document that was read whole beside what was searched is listed once too", () => {
+  const own = found([excerpt(1, { document: "d", chunks: [] }), excerpt(2, { document: "d", chunks: [] }), excerpt(3)]);
+  const { excerpts, whole } = rowOf(own, "a", [], citedBy([{ id: "a", found: own }]));
+  assert.deepEqual(numbersOf(excerpts), [3]);
+  assert.deepEqual(whole.map(({ document }) => document), ["d"]);
+});

@@ -1,4 +1,4 @@
-"""PDFs made by hand: text at places, boxes, outlines, passwords, and streams of any kind."""
+"""PDFs made by hand: text at places, fields, boxes, outlines, passwords, and streams of any kind."""
 
 import hashlib
 import zlib
@@ -9,7 +9,8 @@ _PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9
 
 @dataclass
 class PdfPage:
-    """`lines` are (x, y from the bottom, size in points, words)."""
+    """`lines` are (x, y from the bottom, size in points, words). `fields` are what is filled in, (x, y,
+    words); with `draws_fields` it is drawn already, as most programs do, else whoever shows it does."""
 
     lines: list[tuple[float, float, float, str]] = field(default_factory=list)
     width_pt: float = 612.0
@@ -17,6 +18,8 @@ class PdfPage:
     rotate: int = 0
     stream: bytes = b""  # in place of the lines
     image: bytes = b""  # gray, as wide as high
+    fields: list[tuple[float, float, str]] = field(default_factory=list)
+    draws_fields: bool = True
 
 
 def make_pdf(
@@ -44,26 +47,55 @@ def make_pdf(
             place = f"[{first_page + 3 * index} 0 R /Fit]"
             entry = f"<< /Title ({words}) /Parent 5 0 R /Dest {place}{follows} >>"
             objects[number] = entry.encode()
-    objects[1] = f"<< {catalog} >>".encode()
     objects[2] = f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>".encode()
     objects[3] = (
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
     )
     objects[4] = f"<< /Title ({title}) >>".encode()
+    next_field = first_page + 3 * len(pages) + len(outline or ())
+    numbers: list[str] = []  # of all fields
     for index, page in enumerate(pages):
         number = first_page + 3 * index
+        own = []
+        for x, y, words in page.fields:
+            objects[next_field] = _field(x, y, words, next_field + 1 if page.draws_fields else 0)
+            objects[next_field + 1] = _appearance(words)
+            own.append(f"{next_field} 0 R")
+            next_field += 2
+        numbers += own
+        annotations = f"/Annots [{' '.join(own)}]" if own else ""
         picture = f"/XObject << /Im {number + 2} 0 R >>" if page.image else ""
         objects[number] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {page.width_pt} {page.height_pt}]"
-            f" /Rotate {page.rotate} /Contents {number + 1} 0 R"
+            f" /Rotate {page.rotate} /Contents {number + 1} 0 R {annotations}"
             f" /Resources << /Font << /F1 3 0 R >> {picture} >> >>"
         ).encode()
         objects[number + 1] = _stream(b"", page.stream or _content(page))
         if page.image:
             objects[number + 2] = _picture(page.image)
+    if numbers:
+        catalog += (
+            f" /AcroForm << /Fields [{' '.join(numbers)}] /NeedAppearances true"
+            " /DR << /Font << /F1 3 0 R >> >> >>"
+        )
+    objects[1] = f"<< {catalog} >>".encode()
     if password:
         objects[6] = _encryption(password)
     return _file(objects, encrypted=bool(password))
+
+
+def _field(x: float, y: float, words: str, drawn_at: int) -> bytes:
+    drawn = b"/AP << /N %d 0 R >>" % drawn_at if drawn_at else b""
+    place = b"/Rect [%.1f %.1f %.1f %.1f]" % (x, y - 5, x + 200, y + 15)
+    kind = b"/Type /Annot /Subtype /Widget /FT /Tx /T (field) /F 4 /DA (/F1 12 Tf 0 g)"
+    return b"<< %s /V (%s) %s %s >>" % (kind, _escaped(words), place, drawn)
+
+
+def _appearance(words: str) -> bytes:
+    head = (
+        b"/Type /XObject /Subtype /Form /BBox [0 0 200 20] /Resources << /Font << /F1 3 0 R >> >>"
+    )
+    return _stream(head, b"/Tx BMC q BT /F1 12 Tf 2 5 Td (%s) Tj ET Q EMC" % _escaped(words))
 
 
 def _content(page: PdfPage) -> bytes:

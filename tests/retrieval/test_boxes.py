@@ -1,10 +1,12 @@
 """Where a passage is on a page of a PDF."""
 
+import io
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from retrieval.parsing import Box, Limits, Unreadable, boxes, parse
+from retrieval.parsing import Box, Limits, Unreadable, boxes, parse, picture
 from tests.retrieval.pdfs import PdfPage, make_pdf
 
 LINES = [(72.0, 700.0, 12.0, "The first line of glass"), (72.0, 680.0, 12.0, "and the second line")]
@@ -39,6 +41,26 @@ def test_boxes_are_those_of_the_page_as_it_is_shown(path: Path) -> None:
     assert box.x0 == pytest.approx(700, abs=4)
     assert box.y0 > 72
     assert box.y1 - box.y0 > box.x1 - box.x0
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_what_is_filled_in_is_read_and_has_its_place(path: Path, is_drawn: bool) -> None:
+    blank = PdfPage([(50.0, 700.0, 12.0, "Name of the applicant:")])
+    filled = PdfPage(blank.lines, fields=[(300.0, 700.0, "Zephyrine Quill")], draws_fields=is_drawn)
+    path.write_bytes(make_pdf([blank, filled]))
+    (box,) = found(path, "Zephyrine Quill", 2)
+    assert 295 < box.x0 < 310
+    assert 792 - 700 - 15 < box.y0 < box.y1 < 792 - 700 + 5
+    (label,) = found(path, "applicant", 2)
+    assert label.x1 < 200
+    first, second = (
+        Image.open(io.BytesIO(picture(path, number, 612).webp))
+        .convert("L")
+        .crop((300, 70, 500, 100))
+        for number in (1, 2)
+    )
+    assert first.getextrema() == (255, 255)
+    assert second.getextrema()[0] < 128
 
 
 def test_places_hold_behind_a_divided_word(path: Path) -> None:

@@ -1,9 +1,15 @@
 """Office files, e-books and PDFs become pages of text with their structure."""
 
+import io
+import re
+import zipfile
+from collections.abc import Callable
+
 import pytest
 
+from retrieval.parsing import Unreadable
 from tests.retrieval.conftest import Read, blocks, page_texts
-from tests.retrieval.office import make_docx, make_epub, make_odt, make_pptx, make_xlsx
+from tests.retrieval.office import make_docx, make_epub, make_odt, make_pptx, make_xlsx, make_zip
 from tests.retrieval.pdfs import PdfPage, make_pdf
 
 
@@ -39,13 +45,29 @@ def test_a_sheet_is_a_page_of_rows(read: Read) -> None:
     )
     assert empty == ""
     assert "| Day | 2026-11-23 |" in dates
+    (note,) = parsed.notes
+    assert note.startswith("Formulas without results were left out.")
+
+
+@pytest.mark.parametrize("result", [b"<v>2</v>", b'" t="str"><f>1+1</f><v></v>'])
+def test_of_formulas_with_results_nothing_is_left_out(read: Read, result: bytes) -> None:
+    parts = {}
+    with zipfile.ZipFile(io.BytesIO(make_xlsx())) as packed:
+        for name in packed.namelist():
+            parts[name] = packed.read(name)
+    sheet = "xl/worksheets/sheet3.xml"
+    cell = re.compile(rb'"><f>1\+1</f><v ?/>|"><f>1\+1</f><v></v>')
+    given = result if b"<f>" in result else b'"><f>1+1</f>' + result
+    assert cell.search(parts[sheet])
+    parts[sheet] = cell.sub(given, parts[sheet])
+    assert read("a.xlsx", make_zip(parts)).notes == ()
 
 
 def test_of_a_long_sheet_the_first_rows_are_read_and_the_rest_is_named(read: Read) -> None:
     parsed = read("prices.xlsx", make_xlsx(50), max_sheet_rows=10)
     assert "item 9 " in parsed.text
     assert "item 10 " not in parsed.text
-    assert parsed.notes == ("Of the sheet “Prices” only the first 10 rows were read.",)
+    assert "Of the sheet “Prices” only the first 10 rows were read." in parsed.notes
 
 
 def test_chapters_of_a_book_come_in_the_order_of_reading(read: Read) -> None:
@@ -96,6 +118,13 @@ def test_a_pdf_has_pages_with_boxes_a_title_and_headings(read: Read) -> None:
     ]
     assert headings == [(1, "The Report"), (2, "First part"), (1, "Listed")]
     assert blocks(parsed, "text")[0] == "\n".join([long] * 4)
+
+
+def test_a_pdf_may_have_lines_in_front(read: Read, refusal: Callable[..., Unreadable]) -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "Glass is a solid.")])])
+    assert read("x", b"HTTP/1.1 200 OK\r\n\r\n" + pdf).text == "Glass is a solid."
+    broken = b"A line\n%PDF-1.7\n" + bytes(range(256)) * 9
+    assert refusal("x.pdf", broken).code == "broken"
 
 
 def test_two_columns_of_a_pdf_are_read_one_after_the_other(read: Read) -> None:

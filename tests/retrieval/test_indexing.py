@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.utils import timezone
 
+from chat.document_view import view
 from inference import EncodingFailed
-from retrieval import document_files, embedding, staging, version_leases
+from retrieval import document_files, embedding, staging, tasks, version_leases
 from retrieval.chunking import ChunkSettings
 from retrieval.db import in_db
 from retrieval.embedding import Embedded
@@ -98,6 +99,29 @@ def test_what_a_file_is_is_known_by_what_is_in_it(notes: Collection, alice: "Use
     assert found == [{"a name without an ending"}, {"birds.md"}]
 
 
+def test_a_version_is_what_it_was_read_as(notes: Collection, alice: "User") -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "The canary sings of glass.")])])
+    first = read(bring(notes, pdf, "birds"))
+    embed()
+    document = first.document
+    second = Version.objects.create(
+        document=document, collection=notes, number=2, lease_until=first.lease_until
+    )
+    document_files.path_of(second.pk).write_text(TEXT)
+    read(second)
+    with as_user(alice.pk):
+        assert view(alice, document.pk).kind == "pdf", "that is found still"
+        found = search("canary", [], SearchScope(media_types=["application/pdf"]))
+        assert passages([found[0].chunk_id])
+        assert view(alice, document.pk, second.pk).kind == "text"
+    embed()
+    document.refresh_from_db()
+    assert document.media_type == "text/plain"
+    with as_user(alice.pk):
+        assert view(alice, document.pk).kind == "text"
+        assert view(alice, document.pk, first.pk).kind == "pdf"
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -140,6 +164,66 @@ def test_of_two_workers_one_reads(notes: Collection) -> None:
     assert read(version).state == VersionState.EMBEDDING
     with pytest.raises(LeaseLost):
         version_leases.update(version.pk, OTHER, num_chunks=0)
+
+
+def test_a_thousand_files_of_one_hold_up_nobody_elses(
+    notes: Collection, alice: "User", bob: "User"
+) -> None:
+    many = [bring(notes, f"{TEXT}\n{n}", f"{n}.md") for n in range(5)]
+    theirs = Collection.objects.create(owner=bob, name="Notes")
+    one, two = bring(theirs, TEXT), bring(theirs, TEXT)
+    chats = Collection.objects.create(owner=alice, name="Chats", is_for_chats=True)
+    attached = bring(chats, TEXT)
+    waiting = version_leases.find_waiting(VersionState.QUEUED)
+    turns = [{attached}, {many[0], one}, {many[1], two}, *({rest} for rest in many[2:])]
+    for turn in turns:
+        now, waiting = waiting[: len(turn)], waiting[len(turn) :]
+        assert set(now) == {version.pk for version in turn}
+    assert version_leases.find_waiting(VersionState.QUEUED, limit=1) == [attached.pk]
+    for version in many:
+        read(version)
+    seen: list[str] = []
+
+    async def embed_and_attach(texts: Sequence[str]) -> Embedded:
+        seen.append(texts[0])
+        if len(seen) == 1:
+            await in_db(read)(attached)
+        return await vectors_of(texts)
+
+    embed(by=embed_and_attach)
+    ready = Version.objects.filter(state=VersionState.READY).order_by("ready_at")
+    assert list(ready) == [many[0], attached, *many[1:]]
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_files_that_wait_long_are_sent_once_to_be_read(
+    notes: Collection, alice: "User", bob: "User", monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    versions = [bring(notes, f"Bird {n}", f"{n}.txt") for n in range(200)]
+    theirs = Collection.objects.create(owner=bob, name="Notes")
+    late = bring(theirs, TEXT)
+    sent: list[str] = []
+    monkeypatch.setattr(tasks.read_version, "delay", sent.append)
+    for _ in range(3):
+        tasks.take_up_documents()
+    assert sorted(sent) == sorted(str(one.pk) for one in [*versions, late])
+
+    class Counter:
+        window_tokens = 256
+
+        def __call__(self, text: str) -> int:
+            return len(text.split())
+
+    monkeypatch.setattr(tasks, "_counter", lambda model: Counter())
+    for version_id in sent[:30]:
+        tasks.read_version(version_id)
+        done = list(Version.objects.filter(state=VersionState.EMBEDDING))
+        if late in done:
+            break
+    assert {*done} == {late, *versions[: len(done) - 1]}, "of both owners, the oldest first"
+    Version.objects.filter(pk__in=[one.pk for one in done]).update(state=VersionState.PARSING)
+    tasks.take_up_documents()
+    assert len(sent) == 201 + len(done), "their worker has died"
 
 
 def test_a_worker_that_was_thought_dead_writes_nothing(notes: Collection) -> None:

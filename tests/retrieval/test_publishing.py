@@ -12,6 +12,7 @@ from django.db import connection, transaction
 
 from retrieval import collections, documents, expiry, indexing, sharing
 from retrieval.documents import Brought
+from retrieval.errors import NotFound
 from retrieval.ids import uuid7
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Chunk, Collection, Document, Term, Version
@@ -135,6 +136,36 @@ def test_a_collection_is_deleted_while_passages_are_published(
             collections.delete(alice, notes.pk)
             assert not Collection.objects.exists()
         publishing.result()
+
+
+@pytest.mark.parametrize("how", ["bring", "bring_all", "replace"])
+def test_what_comes_while_its_collection_is_deleted_finds_none(
+    notes: Collection, alice: "User", how: str
+) -> None:
+    version = a_version(notes)
+    has_begun = threading.Event()
+
+    def delete() -> None:
+        try:
+            with as_user(alice.pk), transaction.atomic():
+                collections.delete(alice, notes.pk)
+                has_begun.set()
+                threading.Event().wait(0.7)  # by now what comes waits
+        finally:
+            connection.close()
+
+    file = Brought(uuid7(), "more.md", 3, "c")
+    with ThreadPoolExecutor(1) as pool:
+        deleting = pool.submit(delete)
+        assert has_begun.wait(10)
+        with as_user(alice.pk), pytest.raises(NotFound):
+            if how == "bring":
+                documents.bring(alice, notes.pk, file)
+            elif how == "bring_all":
+                documents.bring_all(alice, notes.pk, [file])
+            else:
+                documents.replace(alice, version.document_id, file)
+        deleting.result()
 
 
 def test_a_document_is_deleted_while_its_passages_are_published(

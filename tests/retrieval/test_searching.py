@@ -238,6 +238,21 @@ def test_the_nearest_come_first_however_they_are_found(
         assert [cosine for _, cosine in found] == pytest.approx(wanted, abs=0.01)
 
 
+def test_vectors_that_no_index_takes_are_compared_one_by_one(
+    alice: "User", notes: Collection, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "MAX_EXACT", 0)
+    chance = random.Random(7)
+    model = tiny(4096)
+    points = [[chance.gauss(0, 1 / 64) for _ in range(4096)] for _ in range(4)]
+    add(notes, *[f"p{n}" for n in range(len(points))], vectors=points, model=model)
+    with as_user(alice.pk), transaction.atomic():
+        found = vectors.nearest(points[2], model, ALL, 4)
+        best = passages([found[0][0]])[0]
+        assert (len(found), best.text) == (4, "p2")
+        assert len(vectors.similarity([id_ for id_, _ in found], model)) == 6
+
+
 def test_a_filter_leaves_no_fewer_of_many_than_there_are(
     alice: "User", notes: Collection, add: Add, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,18 @@ def test_text_is_composed_and_without_controls(read: Read) -> None:
     assert [block.kind for block in parsed.blocks] == ["text", "text"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sniff.py", "def is_pdf(data):\n    return data.startswith(b'%PDF-')"),
+        ("notes.md", "A PDF starts with `%PDF-1.7`, a zip with PK."),
+        ("format.txt", "The first line of such a file:\n%PDF-1.7\nand then its objects."),
+    ],
+)
+def test_text_about_pdf_is_text(read: Read, name: str, text: str) -> None:
+    assert read(name, text).text == text
+
+
 def test_form_feeds_divide_pages(read: Read) -> None:
     assert page_texts(read("a.txt", "one\f\ntwo\n\nthree\f")) == ["one", "two\n\nthree"]
 
@@ -153,6 +165,61 @@ def test_a_letter_in_html_only_is_read(read: Read) -> None:
     message = letter("x", "")
     message.set_content("<h1>Hello</h1><p>there<script>no</script></p>", subtype="html")
     assert read("x.eml", message.as_bytes()).text.endswith("\n\nHello\n\nthere")
+
+
+def posted(kind: str, *parts: tuple[str, str]) -> str:
+    """A message of parts, each of a kind and with words."""
+    bodies = "".join(f"--x\nContent-Type: {kind}\n\n{words}\n" for kind, words in parts)
+    return (
+        f"From: a@b.org\nTo: c@d.org\nSubject: x\nMIME-Version: 1.0\n"
+        f"Content-Type: {kind}; boundary=x\n\n{bodies}--x--\n"
+    )
+
+
+def said_in(read: Read, message: str) -> str:
+    return read("x.eml", message).text.partition("\n\n")[2]
+
+
+def test_only_alternatives_stand_for_each_other(read: Read) -> None:
+    html, footer = ("text/html", "<p>The rent is 4711 euro.</p>"), ("text/plain", "of a list")
+    assert said_in(read, posted("multipart/mixed", html, footer)) == (
+        "The rent is 4711 euro.\n\nof a list"
+    )
+    plain = ("text/plain", "The same in words.")
+    assert said_in(read, posted("multipart/alternative", plain, html)) == "The same in words."
+    assert said_in(read, posted("multipart/alternative", html, plain)) == "The same in words."
+    blank = ("text/plain", " ")
+    assert said_in(read, posted("multipart/alternative", blank, html)) == "The rent is 4711 euro."
+
+
+def test_of_a_mailbox_every_message_is_read(read: Read) -> None:
+    first = "From a@b.org Mon Jan  1 10:00:00 2024\n" + posted(
+        "multipart/mixed", ("text/plain", "First words")
+    )
+    second = (
+        "From q@b.org Tue Jan  2 10:00:00 2024\nFrom: q@b.org\nTo: d@e.org\nSubject: Second\n\n"
+        "Second words\n\nFrom here on all is mine\nand no head.\n"
+    )
+    for one, other in ((first, second), (second, first)):
+        parsed = read("all.mbox", f"{one}\n{other}")
+        assert len(parsed.pages) == 2
+        assert parsed.title == "all"
+        for words in ("First words", "Second words", "all is mine"):
+            assert words in parsed.text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+@pytest.mark.parametrize("kind", ["", "text/plain; charset=us-ascii", "text/plain", "text/html"])
+def test_letters_that_say_no_encoding_are_read_as_what_they_look_like(
+    read: Read, kind: str, encoding: str
+) -> None:
+    shown = "From: Jürgen Müller <j@b.org>\nTo: Alle <c@d.org>\nSubject: Kündigung für Büroräume\n"
+    head = shown + (f"MIME-Version: 1.0\nContent-Type: {kind}\n" if kind else "")
+    words = "Die Kündigungsfrist beträgt für Büroräume künftig drei Monate; schöne Grüße."
+    given = f"<html><head><meta charset={encoding}></head><p>{words}</p></html>"
+    body = given if kind == "text/html" else words
+    parsed = read("memo.txt", f"{head}\n{body}\n".encode(encoding))
+    assert parsed.text == f"{shown}\n{words}"
 
 
 def test_messages_in_a_message_are_pages_down_to_a_depth(read: Read) -> None:

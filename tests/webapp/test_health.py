@@ -18,7 +18,7 @@ from chat.engine import close_engine
 from inference import BUILTIN, BUILTIN_EMBEDDING, Engine, ModelSpec, ModelState, UnknownModel
 from webapp import chores, lifecycle
 from webapp.cache import JsonSerializer
-from webapp.celery import SystemTask, app
+from webapp.celery import CHORES, READING, SystemTask, app
 from webapp.moderation_settings import classifier_specs
 from webapp.schema import migrate_if_needed
 from webapp.tasks import clear_sessions
@@ -135,6 +135,31 @@ def test_chores_are_json_only_and_acknowledged_late() -> None:
     scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
     app.loader.import_default_modules()
     assert scheduled <= set(app.tasks)
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_chores_are_done_before_files_that_wait_are_read() -> None:
+    for number in range(50):
+        app.send_task("retrieval.tasks.read_version", [str(number)])
+    app.send_task("chat.tasks.resume_imports")
+    done: list[str] = []
+
+    def take(body: Any, message: Any) -> None:
+        done.append(message.headers["task"])
+        message.ack()
+
+    with app.connection_for_read() as connection:
+        queues = [app.amqp.queues[name] for name in (CHORES, READING)]
+        with connection.Consumer(queues, callbacks=[take], accept=["json"]) as consumer:
+            consumer.qos(prefetch_count=1)
+            while len(done) < 2:
+                connection.drain_events(timeout=10)
+    assert done == ["chat.tasks.resume_imports", "retrieval.tasks.read_version"]
+
+
+def test_what_is_done_again_and_again_does_not_pile_up() -> None:
+    for entry in app.conf.beat_schedule.values():
+        assert entry["options"]["expires"] > 0
 
 
 def test_expired_sessions_are_forgotten() -> None:

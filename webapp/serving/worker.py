@@ -17,7 +17,7 @@ def run_worker() -> None:
     """Work until SIGTERM, then finish the tasks at hand."""
     from celery import signals
 
-    from webapp.celery import app
+    from webapp.celery import CHORES, READING, app
 
     # Everything here is a chore beside somebody's answer, as are the processes that read files.
     os.nice(NICENESS)
@@ -34,6 +34,7 @@ def run_worker() -> None:
     signals.beat_embedded_init.connect(follow, weak=False)
     worker = app.Worker(
         concurrency=num_processes(),
+        queues=[CHORES, READING],
         beat=True,
         scheduler="celery.beat:Scheduler",  # in memory: our schedule is by the clock
         loglevel="INFO",

@@ -1,10 +1,13 @@
 """E-mail: a page for each message, with who wrote it when, and the names of what is attached."""
 
+import re
 from collections.abc import Callable, Iterator
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from itertools import pairwise
 
+from retrieval.parsing.encodings import decoded
 from retrieval.parsing.errors import Unreadable
 from retrieval.parsing.formats.plain import add_paragraphs
 from retrieval.parsing.limits import Limits
@@ -16,26 +19,42 @@ _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _MAX_HEADER_CHARS = 2_000
 _MAX_SOURCE_CHARS = 10 * _MAX_HEADER_CHARS  # of a header as it was sent, with its encoding
 _MAX_PARTS = 10_000
+_FROM_LINE = re.compile(rb"(?:\A|\n\r?\n)From [^\n]*\n(?=[!-9;-~]+:)")
 
 
 class _Bounded(policy.EmailPolicy):
     """The library reads a hundred thousand addresses for minutes, of which two thousand characters are
-    shown."""
+    shown. What stands in a header without saying in which encoding, it takes for nothing at all."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:_MAX_SOURCE_CHARS]
+        value = value[:_MAX_SOURCE_CHARS]
+        if not value.isascii():
+            value = _guessed(value.encode("ascii", "surrogateescape"))
+        return name, value
 
 
 def read(source: Source, writer: Writer) -> None:
-    message = BytesParser(policy=_Bounded()).parsebytes(source.data)
-    assert isinstance(message, EmailMessage)
-    writer.title = _header(message, "Subject")
-    for depth, inner in _messages(message):
-        if depth > source.limits.max_depth:
-            _note_depth(writer, source.limits)
-        else:
-            _add(inner, writer)
+    for number, data in enumerate(_mailbox(source.data)):
+        message = BytesParser(policy=_Bounded()).parsebytes(data)
+        assert isinstance(message, EmailMessage)
+        writer.title = "" if number else _header(message, "Subject")
+        for depth, inner in _messages(message):
+            if depth > source.limits.max_depth:
+                _note_depth(writer, source.limits)
+            else:
+                _add(inner, writer)
+
+
+def _mailbox(data: bytes) -> Iterator[bytes]:
+    """Its messages, one after the other; what is no mailbox is one. Each begins with a line "From …",
+    behind an empty one and in front of a header: in a message such a line may stand as well."""
+    begins = [match.start() for match in _FROM_LINE.finditer(data)]
+    if not begins or begins[0] > 0:
+        yield data
+        return
+    for start, end in pairwise([*begins, len(data)]):
+        yield data[start:end].lstrip(b"\r\n")
 
 
 def _messages(message: EmailMessage) -> Iterator[tuple[int, EmailMessage]]:
@@ -69,43 +88,70 @@ def _add(message: EmailMessage, writer: Writer) -> None:
     writer.page(_header(message, "Subject"))
     lines = ((name, _header(message, name)) for name in _HEADERS)
     writer.add("\n".join(f"{name}: {value}" for name, value in lines if value))
-    plain, html, attached = _sorted_parts(message)
-    for part in plain or html:
+    attached = [_name_of(part) for part in _parts(message) if _is_attached(part)]
+    for part in _bodies(message):
         _add_body(part, writer)
     if attached:
         writer.add("Attached: " + ", ".join(attached))
 
 
-def _sorted_parts(
-    message: EmailMessage,
-) -> tuple[list[EmailMessage], list[EmailMessage], list[str]]:
-    """Bodies as plain text and as HTML, which say the same, and the names of the rest."""
-    plain, html, attached = [], [], []
-    for part in _parts(message):
-        kind = part.get_content_type()
-        name = one_line(_or_nothing(part.get_filename) or "")
-        if part.get_content_disposition() == "attachment" or (
-            name and not kind.startswith("text/")
-        ):
-            attached.append(name or f"a file without a name ({kind})")
-        elif kind == "text/plain":
-            plain.append(part)
-        elif kind == "text/html":
-            html.append(part)
-    return plain, html, attached
+def _bodies(part: EmailMessage) -> list[EmailMessage]:
+    """Texts that are read one after the other. Of alternatives, which say the same, the one in plain
+    text, unless there is nothing in it: some programs send a blank one beside their HTML."""
+    if _is_attached(part):
+        return []
+    if part.get_content_maintype() == "multipart" and part.is_multipart():
+        inner = [_bodies(one) for one in part.get_payload() if isinstance(one, EmailMessage)]
+        if part.get_content_type() != "multipart/alternative":
+            return [body for bodies in inner for body in bodies]
+        return min(filter(None, inner), key=lambda bodies: any(map(_is_html, bodies)), default=[])
+    is_text = part.get_content_type() in ("text/plain", "text/html")
+    return [part] if is_text and _text_of(part).strip() else []
+
+
+def _is_attached(part: EmailMessage) -> bool:
+    kind = part.get_content_maintype()
+    if kind == "multipart":
+        return False
+    is_named = kind != "text" and bool(_or_nothing(part.get_filename))
+    return is_named or part.get_content_disposition() == "attachment"
+
+
+def _name_of(part: EmailMessage) -> str:
+    name = one_line(_or_nothing(part.get_filename) or "")
+    return name or f"a file without a name ({part.get_content_type()})"
+
+
+def _is_html(part: EmailMessage) -> bool:
+    return part.get_content_type() == "text/html"
 
 
 def _add_body(part: EmailMessage, writer: Writer) -> None:
-    content = _or_nothing(part.get_content)
-    if content is None:  # of an encoding that nobody knows
-        payload = part.get_payload(decode=True)
-        content = payload.decode("latin-1") if isinstance(payload, bytes) else ""
-    if part.get_content_type() == "text/html":
-        root = parse_html(content)
+    if _is_html(part):
+        root = parse_html(_text_of(part))
         if root is not None:
             add_html(root, writer)
     else:
-        add_paragraphs(content, writer, new_page=False)
+        add_paragraphs(_text_of(part), writer, new_page=False)
+
+
+def _text_of(part: EmailMessage) -> str:
+    """In the encoding that the part names; where it names none, or one that it does not keep to, in the
+    one that the bytes look like."""
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    charset = (_or_nothing(part.get_content_charset) or "us-ascii").lower()
+    if not data.isascii() and charset in ("us-ascii", "ascii"):
+        return _guessed(data)
+    content = _or_nothing(part.get_content)
+    return _guessed(data) if content is None else content  # None: nobody knows the encoding
+
+
+def _guessed(data: bytes) -> str:
+    try:
+        return decoded(data)
+    except Unreadable:
+        return data.decode("latin-1")
 
 
 def _header(message: EmailMessage, name: str) -> str:

@@ -11,7 +11,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from retrieval.parsing.errors import Unreadable
-from retrieval.parsing.formats.pdf_text import Line, PageText, opened_pdf
+from retrieval.parsing.formats.pdf_text import Line, PageText, opened_pdf, page_of
 from retrieval.parsing.ocr import Recognizer
 from retrieval.parsing.source import Source
 from retrieval.parsing.writer import Writer, one_line, too_many_pages
@@ -54,7 +54,7 @@ def read(source: Source, writer: Writer) -> None:
                 titles = outline.get(index, {})
                 writer.add_laid_out(sheet.text, _blocks(sheet, titles, levels))
             elif not sheet.is_blank and recognizer.has_room():
-                for paragraph in recognizer.paragraphs_of(document[index]):
+                for paragraph in recognizer.paragraphs_of(page_of(document, index)):
                     writer.add(paragraph)
             else:
                 num_unread += not sheet.is_blank
@@ -67,7 +67,7 @@ def _sheets(document: pypdfium2.PdfDocument, max_chars: int) -> Iterator[_Sheet]
     num_chars = 0
     for index in range(len(document)):
         try:
-            page = document[index]
+            page = page_of(document, index)
         except pypdfium2.PdfiumError:
             yield _Sheet("", [], 0.0, 0.0, is_blank=True, is_damaged=True)
             continue

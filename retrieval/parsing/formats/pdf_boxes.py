@@ -7,7 +7,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from retrieval.parsing.errors import Unreadable
-from retrieval.parsing.formats.pdf_text import PageText, opened_pdf
+from retrieval.parsing.formats.pdf_text import PageText, opened_pdf, page_of
 from retrieval.parsing.kinds import PDF, kind_of
 from retrieval.parsing.messages import Request
 from retrieval.parsing.pages import Box
@@ -26,7 +26,7 @@ def boxes(request: Request) -> list[Box]:
         with opened_pdf(source) as document:
             if not 1 <= request.page_number <= len(document):
                 raise Unreadable("broken", f"The file has no page {request.page_number}.")
-            page = document[request.page_number - 1]
+            page = page_of(document, request.page_number - 1)
             return _of(page, request.start, request.end)
 
 

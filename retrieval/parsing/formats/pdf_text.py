@@ -8,7 +8,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import hypot
 
@@ -99,7 +99,22 @@ def opened_pdf(source: Source) -> Iterator[pypdfium2.PdfDocument]:
             raise Unreadable("encrypted", message) from error
         raise Unreadable("broken", "The PDF is damaged and cannot be opened.") from error
     with document:
+        with suppress(pypdfium2.PdfiumError):
+            document.init_forms()  # draws what is filled in and has been drawn by nobody yet
         yield document
+
+
+def page_of(document: pypdfium2.PdfDocument, index: int) -> pypdfium2.PdfPage:
+    """With what is filled in and written over it as a part of it; else there is no text in fields, and
+    characters have other indices than where it is. Raises pypdfium2.PdfiumError."""
+    page = document[index]
+    if pdfium.FPDFPage_GetAnnotCount(page) <= 0:
+        return page
+    is_changed = pdfium.FPDFPage_Flatten(page, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS
+    if not is_changed:
+        return page
+    page.close()
+    return document[index]
 
 
 def _raw(textpage: pypdfium2.PdfTextPage) -> str:

@@ -9,7 +9,7 @@ from PIL import Image, ImageOps
 
 from retrieval.parsing.errors import Unreadable
 from retrieval.parsing.formats import image
-from retrieval.parsing.formats.pdf_text import opened_pdf
+from retrieval.parsing.formats.pdf_text import opened_pdf, page_of
 from retrieval.parsing.kinds import PDF, READERS, kind_of
 from retrieval.parsing.messages import Request
 from retrieval.parsing.pages import Picture
@@ -37,7 +37,7 @@ def _page_of_pdf(source: Source, page_number: int, width_px: int) -> Image.Image
         if not 1 <= page_number <= len(document):
             raise _no_page(page_number)
         try:
-            page = document[page_number - 1]
+            page = page_of(document, page_number - 1)
         except pypdfium2.PdfiumError as error:
             raise Unreadable("broken", f"Page {page_number} is damaged.") from error
         width_pt, height_pt = page.get_size()

@@ -1,6 +1,7 @@
 """XLSX: a page for each sheet, as a table of what its cells show; formulas are their last results."""
 
 import datetime
+import re
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -18,15 +19,24 @@ from retrieval.parsing.packed import opened_zip  # noqa: E402
 from retrieval.parsing.source import Source  # noqa: E402
 from retrieval.parsing.writer import Writer, table  # noqa: E402
 
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+_WITHOUT_RESULT = re.compile(
+    rb'<c(?![^<>]*\st="str")(?:\s[^<>]*)?>\s*<f(?:\s[^<>]*)?(?:/>|>[^<]*</f>)\s*'
+    rb"(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
+)
+_NO_RESULTS = "Formulas without results were left out. Save the file in a spreadsheet program."
+_PIECE_BYTES = 2**20
+_MAX_CELL_BYTES = 2**14
 _MAX_COLUMNS = 500
 _MAX_EMPTY_ROWS = 10_000  # between rows; a sheet may be formatted to its last one
 
 
 def read(source: Source, writer: Writer) -> None:
-    with opened_zip(source):
-        pass
-    source.file.seek(0)
     try:
+        with opened_zip(source) as packed:
+            if any(_lacks_results(packed, name) for name in packed.namelist()):
+                writer.note(_NO_RESULTS)
+        source.file.seek(0)
         book = openpyxl.load_workbook(source.file, read_only=True, data_only=True, keep_links=False)
         writer.title = book.properties.title or ""
         for sheet in book.worksheets:
@@ -41,6 +51,21 @@ def read(source: Source, writer: Writer) -> None:
     ) as error:
         message = "The workbook is damaged: a part of it is missing or wrong."
         raise Unreadable("broken", message) from error
+
+
+def _lacks_results(packed: zipfile.ZipFile, name: str) -> bool:
+    """Whether a part is a sheet with formulas that nobody has computed, as programs write them. An empty
+    text is a result."""
+    if not _SHEET.fullmatch(name):
+        return False
+    with packed.open(name) as part:
+        piece = b""
+        while data := part.read(_PIECE_BYTES):
+            piece += data
+            if _WITHOUT_RESULT.search(piece):
+                return True
+            piece = piece[-_MAX_CELL_BYTES:]
+    return False
 
 
 def _add_sheet(sheet: Any, writer: Writer, max_rows: int) -> None:
