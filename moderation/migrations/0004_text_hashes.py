@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
             model_name="decision",
             name="text_hashes",
             field=django.contrib.postgres.fields.ArrayField(
-                base_field=models.CharField(max_length=64), null=True, size=None
+                base_field=models.CharField(max_length=64), null=True, editable=False, size=None
             ),
         ),
     ]
