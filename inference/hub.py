@@ -10,13 +10,14 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from inference import memory
 from inference.errors import ModelError, ModelTooLarge
-from inference.kinds import MODULES_FILE, read_kind
+from inference.kinds import MODULES_FILE, ModelKind, read_kind
+from inference.needs import bytes_of_weight
 
 # Only what serving needs. Pickled weights are not among it: opening them can run code.
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
@@ -24,7 +25,8 @@ WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.t
 UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors", "consolidated*"]
 # Of an embedding model, what stands behind the transformer: 1_Pooling, 2_Dense, 3_Normalize.
 _MODULE = re.compile(r"[1-9]_[A-Za-z]+/(config\.json|model\.safetensors)")
-_BYTES_PER_BYTE = 1.15  # in memory, of what the files take: see loader.py
+_WEIGHTS_OVERHEAD = 1.15  # as in loader.py
+_PLAIN_DTYPES = frozenset({"F64", "F32", "F16", "BF16"})  # of which each element is a weight
 _CONFIG = "config.json"
 _RECORD = ".pulled"  # the revision that a directory holds, then its files, a line each
 # The hub's own rule for names. It rules out all that a path could take for something else.
@@ -53,11 +55,15 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """What a pull would bring; config.json is the last of its files."""
+    """What a pull would bring; config.json is the last of its files.
+
+    `warning` says what may keep the model from being served here; often nothing.
+    """
 
     name: str
     revision: str
     files: tuple[RemoteFile, ...]
+    warning: str = ""
 
     @property
     def size_bytes(self) -> int:
@@ -71,11 +77,19 @@ class Pull:
 
 
 def plan_pull(
-    name: str, models_dir: Path, token: str | None = None, *, memory_bytes: int | None = None
+    name: str,
+    models_dir: Path,
+    token: str | None = None,
+    *,
+    memory_bytes: int | None = None,
+    dtype: str = "auto",
+    on_gpu: bool = False,
 ) -> Pull:
     """Look at a model on the hub before anything large is fetched.
 
-    It has to fit into `memory_bytes`, or, without that, into what is free while all models sleep.
+    Its weights, in `dtype`, have to fit into `memory_bytes`, or, without that, into what is free while
+    all models sleep. What does not is a warning where the hub tells no number of weights, and of a chat
+    model that goes through this memory on its way to a GPU.
     Raises HubError (no network, unknown, gated, no safetensors, disk), ModelRefused (an architecture
     that cannot be served) or ModelTooLarge (memory).
     """
@@ -94,8 +108,15 @@ def plan_pull(
         raise HubError(f"{name} has no safetensors weights; {_other_weights(info.siblings or [])}")
     for file in plan.files:
         _target(models_dir / name, file.name)
-    _check_architecture(plan, token)
-    _check_memory(plan, memory_bytes)
+    kind = _kind(plan, token)
+    is_on_gpu = on_gpu and kind == "chat"
+    num_weights = _num_weights(info.safetensors)
+    try:
+        _check_memory(plan, num_weights, memory_bytes, dtype, on_gpu=is_on_gpu)
+    except ModelTooLarge as error:
+        if num_weights is not None and not is_on_gpu:
+            raise
+        plan = replace(plan, warning=str(error))
     _check_disk(plan, models_dir)
     return plan
 
@@ -274,15 +295,16 @@ def _is_wanted(file: str) -> bool:
     return any(fnmatch(file, p) for p in WANTED) and not any(fnmatch(file, p) for p in UNWANTED)
 
 
-def _check_architecture(plan: Pull, token: str | None) -> None:
-    """Fetch what tells the kind by itself: a few kilobytes decide whether gigabytes are worth it."""
+def _kind(plan: Pull, token: str | None) -> ModelKind:
+    """Fetch what tells it by itself: a few kilobytes decide whether gigabytes are worth it. Raises
+    ModelRefused."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory(prefix="vitrine-pull-") as directory:
         _download_small(plan, _CONFIG, directory, token)
         if any(file.name == MODULES_FILE for file in plan.files):
             _download_small(plan, MODULES_FILE, directory, token)
-        read_kind(Path(directory))
+        return read_kind(Path(directory))
 
 
 def _download_small(plan: Pull, file: str, directory: str, token: str | None) -> None:
@@ -296,9 +318,23 @@ def _download_small(plan: Pull, file: str, directory: str, token: str | None) ->
     )
 
 
-def _check_memory(plan: Pull, memory_bytes: int | None) -> None:
-    needed = int(plan.weights_bytes * _BYTES_PER_BYTE)
-    available = memory.loadable_bytes() if memory_bytes is None else memory_bytes
+def _num_weights(told: Any) -> int | None:
+    """By what the hub has counted; None where it has not, or where elements are packed weights."""
+    counts: dict[str, int] = {} if told is None else told.parameters
+    if not counts or not _PLAIN_DTYPES.issuperset(counts):
+        return None
+    return sum(counts.values())
+
+
+def _check_memory(
+    plan: Pull, num_weights: int | None, memory_bytes: int | None, dtype: str, *, on_gpu: bool
+) -> None:
+    """As it is while it loads, before anything becomes int8 or goes to a GPU."""
+    own_bytes = plan.weights_bytes
+    if num_weights is not None:
+        own_bytes = num_weights * bytes_of_weight(dtype, on_gpu=on_gpu)
+    needed = int(own_bytes * _WEIGHTS_OVERHEAD)
+    available = memory.loadable_bytes() if memory_bytes is None or on_gpu else memory_bytes
     if needed > available:
         raise ModelTooLarge(plan.name, needed_bytes=needed, available_bytes=available)
 

@@ -127,7 +127,7 @@ def _weights_bytes(name: str, path: Path, config: EngineConfig, *, on_gpu: bool)
     few_bytes = few_bits_bytes(path, config.dtype) if on_gpu and is_whole else None
     if few_bytes is not None:
         return few_bytes
-    return read_weights(path).num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
+    return read_weights(path).num_parameters * bytes_of_weight(config.dtype, on_gpu=on_gpu)
 
 
 def kv_share(left_bytes: int) -> int:
@@ -141,7 +141,7 @@ def _adapter_bytes(name: str, config: EngineConfig, on_gpu: bool) -> int:
     for adapter in config.adapters_of(name):
         with suppress(ModelRefused):
             num_parameters += read_adapter(adapter.path).num_parameters
-    return num_parameters * _itemsize(config.dtype, on_gpu=on_gpu)
+    return num_parameters * bytes_of_weight(config.dtype, on_gpu=on_gpu)
 
 
 def _draft_bytes(name: str, config: EngineConfig) -> int:
@@ -153,7 +153,7 @@ def _draft_bytes(name: str, config: EngineConfig) -> int:
     if spec is None or spec.path is None or spec.base:
         return 0
     try:
-        return read_weights(spec.path).num_parameters * _itemsize(config.dtype)
+        return read_weights(spec.path).num_parameters * bytes_of_weight(config.dtype)
     except ModelRefused:
         return 0  # the worker says why, and serves the model without it
 
@@ -166,7 +166,7 @@ def measure_budget(config: EngineConfig) -> int:
     return free_bytes - min(free_bytes // _RESERVE_SHARE, _MAX_RESERVE_BYTES)
 
 
-def _itemsize(dtype: str, *, on_gpu: bool = False) -> int:
+def bytes_of_weight(dtype: str, *, on_gpu: bool = False) -> int:
     """Bytes of a weight; what assembly.dtype_of() asks torch for "auto", "int8" and "int4"."""
     if dtype == "float32" or (dtype != "bfloat16" and not (on_gpu or _multiplies_bfloat16())):
         return 4

@@ -56,13 +56,17 @@ def read_gpus() -> tuple[GpuReading, ...]:
     return _visible(readings, os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
+def has_driver() -> bool:
+    return _DRIVER.exists()
+
+
 @cache
 def _nvml() -> Any:
     """NVML, ready; None if there is none. Asked once: a driver is not installed under a running site."""
     try:
         nvml = import_module("pynvml")
     except ImportError:
-        if _DRIVER.exists():
+        if has_driver():
             logger.warning(
                 "there is a driver of NVIDIA's, but not the package nvidia-ml-py: nothing is told of"
                 " GPUs, and models are not shared out over several"

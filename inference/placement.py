@@ -17,7 +17,7 @@ from inference.catalog import ModelSpec
 from inference.config import ALL_MODELS, EngineConfig
 from inference.ledger import Ledger
 from inference.needs import measure_budget
-from inference.nvml import GpuReading, read_gpus
+from inference.nvml import GpuReading, has_driver, read_gpus
 from inference.residency import Residency
 
 _RESERVE_SHARE = 20  # of a GPU's free memory, for what the driver and CUDA take by themselves
@@ -106,6 +106,13 @@ def groups(gpus: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, ...]]:
             made.append(tuple(left[-size:]))
             left = left[:-size]
     return [*((gpu,) for gpu in left), *made]
+
+
+def computes_on_gpu(config: EngineConfig) -> bool:
+    """Whether chat models do, as far as that shows without torch."""
+    if config.device != "auto":
+        return config.device == "cuda"
+    return _has_cuda() and has_driver()
 
 
 def _has_cuda() -> bool:

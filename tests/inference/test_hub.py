@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from huggingface_hub.errors import HFValidationError
 
-from inference import Engine, EngineConfig, ModelRefused, ModelTooLarge, memory
+from inference import Engine, EngineConfig, ModelRefused, ModelTooLarge, memory, nvml, placement
 from inference.catalog import discover
 from inference.encoder_layout import read_encoder_layout
 from inference.hub import HubError, Pull, RemoteFile, _talk, plan_pull, pull, remove
@@ -33,6 +34,7 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.folder = folder
         self.sha = SHA
+        self.num_weights: dict[str, int] | None = None
         self.more_siblings: list[dict[str, Any]] = []
         self.problem: tuple[int, str] | None = None
         self.break_after_bytes: int | None = None
@@ -47,7 +49,11 @@ class Hub(ThreadingHTTPServer):
         files = [f for f in sorted(self.folder.rglob("*")) if f.is_file()]
         siblings = [_sibling(f, str(f.relative_to(self.folder))) for f in files]
         siblings += self.more_siblings
-        return {"id": NAME, "modelId": NAME, "sha": self.sha, "siblings": siblings, "tags": []}
+        told = {"id": NAME, "modelId": NAME, "sha": self.sha, "siblings": siblings, "tags": []}
+        if self.num_weights is not None:
+            total = sum(self.num_weights.values())
+            told["safetensors"] = {"parameters": self.num_weights, "total": total}
+        return told
 
 
 def _sibling(file: Path, name: str) -> dict[str, Any]:
@@ -253,12 +259,51 @@ def test_weights_that_are_there_a_second_time_are_left(hub: Hub, tmp_path: Path)
 def test_a_model_larger_than_memory_is_not_fetched(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan_pull(NAME, tmp_path)
+    hub.num_weights = {"BF16": 2**20}
+    assert not plan_pull(NAME, tmp_path).warning
     with pytest.raises(ModelTooLarge):
         plan_pull(NAME, tmp_path, memory_bytes=1000)
     monkeypatch.setattr(memory, "loadable_bytes", lambda: 1000)  # a smaller machine
     with pytest.raises(ModelTooLarge):
         plan_pull(NAME, tmp_path)
+
+
+def test_a_model_is_measured_as_it_is_loaded(hub: Hub, tmp_path: Path) -> None:
+    """Not as its files are: with 16 bits for each weight there, a processor that multiplies no bfloat16
+    needs twice as much, and one that does half of what files of 32 bits take."""
+    hub.num_weights = {"BF16": 2**20, "F32": 2**10}
+    weights = 2**20 + 2**10
+    for dtype, size in (("float32", 4), ("bfloat16", 2)):
+        needed = int(weights * size * 1.15)
+        plan_pull(NAME, tmp_path, memory_bytes=needed, dtype=dtype)
+        with pytest.raises(ModelTooLarge) as caught:
+            plan_pull(NAME, tmp_path, memory_bytes=needed - 1, dtype=dtype)
+        assert caught.value.needed_bytes == needed
+
+
+def test_where_it_is_uncertain_whether_a_model_fits_somebody_is_warned(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "loadable_bytes", lambda: 1000)
+    for num_weights in (None, {"I32": 2**20, "F16": 2**10}):
+        hub.num_weights = num_weights
+        assert "GiB of memory" in plan_pull(NAME, tmp_path).warning
+    hub.num_weights = {"BF16": 2**20}
+    assert "GiB of memory" in plan_pull(NAME, tmp_path, on_gpu=True).warning
+    monkeypatch.setattr(memory, "loadable_bytes", lambda: 2**30)
+    assert not plan_pull(NAME, tmp_path, on_gpu=True, memory_bytes=1000).warning
+
+
+def test_gpus_are_sought_as_the_worker_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = EngineConfig(tmp_path)
+    for driver, is_there in ((tmp_path, True), (tmp_path / "none", False)):
+        monkeypatch.setattr(nvml, "_DRIVER", driver)
+        monkeypatch.setattr(placement, "_has_cuda", lambda: True)
+        assert placement.computes_on_gpu(config) == is_there
+        assert placement.computes_on_gpu(replace(config, device="cuda"))
+        assert not placement.computes_on_gpu(replace(config, device="cpu"))
 
 
 async def test_what_models_take_that_can_sleep_is_there_for_one_that_is_pulled(
@@ -273,7 +318,7 @@ async def test_what_models_take_that_can_sleep_is_there_for_one_that_is_pulled(
     own_bytes = memory._own_bytes(Path(f"/proc/{worker.pid}"))
     assert 2**20 < own_bytes < worker.memory_info().rss
     assert memory.loadable_bytes() >= own_bytes
-    plan_pull(NAME, tmp_path)
+    assert not plan_pull(NAME, tmp_path).warning
 
 
 def test_only_pickled_weights_are_not_enough(hub: Hub, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from inference.config import DTYPES
 from inference.few_bits_size import few_bits_bytes
 from inference.int8_linear import weights_bytes
 from inference.loader import best_dtype
-from inference.needs import WORKER_BYTES, Needs, _itemsize, estimate_needs, measure_budget
+from inference.needs import WORKER_BYTES, Needs, bytes_of_weight, estimate_needs, measure_budget
 from inference.whole_linear import WholeLinear
 from tests.inference.conftest import engine_config
 from tests.inference.tiny_models import make_encoder, make_model
@@ -34,7 +34,7 @@ def test_the_estimate_of_the_weights_is_what_they_take_when_loaded(tiny_model: P
 
 
 def test_the_dtype_is_the_one_that_torch_will_choose() -> None:
-    found = {dtype: _itemsize(dtype) for dtype in DTYPES}
+    found = {dtype: bytes_of_weight(dtype) for dtype in DTYPES}
     own = best_dtype().itemsize
     few = {"int8": own, "int4": own, "fp8": own}
     assert found == {"auto": own, "float32": 4, "bfloat16": 2, **few}

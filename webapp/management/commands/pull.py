@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from inference import ModelError
 from inference.hub import plan_pull, pull
 from inference.kinds import kind_at
+from inference.placement import computes_on_gpu
 
 
 class Command(BaseCommand):
@@ -21,9 +22,19 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, model: str, **options: Any) -> None:
         token = os.environ.get("HF_TOKEN") or None
-        models_dir, memory_bytes = settings.ENGINE.models_dir, settings.ENGINE.memory_bytes
+        engine = settings.ENGINE
+        models_dir = engine.models_dir
         try:
-            plan = plan_pull(model, models_dir, token, memory_bytes=memory_bytes)
+            plan = plan_pull(
+                model,
+                models_dir,
+                token,
+                memory_bytes=engine.memory_bytes,
+                dtype=engine.dtype,
+                on_gpu=computes_on_gpu(engine),
+            )
+            if plan.warning:
+                self.stderr.write(f"It may not be served here: {plan.warning}")
             self.stdout.write(f"{model}: {plan.size_bytes / 2**30:.2f} GiB to {models_dir / model}")
             path = pull(plan, models_dir, token, _Line())
         except ModelError as error:
