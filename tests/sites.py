@@ -200,10 +200,15 @@ class Site:
             connection.execute("SET vitrine.scope = 'system'")
             connection.execute(sql, values)
 
+    @property
+    def whole_environment(self) -> dict[str, str]:
+        """Of commands; `serve` has a PORT as well."""
+        return {**os.environ, **self.environment, "DATA_DIR": str(self.data_dir)}
+
     def manage(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), *arguments],
-            env={**os.environ, **self.environment, "DATA_DIR": str(self.data_dir), **environment},
+            env={**self.whole_environment, **environment},
             capture_output=True,
             text=True,
             check=False,

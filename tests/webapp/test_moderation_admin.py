@@ -8,10 +8,12 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.test import Client
 
 from moderation.evaluation import read_cases_file
 from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
+from webapp.management.commands import exportlabels
 from webapp.models import ApiKey, User
 from webapp.tenancy import as_system
 
@@ -264,8 +266,23 @@ def test_labels_are_read_by_evalmoderation(alice: User, tmp_path: Path) -> None:
         ("a song", False),
     ]
     assert file.stat().st_mode & 0o077 == 0
-    with pytest.raises(CommandError, match="Is a directory"):
+    with pytest.raises(CommandError, match="is no file"):
         call_command("exportlabels", str(tmp_path))
+
+
+def test_labels_of_before_outlive_an_export_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OperationalError("the database is away")
+
+    file = tmp_path / "labels.jsonl"
+    file.write_text("{}\n")
+    monkeypatch.setattr(exportlabels, "labelled", fail)
+    with pytest.raises(OperationalError):
+        call_command("exportlabels", str(file))
+    assert file.read_text() == "{}\n"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_many_are_decided_at_once(console: Client, alice: User, bob: User) -> None:

@@ -7,6 +7,8 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from webapp.serving.errors import CannotServe
@@ -16,8 +18,7 @@ _ORPHANS_WAIT_S = 20.0
 
 def hold_lock(data_dir: Path, address: str) -> int:
     """The descriptor of the lock, to be kept open. Raises CannotServe if another serve runs."""
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(data_dir / "serve.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = _open(data_dir / "serve.lock")
     deadline = time.monotonic() + _ORPHANS_WAIT_S
     while not _try(descriptor):
         pid, other = _holder(descriptor)
@@ -27,21 +28,52 @@ def hold_lock(data_dir: Path, address: str) -> int:
                 f"Vitrine already runs on this DATA_DIR ({data_dir}): pid {pid}, at {other}."
             )
         time.sleep(0.05)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "address": address}).encode(), 0)
+    _sign(descriptor, address)
     return descriptor
 
 
-def is_served(data_dir: Path) -> bool:
-    """Whether a serve, or what is left of one, runs on this DATA_DIR."""
-    path = data_dir / "serve.lock"
-    if not path.exists():
-        return False
-    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+def try_lock(data_dir: Path, address: str) -> int | str:
+    """The descriptor of the lock, or the address of who has it."""
+    descriptor = _open(data_dir / "serve.lock")
+    if not _try(descriptor):
+        _, other = _holder(descriptor)
+        os.close(descriptor)
+        return other
+    _sign(descriptor, address)
+    return descriptor
+
+
+@contextmanager
+def taking_part(data_dir: Path) -> Iterator[int]:
+    """Around a command that may use what another has started: the other waits for its end.
+
+    Yields what `wait_for_others` takes. Who comes while the other ends waits for that here.
+    """
+    descriptor = _open(data_dir / "commands.lock")
     try:
-        return not _try(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def others_take_part(descriptor: int) -> bool:
+    return not _try(descriptor)
+
+
+def wait_for_others(descriptor: int) -> None:
+    """Return when nobody else takes part; nobody comes until the descriptor is closed."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def _open(path: Path) -> int:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _sign(descriptor: int, address: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "address": address}).encode(), 0)
 
 
 def _try(descriptor: int) -> bool:

@@ -3,8 +3,9 @@
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -22,23 +23,28 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE", help="- is standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["file"] == "-":
-            self._write(sys.stdout)
-            return
-        path = Path(options["file"])
-        try:
-            with open(path, "w", encoding="utf-8", opener=_only_ours) as file:
-                num = self._write(file)
-        except OSError as error:
-            raise CommandError(f"{path}: {error.strerror}.") from None
-        self.stdout.write(f"{num} texts.")
-
-    def _write(self, file: TextIO) -> int:
         with as_system():  # what reviewers have looked at is everybody's
             lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in labelled()]
-        file.writelines(lines)
-        return len(lines)
+        if options["file"] == "-":
+            sys.stdout.writelines(lines)
+            return
+        path = Path(options["file"])
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is no file.")
+        try:
+            _replace(path, lines)
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}.") from None
+        self.stdout.write(f"{len(lines)} texts.")
 
 
-def _only_ours(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _replace(path: Path, lines: list[str]) -> None:
+    """Whole or not at all, so that an earlier file outlives a full disk. For the user alone."""
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)  # mode 0600
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
