@@ -6,11 +6,13 @@ variable, for nonsense. Values of secrets never appear in an error.
 
 import os
 from collections.abc import Sequence
-from math import isfinite
+from email.utils import parseaddr
+from math import inf, isfinite
 from pathlib import Path
 from typing import overload
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
@@ -44,14 +46,20 @@ def env_int(name: str, default: int, *, minimum: int = 0, maximum: int | None = 
 
 
 @overload
-def env_float(name: str, default: float, *, minimum: float = 0.0) -> float: ...
+def env_float(
+    name: str, default: float, *, minimum: float = 0.0, maximum: float = inf
+) -> float: ...
 
 
 @overload
-def env_float(name: str, default: None, *, minimum: float = 0.0) -> float | None: ...
+def env_float(
+    name: str, default: None, *, minimum: float = 0.0, maximum: float = inf
+) -> float | None: ...
 
 
-def env_float(name: str, default: float | None, *, minimum: float = 0.0) -> float | None:
+def env_float(
+    name: str, default: float | None, *, minimum: float = 0.0, maximum: float = inf
+) -> float | None:
     """None is a default for what is left to Vitrine."""
     value = env_str(name)
     if not value:
@@ -60,8 +68,9 @@ def env_float(name: str, default: float | None, *, minimum: float = 0.0) -> floa
         number = float(value)
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be a number, not {value!r}.") from None
-    if not (isfinite(number) and number >= minimum):
-        raise ImproperlyConfigured(f"{name} must be at least {minimum:g}, not {number:g}.")
+    if not (isfinite(number) and minimum <= number <= maximum):
+        upper = "" if maximum == inf else f" and at most {maximum:g}"
+        raise ImproperlyConfigured(f"{name} must be at least {minimum:g}{upper}, not {number:g}.")
     return number
 
 
@@ -77,15 +86,37 @@ def env_list(name: str, default: Sequence[str] = ()) -> list[str]:
 
 
 def env_choice(name: str, choices: Sequence[str], default: str) -> str:
+    """One of them, however it is capitalised."""
     value = env_str(name, default)
-    if value not in choices:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
-    return value
+    for choice in choices:
+        if choice.lower() == value.lower():
+            return choice
+    raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
 
 
-def env_path(name: str, default: Path) -> Path:
+def env_folder(name: str, default: Path) -> Path:
+    """A folder that can be written; made where it is not there."""
     value = env_str(name)
-    return Path(value).expanduser().absolute() if value else default
+    path = Path(value).expanduser().absolute() if value else default
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}: {path} cannot be made ({error.strerror}).") from None
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ImproperlyConfigured(f"{name}: {path} cannot be written by this user.")
+    return path
+
+
+def env_email(name: str, default: str) -> str:
+    """An address, or a name with one: `Vitrine <vitrine@example.org>`. The default is taken as it is."""
+    value = env_str(name)
+    if not value:
+        return default
+    try:
+        validate_email(parseaddr(value)[1])
+    except ValidationError:
+        raise ImproperlyConfigured(f"{name} must be an e-mail address, not {value!r}.") from None
+    return value
 
 
 def env_secret(name: str) -> str | None:

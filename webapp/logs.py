@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 MAX_LOG_BYTES = 64 * 2**20
 
 # Up to the end of that exception: the row that Postgres quotes holds what people wrote.

@@ -24,18 +24,19 @@ from webapp.directory_settings import directory_settings
 from webapp.env import (
     env_bool,
     env_choice,
+    env_email,
     env_float,
+    env_folder,
     env_int,
     env_list,
-    env_path,
     env_secret,
     env_str,
 )
 from webapp.hosts import allowed_hosts, egress_rules, trusted_networks
-from webapp.logs import logging_settings
+from webapp.logs import LEVELS, logging_settings
 from webapp.model_settings import adapters, draft_models, gpu_step, ranks, workers
 from webapp.moderation_settings import classifier_specs
-from webapp.prices import prices
+from webapp.prices import currency, prices
 from webapp.providers import allauth_settings, sign_in_providers
 from webapp.redis_settings import broker_url, redis_url
 from webapp.scim.configuration import scim_provider, scim_token
@@ -44,7 +45,7 @@ from webapp.signup_policy import signup_policy
 from webapp.upstreams import upstream_specs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = env_path("DATA_DIR", BASE_DIR / "var")
+DATA_DIR = env_folder("DATA_DIR", BASE_DIR / "var")
 HOST = env_str("HOST", "127.0.0.1")
 PORT = env_int("PORT", 8000, minimum=1, maximum=65535)
 DEBUG = env_bool("DEBUG", False)
@@ -80,7 +81,7 @@ ENGINE = EngineConfig(
 )
 MODERATION = classifier_specs(env_list("VITRINE_MODERATION", ["builtin"]))
 PRICES = prices(env_list("VITRINE_PRICES"))
-CURRENCY = env_str("VITRINE_CURRENCY", "EUR")
+CURRENCY = currency(env_str("VITRINE_CURRENCY", "EUR"))
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)
 MAX_IMPORT_BYTES = env_int("VITRINE_MAX_IMPORT_MIB", 2048, minimum=1) * 2**20
 MAX_FILES_BYTES = env_int("VITRINE_FILES_MIB", 4096, minimum=1) * 2**20
@@ -91,7 +92,7 @@ QUESTION_MODEL = env_str("VITRINE_QUESTION_MODEL")
 QUESTION_S = env_float("VITRINE_QUESTION_S", 2.0, minimum=0.1)
 DOCUMENT_TOKENS = env_int("VITRINE_DOCUMENT_TOKENS", 4096, minimum=64)
 CACHE_TTL_S = env_int("VITRINE_CACHE_TTL_S", 24 * 3600, minimum=60)
-CACHE_SIMILARITY = env_float("VITRINE_CACHE_SIMILARITY", 0.95, minimum=0.5)
+CACHE_SIMILARITY = env_float("VITRINE_CACHE_SIMILARITY", 0.95, minimum=0.5, maximum=1)
 CHUNK_TOKENS = env_int("VITRINE_CHUNK_TOKENS", 512, minimum=32, maximum=8192)
 CHUNK_OVERLAP_TOKENS = env_int("VITRINE_CHUNK_OVERLAP", 128, maximum=4096)
 OCR_LANGUAGES = env_str("VITRINE_OCR_LANGUAGES", "eng")
@@ -221,7 +222,7 @@ EMAIL_HOST_USER = env_str("SMTP_USER")
 EMAIL_HOST_PASSWORD = env_secret("SMTP_PASSWORD") or ""
 EMAIL_USE_TLS = env_bool("SMTP_TLS", True)
 EMAIL_TIMEOUT = 15
-DEFAULT_FROM_EMAIL = env_str("SMTP_FROM", f"vitrine@{HOST}")
+DEFAULT_FROM_EMAIL = env_email("SMTP_FROM", f"vitrine@{HOST}")
 
 SIGNUP = signup_policy(
     env_str("VITRINE_SIGNUP", "open"),
@@ -298,4 +299,5 @@ STORAGES = {
 
 LOG_TO = env_choice("LOG_TO", ("file", "stderr"), "file")
 LOG_FILE = DATA_DIR / "logs" / "vitrine.log"
-LOGGING = logging_settings(LOG_FILE if LOG_TO == "file" else None, env_str("LOG_LEVEL", "INFO"))
+LOG_LEVEL = env_choice("LOG_LEVEL", LEVELS, "INFO")
+LOGGING = logging_settings(LOG_FILE if LOG_TO == "file" else None, LOG_LEVEL)

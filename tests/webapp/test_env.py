@@ -14,9 +14,19 @@ from redis.asyncio import SSLConnection as AsyncSSLConnection
 
 from retrieval.db import NUM_THREADS
 from webapp.databases import database_settings
-from webapp.env import env_bool, env_choice, env_float, env_int, env_list, env_secret
+from webapp.env import (
+    env_bool,
+    env_choice,
+    env_email,
+    env_float,
+    env_folder,
+    env_int,
+    env_list,
+    env_secret,
+)
 from webapp.hosts import LOOPBACK, allowed_hosts, default_allowed_hosts, trusted_networks
 from webapp.model_settings import adapters, draft_models, ranks, workers
+from webapp.prices import currency
 from webapp.redis_settings import broker_url, redis_url
 from webapp.secret_key import stored_secret_key
 from webapp.upstreams import upstream_specs
@@ -77,6 +87,50 @@ def test_numbers_have_limits(variable, value: str, words: str) -> None:
     variable(value)
     with pytest.raises(ImproperlyConfigured, match=words):
         env_int("NAME", 1, minimum=1, maximum=65535)
+
+
+def test_a_number_with_a_point_may_have_a_maximum(variable) -> None:
+    variable("5")
+    with pytest.raises(ImproperlyConfigured, match=r"NAME must be .*at most 1, not 5"):
+        env_float("NAME", 0.9, minimum=0.5, maximum=1)
+
+
+def test_a_choice_is_known_however_it_is_capitalised(variable) -> None:
+    variable("debug")
+    assert env_choice("NAME", ("DEBUG", "INFO"), "INFO") == "DEBUG"
+
+
+def test_an_address_may_have_a_name(variable) -> None:
+    assert env_email("NAME", "vitrine@127.0.0.1") == "vitrine@127.0.0.1"
+    for value in ("a@example.org", "Vitrine <a@example.org>"):
+        variable(value)
+        assert env_email("NAME", "") == value
+    for value in ("foo", "Vitrine <foo>", "a@"):
+        variable(value)
+        with pytest.raises(ImproperlyConfigured, match="NAME must be an e-mail address"):
+            env_email("NAME", "")
+
+
+def test_a_folder_is_made_and_can_be_written(
+    variable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variable(tmp_path / "new" / "var")
+    assert env_folder("NAME", tmp_path).is_dir()
+    (tmp_path / "file").touch()
+    variable(tmp_path / "file")
+    with pytest.raises(ImproperlyConfigured, match=r"NAME: .*cannot be made"):
+        env_folder("NAME", tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # tests may run as root
+    variable(tmp_path)
+    with pytest.raises(ImproperlyConfigured, match=r"NAME: .*cannot be written"):
+        env_folder("NAME", tmp_path)
+
+
+def test_a_currency_is_a_code() -> None:
+    assert currency("usd") == "USD"
+    for code in ("Euro", "€", "EU"):
+        with pytest.raises(ImproperlyConfigured, match="VITRINE_CURRENCY"):
+            currency(code)
 
 
 @pytest.mark.parametrize(
