@@ -1,5 +1,6 @@
 """Bringing the database's schema up to date, quickly when there is nothing to do."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from django.apps import apps
@@ -32,23 +33,35 @@ def migrate_if_needed() -> int:
 
 
 def problem() -> str | None:
-    """Why this code cannot work on the database, as a sentence: a newer version has changed it.
+    """Why this code cannot work on the database, as a sentence: a newer version has changed it."""
+    found = newer(own_applied())
+    if not found:
+        return None
+    return (
+        f"The database was migrated by a newer version of Vitrine ({', '.join(found)}). Start that"
+        " version, or restore a backup of this one's."
+    )
 
-    By the numbers of our own migrations, which only grow: one that was once renamed is no newer one.
+
+def own_applied() -> list[tuple[str, str]]:
+    """Our own migrations that the database has, app and name of each."""
+    return sorted(
+        one for one in MigrationRecorder(connection).applied_migrations() if one[0] in _OWN
+    )
+
+
+def newer(applied: Iterable[tuple[str, str]]) -> list[str]:
+    """Those that this code does not have, in words.
+
+    By their numbers, which only grow: one that was once renamed is no newer one.
     """
     ours = _on_disk()
     newest = {app: max(name for of, name in ours if of == app) for app in _OWN}
-    newer = [
+    return [
         f"{app} {name}"
-        for app, name in sorted(MigrationRecorder(connection).applied_migrations())
-        if app in newest and name[:_NUM_DIGITS] > newest[app][:_NUM_DIGITS]
+        for app, name in applied
+        if name[:_NUM_DIGITS] > newest.get(app, "")[:_NUM_DIGITS]
     ]
-    if not newer:
-        return None
-    return (
-        f"The database was migrated by a newer version of Vitrine ({', '.join(newer)}). Start that"
-        " version, or restore a backup of this one's."
-    )
 
 
 def _missing() -> set[tuple[str, str]]:

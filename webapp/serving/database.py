@@ -21,10 +21,11 @@ def problem_of(parameters: dict[str, Any]) -> str | None:
 def shared_problem(connections: Sequence[psycopg.Connection[Any]]) -> str | None:
     """Whose rows may be seen is said once a session: a pooler that gives sessions away between
     transactions would mix people up. It shows by two connections that meet in one server process."""
-    pids = [{_value(one, "SELECT pg_backend_pid()")} for one in connections]
+    pids: list[set[int]] = [set() for _ in connections]
     for _ in range(_NUM_LOOKS):
-        for one, seen in zip(connections, pids, strict=True):
-            seen.add(_value(one, "SELECT pg_backend_pid()"))
+        for number, one in enumerate(connections):
+            for _ in range(number + 1):  # no pooler that takes turns is in step with that
+                pids[number].add(_value(one, "SELECT pg_backend_pid()"))
     if len(set.union(*pids)) == len(connections) == sum(map(len, pids)):
         return None
     return (

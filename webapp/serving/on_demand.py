@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _NEED_THE_DATABASE = {
+    "backup",
     "changepassword",
     "clearsessions",
     "createapikey",

@@ -1,0 +1,137 @@
+"""What a backup holds is a site again, somewhere else; and what cannot be restored is said."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.sites import ADMIN_EMAIL, Site, SiteMaker, running
+from webapp import backup
+from webapp.backup import BackupFailed
+
+TEXT = "The key lies below the mat."
+
+
+@pytest.fixture(scope="module")
+def saved(make_site: SiteMaker, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A site with an account, a key and a document, its backup while it is served, and a session."""
+    folder: Path = tmp_path_factory.mktemp("backup")
+    (folder / "notes.txt").write_text(TEXT)
+    file = folder / "site.tar"
+    with running(make_site()) as site:
+        admin = site.set_up()
+        brought = site.manage("ingest", str(folder / "notes.txt"), "--owner", ADMIN_EMAIL)
+        assert brought.returncode == 0, brought.stderr
+        key = site.create_api_key(ADMIN_EMAIL)
+        done = site.manage("backup", str(file))
+        assert done.returncode == 0, done.stderr
+        assert f"MiB in {file}" in done.stdout
+        headers = {"Cookie": f"vitrine_session={admin.cookies['vitrine_session']}"}
+    return site, file, headers, key
+
+
+def test_a_site_is_restored_somewhere_else(saved: Any, make_site: SiteMaker) -> None:
+    old, file, session, key = saved
+    site = make_site.empty()
+    done = site.manage("restore", str(file))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Restored.")
+    assert not list(site.data_dir.glob("restoring-*"))
+    (document,) = (site.data_dir / "documents").iterdir()
+    assert document.read_text() == TEXT
+    assert (site.data_dir / "secret_key").read_text() == (old.data_dir / "secret_key").read_text()
+    assert (site.data_dir / "secret_key").stat().st_mode & 0o077 == 0
+    with running(site):
+        assert site.setup_url is None
+        site.sign_in(ADMIN_EMAIL)
+        visitor = site.visitor()
+        assert visitor.get("/admin/", headers=session).status_code == 200, "it goes on"
+        models = visitor.get("/v1/models", headers={"Authorization": f"Bearer {key}"})
+        assert models.status_code == 200
+        assert names_of_documents(site) == ["notes.txt"]
+        again = site.manage("restore", str(file))
+        assert "Vitrine runs on this DATA_DIR" in again.stderr
+    again = site.manage("restore", str(file))
+    assert again.returncode == 1
+    assert "holds data already (postgres, " in again.stderr
+
+
+def names_of_documents(site: Site) -> list[str]:
+    """Behind row-level security."""
+    own = f"host={site.data_dir}/sockets user=vitrine dbname=vitrine"
+    with psycopg.connect(own) as connection:
+        connection.execute("SET vitrine.scope = 'system'")
+        return [name for (name,) in connection.execute("SELECT name FROM retrieval_document")]
+
+
+def test_a_backup_is_for_its_user_alone_and_holds_no_models(saved: Any) -> None:
+    _, file, _, _ = saved
+    assert file.stat().st_mode & 0o077 == 0
+    with tarfile.open(file) as tar:
+        names = tar.getnames()
+    assert {name.split("/")[0] for name in names} == {
+        *("manifest.json", "database.dump", "secret_key", "documents", "end")
+    }
+    assert not list(file.parent.glob(".vitrine-backup-*"))
+
+
+def test_what_is_no_whole_backup_leaves_nothing(saved: Any, tmp_path: Path) -> None:
+    _, file, _, _ = saved
+    whole = file.read_bytes()
+    with tarfile.open(tmp_path / "other.tar", "w") as other:
+        other.addfile(tarfile.TarInfo("../evil"))
+    evil = tmp_path / "evil.tar"
+    write(evil, {"format": 1, "version": "1", "migrations": []}, "documents/../../evil", "end")
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    for name, content in (
+        ("text", b"no backup"),
+        ("empty", b""),
+        ("half", whole[: len(whole) // 2]),
+        ("other.tar", None),
+        ("evil.tar", None),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(BackupFailed, match="is no backup of Vitrine's, or not a whole one"):
+            backup.restore(tmp_path / name, data_dir)
+    assert list(data_dir.iterdir()) == []
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "newer.tar"
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    write(file, {"format": 1, "version": "9.0", "migrations": [["chat", "0999_later"]]}, "end")
+    with pytest.raises(BackupFailed, match=r"newer version of Vitrine \(9.0, chat 0999_later\)"):
+        backup.restore(file, data_dir)
+    write(file, {"format": 99, "version": "9.1", "migrations": []}, "end")
+    with pytest.raises(BackupFailed, match=r"newer version of Vitrine \(9.1\)"):
+        backup.restore(file, data_dir)
+
+
+def write(file: Path, manifest: dict[str, Any], *names: str) -> None:
+    """A backup that somebody has made by hand, of empty files."""
+    content = json.dumps(manifest).encode()
+    first = tarfile.TarInfo("manifest.json")
+    first.size = len(content)
+    with tarfile.open(file, "w") as tar:
+        tar.addfile(first, io.BytesIO(content))
+        for name in names:
+            tar.addfile(tarfile.TarInfo(name))
+
+
+def test_a_database_of_ones_own_is_backed_up_by_its_own_tools(
+    make_site: SiteMaker, tmp_path: Path
+) -> None:
+    site = make_site.empty(DATABASE_URL="postgresql://u@127.0.0.1:1/db")
+    for command in ("backup", "restore"):
+        done = site.manage(command, str(tmp_path / "file"))
+        assert done.returncode == 1
+        assert "docs/operations.md" in done.stderr
+        assert "Traceback" not in done.stderr
