@@ -265,8 +265,19 @@ def test_a_second_ctrl_c_ends_it_at_once(site: Site) -> None:
     assert not still_alive(processes)
 
 
+@contextlib.contextmanager
+def inheriting(handler: signal.Handlers) -> Iterator[None]:
+    """What is started within has this for SIGHUP, however the tests themselves were started."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -> None:
-    site = make_site().start(wait=False)
+    with inheriting(signal.SIG_DFL):
+        site = make_site().start(wait=False)
     wait_until(lambda: (site.data_dir / "sockets/valkey.sock").exists(), what="valkey")
     processes = site.descendants()
     site.process.send_signal(signal.SIGHUP)  # the console was closed
@@ -275,11 +286,8 @@ def test_a_signal_during_the_start_ends_what_has_started(make_site: SiteMaker) -
 
 
 def test_with_nohup_it_outlives_the_console(make_site: SiteMaker) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what nohup does
-    try:
+    with inheriting(signal.SIG_IGN):  # what nohup does
         site = make_site().start()
-    finally:
-        signal.signal(signal.SIGHUP, before)
     try:
         site.process.send_signal(signal.SIGHUP)
         time.sleep(0.5)
