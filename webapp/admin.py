@@ -12,12 +12,11 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.forms import BaseUserCreationForm
 from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm
+from unfold.forms import AdminPasswordChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
@@ -42,6 +41,7 @@ from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.suspensions import forget_marks
 from webapp.tenancy import as_system
+from webapp.user_forms import UserChangeForm, UserCreationForm
 
 _GOES_ALONG = (Usage, SignIn, Decision, Suspension)
 """Records that are seen in the console and that nobody deletes there by themselves."""
@@ -52,12 +52,6 @@ _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 # One door for passwords, with its rate limit; the admin's own form would be a second one.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister(Group)
-
-
-class UserCreationForm(BaseUserCreationForm):
-    class Meta:
-        model = User
-        fields = ("email", "name")
 
 
 @admin.register(User)
