@@ -13,6 +13,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline
@@ -39,6 +40,7 @@ from webapp.api_keys import key_end
 from webapp.console_rights import BelowOneself
 from webapp.models import ApiKey, Feature, GroupGrant, SignIn, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
+from webapp.sign_ins import end_all_sign_ins
 from webapp.suspensions import forget_marks
 from webapp.tenancy import as_system
 from webapp.user_forms import UserChangeForm, UserCreationForm
@@ -106,6 +108,8 @@ class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
         """From here on a suspension is the console's, whoever had suspended before."""
         if change and "is_active" in form.changed_data:
             forget_marks(obj)
+            if not obj.is_active:
+                transaction.on_commit(lambda: end_all_sign_ins(obj))
         super().save_model(request, obj, form, change)
 
     # A user takes everything along, and only the system's scope sees what that is.

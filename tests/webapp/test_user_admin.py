@@ -1,4 +1,4 @@
-"""Accounts in the console: changed by no old form; the last administrator."""
+"""Accounts in the console: suspended for good, and changed by no old form; the last administrator."""
 
 import re
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 
 from tests.conftest import PASSWORD
+from tests.webapp.test_sign_ins import FIREFOX, browser_of_user, is_signed_in
 from webapp.models import ScimPerson, User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
@@ -44,6 +45,21 @@ def form_of(user: User, **changes: Any) -> dict[str, Any]:
         form |= {name: "on"} if getattr(user, name) else {}
     form |= changes
     return {name: value for name, value in form.items() if value is not None}
+
+
+def test_who_is_suspended_is_signed_out_for_good(
+    console: Client, alice: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    browser = browser_of_user(alice, FIREFOX, "192.0.2.1")
+    with django_capture_on_commit_callbacks(execute=True):
+        console.post(page_of(alice), form_of(alice, name="Alice A."))
+    assert is_signed_in(browser)
+    with django_capture_on_commit_callbacks(execute=True):
+        console.post(page_of(alice), form_of(alice, is_active=None))
+    assert not is_signed_in(browser)
+    console.post(page_of(alice), form_of(alice, is_active="on"))
+    assert User.objects.get(pk=alice.pk).is_active
+    assert not is_signed_in(browser)
 
 
 # --- the last administrator, and forms that lay open ----------------------------------------------

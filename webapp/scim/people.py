@@ -30,10 +30,11 @@ from webapp.administrators import locked_with_administrators
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
 from webapp.scim import resources
-from webapp.scim.activity import end_all_sign_ins, set_active, suspend
+from webapp.scim.activity import set_active, suspend
 from webapp.scim.addresses import id_of, missing
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.scim.texts import checked
+from webapp.sign_ins import end_all_sign_ins
 from webapp.tenancy import as_user
 
 Change = Callable[[resources.User], resources.User]
