@@ -35,6 +35,7 @@ from webapp import (  # noqa: F401
     suspension_admin,
     vectors_admin,
 )
+from webapp.addresses import readdress
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.console_rights import BelowOneself
@@ -111,6 +112,8 @@ class UserAdmin(BelowOneself, StockUserAdmin, ModelAdmin):  # type: ignore[misc]
             if not obj.is_active:
                 transaction.on_commit(lambda: end_all_sign_ins(obj))
         super().save_model(request, obj, form, change)
+        if change and "email" in form.changed_data:
+            readdress(obj, obj.email)
 
     # A user takes everything along, and only the system's scope sees what that is.
 

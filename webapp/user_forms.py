@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.forms.models import model_to_dict
@@ -42,6 +43,13 @@ class UserChangeForm(StockUserChangeForm):  # type: ignore[misc]
             field.show_hidden_initial = tells
             if isinstance(field, forms.ModelMultipleChoiceField):
                 field.hidden_widget = _Joined
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        confirmed = EmailAddress.objects.filter(email=email, verified=True)
+        if "email" in self.changed_data and confirmed.exclude(user=self.instance).exists():
+            raise forms.ValidationError("Another account has confirmed this address.")
+        return email
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data

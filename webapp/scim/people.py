@@ -26,6 +26,7 @@ from scim2_models import (
     UniquenessException,
 )
 
+from webapp.addresses import readdress
 from webapp.administrators import locked_with_administrators
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
@@ -268,8 +269,7 @@ def _set_address(user: User, row: ScimPerson, email: str) -> list[str]:
     try:
         with transaction.atomic():
             User.objects.filter(pk=user.pk).update(email=email)
-            EmailAddress.objects.filter(user=user).delete()
-            EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+            readdress(user, email)
     except IntegrityError:
         raise _taken() from None
     return [f"email: {user.email!r} → {email!r}"]
