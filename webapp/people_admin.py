@@ -11,6 +11,7 @@ from allauth.socialaccount.admin import SocialAccountAdmin as StockSocialAccount
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from unfold.admin import ModelAdmin
@@ -95,5 +96,20 @@ class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # 
 class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # type: ignore[misc]
     """A new password is sent to it."""
 
+    list_select_related = ("user",)
+
     def account_of(self, obj: EmailAddress) -> Any:
         return obj.user
+
+    @admin.action(description="Confirm these addresses", permissions=["change"])
+    def make_verified(self, request: HttpRequest, queryset: QuerySet[EmailAddress]) -> None:
+        """Each on record, as a change on its own page is."""
+        for row in queryset.filter(verified=False).select_related("user"):
+            if not self.has_change_permission(request, row):
+                self.message_user(request, f"{row} is an administrator's.", messages.ERROR)
+            elif not row.set_verified():
+                words = f"Another account has confirmed {row}."
+                self.message_user(request, words, messages.ERROR)
+            else:
+                self.log_change(request, row, f"Confirmed {row}, of {row.user.email}.")
+                self.message_user(request, f"Confirmed: {row}.", messages.SUCCESS)
