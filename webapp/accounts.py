@@ -30,6 +30,7 @@ from webapp.provider_sign_in import buttons
 from webapp.rate_limits import limited
 from webapp.signup import current_policy
 from webapp.suspended_page import appeal_suspension, page_of_suspended
+from webapp.unconfirmed import note_confirmation
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -66,6 +67,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def respond_user_inactive(self, request: HttpRequest, user: User) -> HttpResponse:
         """Of somebody who has proved to be this user."""
         return page_of_suspended(request, user)
+
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        note_confirmation(request, email_address.user)
+        return bool(super().confirm_email(request, email_address))
 
     def set_password(self, user: User, password: str) -> None:
         """The last guard, behind pages and letters: one of the directory's people has none here."""
