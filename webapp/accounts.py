@@ -4,7 +4,9 @@ from typing import Any
 
 from allauth.account import views
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core.exceptions import SignupClosedException
+from allauth.account.decorators import reauthentication_required
+from allauth.account.models import EmailAddress
+from allauth.core.exceptions import ImmediateHttpResponse, SignupClosedException
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.sites.shortcuts import get_current_site
@@ -23,10 +25,12 @@ from webapp.directory_pages import connect_page, not_of_directory
 from webapp.invitations import invitation_of, open_invitation, signup_is_open
 from webapp.mail import send_soon
 from webapp.models import User
+from webapp.proofs import proved_lately, sign_in_again
 from webapp.provider_sign_in import buttons
 from webapp.rate_limits import limited
 from webapp.signup import current_policy
 from webapp.suspended_page import appeal_suspension, page_of_suspended
+from webapp.unconfirmed import note_confirmation
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -64,11 +68,22 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Of somebody who has proved to be this user."""
         return page_of_suspended(request, user)
 
+    def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
+        note_confirmation(request, email_address.user)
+        return bool(super().confirm_email(request, email_address))
+
     def set_password(self, user: User, password: str) -> None:
         """The last guard, behind pages and letters: one of the directory's people has none here."""
         if is_of_directory(user):
             raise PermissionDenied
         super().set_password(user, password)
+
+    def is_reauthentication_required(self, *, app: str, **kwargs: Any) -> bool:
+        """Asked at every door that wants a proof; allauth would leave them all open to whoever has
+        nothing to prove it with here, as people of a provider."""
+        if not proved_lately(self.request):
+            raise ImmediateHttpResponse(sign_in_again(self.request))
+        return bool(super().is_reauthentication_required(app=app, **kwargs))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         return reverse("account_change_password") + "?changed"
@@ -116,7 +131,11 @@ urlpatterns = [
         limited("password_change")(not_of_directory(views.password_change)),
         name="account_change_password",
     ),
-    path("password/set/", not_of_directory(views.password_set), name="account_set_password"),
+    path(
+        "password/set/",
+        not_of_directory(reauthentication_required(views.password_set)),
+        name="account_set_password",
+    ),
     path("directory/", connect_page, name="directory_connect"),
     path(
         "reauthenticate/",

@@ -12,11 +12,11 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
-from django.contrib.auth.forms import BaseUserCreationForm
 from django.contrib.auth.models import Group
+from django.db import transaction
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin, StackedInline
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm
+from unfold.forms import AdminPasswordChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
 from chat.models import Usage
@@ -36,6 +36,7 @@ from webapp import (  # noqa: F401
     suspension_admin,
     vectors_admin,
 )
+from webapp.addresses import readdress
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.console_rights import BelowOneself
@@ -44,8 +45,10 @@ from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
 from webapp.security_admin import LeavesTrail
 from webapp.security_events import Kind, note_event
+from webapp.sign_ins import end_all_sign_ins
 from webapp.suspensions import forget_marks
 from webapp.user_actions import UserActions
+from webapp.user_forms import UserChangeForm, UserCreationForm
 
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 """Of an account, what a superuser alone gives and takes; groups may hold permissions."""
@@ -53,12 +56,6 @@ _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 # One door for passwords, with its rate limit; the admin's own form would be a second one.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 admin.site.unregister(Group)
-
-
-class UserCreationForm(BaseUserCreationForm):
-    class Meta:
-        model = User
-        fields = ("email", "name")
 
 
 @admin.register(User)
@@ -126,7 +123,11 @@ class UserAdmin(
         """From here on a suspension is the console's, whoever had suspended before."""
         if change and "is_active" in form.changed_data:
             forget_marks(obj)
+            if not obj.is_active:
+                transaction.on_commit(lambda: end_all_sign_ins(obj))
         super().save_model(request, obj, form, change)
+        if change and "email" in form.changed_data:
+            readdress(obj, obj.email)
 
 
 class GroupGrantInline(StackedInline):  # type: ignore[misc]

@@ -23,7 +23,6 @@ from django.views.decorators.http import require_http_methods
 from webapp.directory_links import is_of_directory
 from webapp.directory_people import connect
 from webapp.error_pages import error_page
-from webapp.own_data import proved_lately
 from webapp.rate_limits import limited
 
 View = Callable[..., HttpResponseBase]
@@ -79,8 +78,6 @@ def connect_page(request: HttpRequest) -> HttpResponseBase:
         raise Http404
     if request.method == "POST" and not did_recently_reauthenticate(request):
         return redirect("directory_connect")  # allauth would keep the form, with the password
-    if not proved_lately(request):
-        return error_page(request, 403, _("Sign out and in again first."))
     page: HttpResponseBase = _proved_page(request)
     return page
 

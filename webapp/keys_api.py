@@ -23,6 +23,7 @@ from webapp.api_keys import (
 )
 from webapp.key_pages import MAX_KEYS, keys_of, may_have_keys
 from webapp.models import ApiKey
+from webapp.proofs import proved_lately
 from webapp.scopes import USUAL
 
 router = Router()
@@ -101,6 +102,9 @@ async def _check_person(request: HttpRequest, *, is_fresh: bool = False) -> None
     """Raises ApiError. Whoever stole a key, or found a session open, must not get another one of it."""
     if request.auth_method != "session":  # type: ignore[attr-defined]
         raise ApiError(403, "insufficient_scope", "Keys are managed in a browser's session only.")
+    if is_fresh and not await in_db(proved_lately)(request):
+        text = "Sign out and in again first: this account has no password that could be asked for."
+        raise ApiError(403, "reauthentication_required", text)
     if is_fresh and await in_db(is_reauthentication_required)(request, app="account"):
         text = "Confirm your password first: /accounts/reauthenticate/."
         raise ApiError(403, "reauthentication_required", text)

@@ -134,7 +134,7 @@ class UserManager(BaseUserManager["User"]):
         return self.get(email__iexact=username)
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
-        user = self.model(email=email.strip().lower(), **fields)
+        user = self.model(email=email, **fields)
         user.set_password(password)
         user.save(using=self._db)
         return user
@@ -148,7 +148,8 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person, known by e-mail address. Suspended when `is_active` is false."""
+    """A person, known by e-mail address: in small letters, as sign-in looks for it. Suspended when
+    `is_active` is false."""
 
     email = models.EmailField("e-mail", unique=True, max_length=254)
     name = models.CharField(max_length=120, blank=True)
@@ -176,6 +177,14 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.name or self.email
+
+    def clean(self) -> None:
+        super().clean()
+        self.email = self.email.strip().lower()
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.email = self.email.strip().lower()
+        super().save(*args, **kwargs)
 
     @cached_property
     def granted_models(self) -> list[str]:

@@ -6,8 +6,6 @@ from typing import Any
 
 from allauth.account.adapter import get_adapter
 from allauth.account.decorators import reauthentication_required
-from allauth.account.internal.flows.login import get_authentication_records
-from allauth.account.internal.flows.reauthentication import get_reauthentication_flows
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
@@ -36,8 +34,6 @@ from webapp.rate_limits import limited
 from webapp.security_events import Kind, events_of, note_event
 from webapp.sign_ins import end_other_sign_ins
 from webapp.tenancy import as_system, as_user
-
-FRESH_SIGN_IN_S = 15 * 60
 
 
 class LastAdministrator(Exception):
@@ -131,8 +127,6 @@ class DeleteAccountForm(forms.Form):
 @reauthentication_required(allow_get=False)  # type: ignore[untyped-decorator]
 def delete_account(request: HttpRequest) -> HttpResponse:
     user: Any = request.user
-    if not proved_lately(request):
-        return _page(request, None, status=403 if request.method == "POST" else 200)
     form = DeleteAccountForm(request.POST or None, user=user)
     if request.method != "POST" or not form.is_valid():
         return _page(request, form, status=400 if form.errors else 200)
@@ -207,15 +201,6 @@ def _keep_acts(user: User) -> None:
         rows.update(**{author: former})
 
 
-def proved_lately(request: HttpRequest) -> bool:
-    """Who has neither password nor second step cannot prove it anew here, and has to sign in anew."""
-    if get_reauthentication_flows(request.user):
-        return True  # the decorator has asked
-    records = get_authentication_records(request, request.user)
-    since_s = timezone.now().timestamp() - FRESH_SIGN_IN_S
-    return any(record["at"] > since_s for record in records)
-
-
-def _page(request: HttpRequest, form: DeleteAccountForm | None, *, status: int) -> HttpResponse:
+def _page(request: HttpRequest, form: DeleteAccountForm, *, status: int) -> HttpResponse:
     context = {"form": form, "heading": _("Delete the account"), "here": "account"}
     return render(request, "settings/delete_account.html", context, status=status)

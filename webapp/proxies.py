@@ -1,11 +1,14 @@
 """The real address of a client behind proxies that we trust (TRUSTED_PROXIES)."""
 
 import ipaddress
+import logging
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from webapp.asgi_types import Application, Receive, Scope, Send
+
+logger = logging.getLogger(__name__)
 
 Networks = Sequence[IPv4Network | IPv6Network]
 _UNIX_SOCKET_PEER = ["127.0.0.1", 0]  # it has no address; whoever it is runs on this machine
@@ -23,6 +26,7 @@ class TrustedProxies:
         self.application = application
         self.trusted = trusted
         self.https = https
+        self._has_warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self.https and scope["type"] in _SECURE:
@@ -33,6 +37,13 @@ class TrustedProxies:
             scope = {**scope, "client": [address, *scope["client"][1:]]}
         if is_trusted(scope["client"][0], self.trusted):
             scope = {**scope, **self._forwarded(scope)}
+        elif not self._has_warned and scope["type"] in _SECURE and _is_forwarded(scope):
+            self._has_warned = True
+            logger.warning(
+                "%s sends X-Forwarded-For and is not in TRUSTED_PROXIES. If it is your proxy, all"
+                " visitors count as one until it is; this is said once",
+                scope["client"][0],
+            )
         await self.application(scope, receive, send)
 
     def _forwarded(self, scope: Any) -> dict[str, Any]:
@@ -43,6 +54,10 @@ class TrustedProxies:
         if _values(scope, b"x-forwarded-proto")[-1:] == ["https"]:
             found["scheme"] = _SECURE[scope["type"]]
         return found
+
+
+def _is_forwarded(scope: Scope) -> bool:
+    return any(name == b"x-forwarded-for" for name, _ in scope["headers"])
 
 
 def client_address(chain: Sequence[str], trusted: Networks) -> str | None:

@@ -2,7 +2,7 @@
 
 Counted in Redis, so that all processes count together; while it is away each process counts for itself.
 The address is REMOTE_ADDR, which webapp/proxies.py corrects for trusted proxies only; IPv6 counts by
-/64. Nothing counts by e-mail alone: that would let anybody lock out anybody. A school class behind one
+/64. No door counts by e-mail alone: that would let anybody lock out anybody. A school class behind one
 address may come at once.
 """
 
@@ -50,6 +50,10 @@ def _who_signs_in(group: str, request: HttpRequest) -> str:
     return f"{pending_user} {request.user.pk}"
 
 
+def _mailbox(group: str, request: HttpRequest) -> str:
+    return request.POST.get("email", "").strip().lower()
+
+
 def _user(group: str, request: HttpRequest) -> str:
     return str(request.user.pk)
 
@@ -59,7 +63,8 @@ LIMITS: dict[str, list[tuple[Key, str]]] = {
     "login": [("ip", "120/m"), (_address_and_login, "10/5m")],
     "password_change": [("user", "10/5m")],
     "signup": [("ip", "120/10m")],
-    "password_reset": [("ip", "10/10m")],
+    "password_reset": [("ip", "120/10m")],
+    "letters_of_reset": [(_mailbox, "5/h")],  # more are not sent, and those that were still open
     "reauthenticate": [("user", "10/5m")],
     "second_step": [("ip", "120/m"), (_who_signs_in, "10/10m"), (_who_signs_in, "50/d")],
     "passkey": [("ip", "120/m")],

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from webapp.directory_links import is_of_directory
+from webapp.rate_limits import seconds_to_wait
 
 _LOGIN_WIDGET = forms.TextInput(
     attrs={
@@ -42,9 +43,12 @@ class LoginForm(StockLoginForm):  # type: ignore[misc]
 
 
 class ResetPasswordForm(StockResetPasswordForm):  # type: ignore[misc]
-    """The page says the same to everybody; a letter tells people of the directory where to turn."""
+    """The page says the same to everybody, also where a mailbox has had letters enough; a letter tells
+    people of the directory where to turn."""
 
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        if seconds_to_wait(request, "letters_of_reset") is not None:
+            return str(self.cleaned_data["email"])
         theirs = [user for user in self.users if is_of_directory(user)]
         if not theirs:
             return str(super().save(request, **kwargs))

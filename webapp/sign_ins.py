@@ -127,6 +127,13 @@ def end_other_sign_ins(user: User, current_key: str | None) -> int:
     return end_sign_ins(SignIn.objects.filter(user=user).exclude(session_key=current_key))
 
 
+def end_all_sign_ins(user: User) -> None:
+    """Of browsers and programs, whoever asks; open chats close when they are next asked, within 15
+    seconds. API keys open nothing while their account is suspended."""
+    with as_user(user.pk):
+        end_other_sign_ins(user, None)
+
+
 def forget_dead_sign_ins() -> None:
     """Those whose session has expired or was signed out of. In the system's scope."""
     before = timezone.now() - LAST_USED_PRECISION

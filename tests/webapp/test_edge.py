@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings as django_settings
+from django.core.checks import Tags, run_checks
 from django.core.handlers.asgi import ASGIHandler
 from django.db import connection
 from django.test import Client, RequestFactory
@@ -22,6 +23,7 @@ from tests.conftest import PASSWORD
 from webapp import chores, keep_alive, lifecycle
 from webapp.api_keys import create_api_key
 from webapp.asgi import build_application
+from webapp.checks import proxies_are_named
 from webapp.error_pages import server_error
 from webapp.hosts import trusted_networks
 from webapp.logs import logging_settings
@@ -158,6 +160,37 @@ async def test_a_peer_of_ipv4_is_one_on_a_socket_of_ipv6_too(settings: Any) -> N
     assert await seen_from("2001:db8::1") == "2001:db8::1"
     settings.TRUSTED_PROXIES = trusted_networks(["10.0.0.0/8"])
     assert await seen_from("::ffff:10.0.0.1") == "203.0.113.9"
+
+
+async def test_a_proxy_that_nobody_has_named_is_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        pass
+
+    trusting: Any = TrustedProxies(application, trusted_networks(["10.0.0.0/8"]), https=True)
+    forwarded = [(b"x-forwarded-for", b"203.0.113.9")]
+
+    async def come(address: str, headers: list[tuple[bytes, bytes]]) -> None:
+        await trusting({"type": "http", "client": [address, 1], "headers": headers}, None, None)
+
+    await come("10.0.0.1", forwarded)
+    await come("192.0.2.1", [])
+    assert not caplog.records
+    for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
+        await come(address, forwarded)
+    (warning,) = caplog.records
+    assert warning.getMessage().startswith("192.0.2.1 sends X-Forwarded-For")
+    assert "TRUSTED_PROXIES" in warning.getMessage()
+
+
+def test_a_site_behind_https_that_names_no_proxy_is_warned_of(settings: Any) -> None:
+    for https, trusted, is_warned in ((True, [], True), (True, ["10.0.0.1"], False)):
+        settings.HTTPS, settings.TRUSTED_PROXIES = https, trusted_networks(trusted)
+        found = [one.id for one in run_checks(tags=[Tags.security])]
+        assert ("vitrine.W001" in found) is is_warned
+    settings.HTTPS, settings.TRUSTED_PROXIES = False, []
+    assert proxies_are_named() == []
 
 
 def test_the_address_is_taken_from_the_right() -> None:

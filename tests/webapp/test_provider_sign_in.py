@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from allauth.account.models import EmailAddress
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
@@ -236,6 +236,94 @@ def test_only_the_button_leads_away(provider: IdentityProvider, client: Client) 
     assert careful.post(START).status_code == 403
     page = client.get("/accounts/login/").content.decode()
     assert "Sign in with Work" in page
+
+
+# --- an address that nobody has confirmed ----------------------------------------------------------
+
+
+ALICE = "alice@example.org"
+
+
+@pytest.fixture
+def hijacker(provider: IdentityProvider, with_mail: None) -> Client:
+    """Has come with Alice's address before she did, and waits for her to confirm it."""
+    provider.person = {"sub": "evil", "email": ALICE, "email_verified": False, "name": "Evil"}
+    client = Client()
+    assert come(client, provider).headers["Location"] == "/accounts/confirm-email/"
+    assert who(client) == ""
+    return client
+
+
+def link_of_letter(path: str) -> str:
+    def found() -> str:
+        texts = [str(letter.body) for letter in mail.outbox if letter.to == [ALICE]]
+        links = [match[0] for text in texts if (match := re.search(rf"{path}\S+", text))]
+        return links[-1] if links else ""
+
+    return str(wait_until(found, what="a letter"))
+
+
+def confirm(client: Client) -> None:
+    link = link_of_letter("/accounts/confirm-email/")
+    assert client.get(link).status_code == 200
+    client.post(link)
+    assert EmailAddress.objects.get(email=ALICE).verified
+
+
+def test_who_came_with_anothers_address_is_out_once_its_owner_resets_the_password(
+    provider: IdentityProvider, hijacker: Client
+) -> None:
+    alice = Client()
+    alice.post("/accounts/password/reset/", {"email": ALICE})
+    form = alice.get(link_of_letter("/accounts/password/reset/key/"), follow=True)
+    alice.post(form.request["PATH_INFO"], {"password1": PASSWORD, "password2": PASSWORD})
+    assert not SocialAccount.objects.exists()
+    alice.post("/accounts/login/", {"login": ALICE, "password": PASSWORD})
+    confirm(alice)
+    alice.post("/accounts/login/", {"login": ALICE, "password": PASSWORD})
+    assert who(alice) == ALICE
+    for client in (hijacker, Client()):
+        come(client, provider)
+        assert who(client) == ""
+
+
+def test_who_came_with_anothers_address_is_out_once_its_owner_confirms_it(
+    provider: IdentityProvider, hijacker: Client
+) -> None:
+    alice = Client()
+    confirm(alice)
+    assert "begun in another browser" in alice.get("/accounts/login/").content.decode()
+    for client in (hijacker, Client()):
+        come(client, provider)
+        assert who(client) == ""
+
+
+def test_who_confirms_in_the_browser_of_the_sign_up_stays_connected(
+    provider: IdentityProvider, hijacker: Client
+) -> None:
+    """And comes in by the provider from then on."""
+    confirm(hijacker)
+    assert who(hijacker) == "", "a link alone lets nobody in"
+    for client in (hijacker, Client()):
+        come(client, provider)
+        assert who(client) == ALICE
+
+
+def test_another_address_of_a_confirmed_account_parts_nobody(
+    provider: IdentityProvider, with_mail: None
+) -> None:
+    come(Client(), provider)
+    dora = User.objects.get(email="dora@example.org")
+    EmailAddress.objects.create(user=dora, email=ALICE)
+    client = Client()
+    client.get(link := f"/accounts/confirm-email/{key_of(ALICE)}/")
+    client.post(link)
+    assert User.objects.get(pk=dora.pk).email == ALICE
+    assert SocialAccount.objects.get().user == dora
+
+
+def key_of(email: str) -> str:
+    return str(EmailConfirmationHMAC.create(EmailAddress.objects.get(email=email)).key)
 
 
 # --- the sign-up policy ---------------------------------------------------------------------------

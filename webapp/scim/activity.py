@@ -13,9 +13,7 @@ from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.security_events import Kind as SecurityKind
 from webapp.security_events import note_event
-from webapp.sign_ins import end_other_sign_ins
 from webapp.suspensions import end_of_strikes, open_suspension
-from webapp.tenancy import as_user
 
 
 def set_active(user: User, row: ScimPerson, wanted: bool | None) -> list[str]:
@@ -56,10 +54,3 @@ def suspend(user: User) -> None:
         raise ConflictException(
             detail="This is the last active administrator. Make somebody else one first."
         ) from None
-
-
-def end_all_sign_ins(user: User) -> None:
-    """Browsers and programs; open chats close when they are next asked, within 15 seconds. API keys
-    open nothing while their account is suspended."""
-    with as_user(user.pk):
-        end_other_sign_ins(user, None)

@@ -28,15 +28,17 @@ from scim2_models import (
     UniquenessException,
 )
 
+from webapp.addresses import readdress
 from webapp.administrators import locked_with_administrators
 from webapp.handover import shares_something
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
 from webapp.scim import resources
-from webapp.scim.activity import end_all_sign_ins, set_active, suspend
+from webapp.scim.activity import set_active, suspend
 from webapp.scim.addresses import id_of, missing
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.scim.texts import checked
+from webapp.sign_ins import end_all_sign_ins
 from webapp.tenancy import as_user
 
 logger = logging.getLogger(__name__)
@@ -292,8 +294,7 @@ def _set_address(user: User, row: ScimPerson, email: str) -> list[str]:
     try:
         with transaction.atomic():
             User.objects.filter(pk=user.pk).update(email=email)
-            EmailAddress.objects.filter(user=user).delete()
-            EmailAddress.objects.create(user=user, email=email, verified=True, primary=True)
+            readdress(user, email)
     except IntegrityError:
         raise _taken() from None
     return [f"email: {user.email!r} → {email!r}"]

@@ -32,6 +32,7 @@ def preload() -> None:
 
 def prepare() -> str:
     """Run in a child, which may use the database. Returns JSON for the supervisor."""
+    from webapp.checks import proxies_are_named
     from webapp.schema import migrate_if_needed
     from webapp.setup import issue_setup_token
     from webapp.static_files import collect_if_changed
@@ -44,6 +45,8 @@ def prepare() -> str:
         say(f"Applied {num_applied} database migrations")
     if collect_if_changed():
         say("Collected the static files")
+    for warning in proxies_are_named():
+        say(f"{warning.msg} {warning.hint}")
     return json.dumps({"problem": None, "setup_token": issue_setup_token()})
 
 

@@ -1,0 +1,119 @@
+"""Accounts in the console: suspended for good, and changed by no old form; the last administrator."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+
+from tests.conftest import PASSWORD
+from tests.webapp.test_sign_ins import FIREFOX, browser_of_user, is_signed_in
+from webapp.models import ScimPerson, User
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
+
+
+@pytest.fixture
+def console(client: Client, admin: User) -> Client:
+    client.force_login(admin)
+    return client
+
+
+def page_of(user: User) -> str:
+    return f"/admin/webapp/user/{user.pk}/change/"
+
+
+def form_on(page: Any) -> dict[str, Any]:
+    """What a browser would send, of the page as it is."""
+    form = page.context["adminform"].form
+    sent: dict[str, Any] = {}
+    for field in form:
+        value = field.value()
+        if value not in (None, False, [], ""):
+            sent[field.html_name] = "on" if value is True else value
+    html = page.content.decode()
+    shown = re.findall(r'type="hidden" name="(initial-[^"]+)" value="([^"]*)"', html)
+    return sent | dict(shown)
+
+
+def form_of(user: User, **changes: Any) -> dict[str, Any]:
+    """What a program would send."""
+    form = {"email": user.email, "name": user.name, "tier": user.tier_id}
+    for name in ("is_active", "is_staff", "is_superuser"):
+        form |= {name: "on"} if getattr(user, name) else {}
+    form |= changes
+    return {name: value for name, value in form.items() if value is not None}
+
+
+def test_who_is_suspended_is_signed_out_for_good(
+    console: Client, alice: User, django_capture_on_commit_callbacks: Any
+) -> None:
+    browser = browser_of_user(alice, FIREFOX, "192.0.2.1")
+    with django_capture_on_commit_callbacks(execute=True):
+        console.post(page_of(alice), form_of(alice, name="Alice A."))
+    assert is_signed_in(browser)
+    with django_capture_on_commit_callbacks(execute=True):
+        console.post(page_of(alice), form_of(alice, is_active=None))
+    assert not is_signed_in(browser)
+    console.post(page_of(alice), form_of(alice, is_active="on"))
+    assert User.objects.get(pk=alice.pk).is_active
+    assert not is_signed_in(browser)
+
+
+# --- the last administrator, and forms that lay open ----------------------------------------------
+
+
+@pytest.mark.parametrize("right", ["is_superuser", "is_active"])
+def test_the_last_administrator_stays_one(console: Client, admin: User, right: str) -> None:
+    other = User.objects.create_superuser("other@example.org", PASSWORD)
+    assert console.post(page_of(other), form_of(other, **{right: None})).status_code == 302
+    refused = console.post(page_of(admin), form_of(admin, **{right: None}))
+    assert "last active administrator" in refused.content.decode()
+    fresh = User.objects.get(pk=admin.pk)
+    assert fresh.is_superuser
+    assert fresh.is_active
+    assert console.post(page_of(admin), form_of(admin, name="Ada")).status_code == 302
+
+
+def by_scim(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+    ScimPerson.objects.create(user=user, user_name=user.email, is_disabled=True)
+
+
+MEANWHILE: dict[str, Callable[[User], Any]] = {
+    "disabled by a directory": by_scim,
+    "put into a group": lambda user: user.groups.add(Group.objects.create(name="new")),
+    "of another tier": lambda user: User.objects.filter(pk=user.pk).update(tier="pro"),
+    "made an administrator": lambda user: User.objects.filter(pk=user.pk).update(is_staff=True),
+}
+
+
+@pytest.mark.parametrize("change", MEANWHILE)
+def test_an_old_form_undoes_nothing_of_what_has_happened_since(
+    console: Client, alice: User, change: str
+) -> None:
+    form = form_on(console.get(page_of(alice)))
+    MEANWHILE[change](alice)
+    before = User.objects.get(pk=alice.pk)
+    refused = console.post(page_of(alice), form | {"name": "New"})
+    assert "has changed meanwhile" in refused.content.decode()
+    now = User.objects.get(pk=alice.pk)
+    assert now.name == "Alice"
+    for name in ("is_active", "tier_id", "is_staff"):
+        assert getattr(now, name) == getattr(before, name)
+    assert list(now.groups.all()) == list(before.groups.all())
+    assert ScimPerson.objects.filter(is_disabled=True).exists() is (MEANWHILE[change] is by_scim)
+    fresh = form_on(console.get(page_of(alice)))
+    assert console.post(page_of(alice), fresh | {"name": "New"}).status_code == 302
+
+
+def test_a_form_that_was_refused_is_sent_again(console: Client, alice: User) -> None:
+    group = Group.objects.create(name="readers")
+    form = form_on(console.get(page_of(alice))) | {"groups": [str(group.pk)]}
+    refused = console.post(page_of(alice), form | {"email": "none"})
+    assert refused.status_code == 200
+    again = form_on(refused) | {"email": alice.email}
+    assert console.post(page_of(alice), again).status_code == 302
+    assert list(alice.groups.all()) == [group]
