@@ -20,6 +20,7 @@ _NEED_THE_DATABASE = {
     "evalretrieval",
     "exportlabels",
     "flush",
+    "handover",
     "ingest",
     "invite",
     "ldap_sync",
