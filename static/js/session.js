@@ -25,11 +25,13 @@ import { gettext } from "./i18n.js";
 import { hasEnded } from "./run-state.js";
 import { acceptedHere, temporaryFrame } from "./temporary.js";
 
-const TOO_LARGE = { code: "too_large", message: gettext("The message is too long to be sent.") };
-const CHAT_TOO_LARGE = {
+/** @param {ConversationStore} store */
+const tooLarge = ({ isTemporary }) => ({
   code: "too_large",
-  message: gettext("This temporary chat is too long to go on: all of it is sent each time. Keep it, and go on there."),
-};
+  message: isTemporary
+    ? gettext("This temporary chat is too long to go on: all of it is sent each time. Keep it, and go on there.")
+    : gettext("The message is too long to be sent."),
+});
 
 export class ChatSession extends Emitter {
   /** @type {ConversationStore} */
@@ -76,7 +78,7 @@ export class ChatSession extends Emitter {
     socket.on("conversation.deleted", ({ id }) => this.emit("deleted", id));
     socket.on("library.changed", () => this.emit("library"));
     socket.on("error", (frame) => this.#error(frame));
-    socket.on("too-large", (frame) => this.#tooLarge(frame));
+    socket.on("too-large", (frame) => this.#notUnderstood(tooLarge, frame?.client_id));
   }
 
   // --- actions -----------------------------------------------------------------------------
@@ -324,27 +326,19 @@ export class ChatSession extends Emitter {
     const store = this.#sentFrom.get(clientId);
     if (store) this.#rejected(store, clientId, error);
     else if (run && code === "not_found") this.#lost(run, error);
-    else if (code === "bad_frame" && !run && this.#sentFrom.size) this.#notUnderstood(error);
+    else if (code === "bad_frame" && !run && this.#sentFrom.size) this.#notUnderstood(() => error);
     else this.emit("error", error);
   }
 
   /**
-   * The server could not even read whose frame it was. Of all frames only messages carry what people
-   * wrote (too much of it, half a character): they come back, or they would be sent for ever.
-   * @param {{code: string, message: string}} error
+   * Nobody may know whose frame it was. Of all frames only messages carry what people wrote (too much of
+   * it, half a character): they come back, or they would be sent for ever.
+   * @param {(store: ConversationStore) => {code: string, message: string}} errorOf
+   * @param {string} [only] the client id, where it is known
    */
-  #notUnderstood(error) {
-    for (const [clientId, store] of [...this.#sentFrom]) this.#rejected(store, clientId, error);
-  }
-
-  /**
-   * It comes back, and everything that waits where nobody knows which it is.
-   * @param {{client_id?: string}} [frame]
-   */
-  #tooLarge(frame) {
+  #notUnderstood(errorOf, only) {
     for (const [clientId, store] of [...this.#sentFrom]) {
-      if (frame && frame.client_id !== clientId) continue;
-      this.#rejected(store, clientId, store.isTemporary ? CHAT_TOO_LARGE : TOO_LARGE);
+      if ((only ?? clientId) === clientId) this.#rejected(store, clientId, errorOf(store));
     }
   }
 

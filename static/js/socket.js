@@ -103,7 +103,7 @@ export class ChatSocket extends Emitter {
     const isAsking = "client_id" in frame; // one id leads from here to the server's log
     const sent = isAsking ? { ...frame, traceparent: newTraceparent() } : frame;
     const text = JSON.stringify(sent);
-    if (isTooLarge(text)) this.emit("too-large", frame); // the server would hang up, and not say on which
+    if (new Blob([text]).size > MAX_FRAME_BYTES) this.emit("too-large", frame); // the server would hang up
     else this.#socket?.send(text);
     return true;
   }
@@ -255,9 +255,4 @@ export class ChatSocket extends Emitter {
 async function loadLine() {
   const { HttpLine } = await import("./http-line.js");
   return () => new HttpLine("/line/");
-}
-
-/** @param {string} text */
-function isTooLarge(text) {
-  return text.length * 3 > MAX_FRAME_BYTES && new TextEncoder().encode(text).length > MAX_FRAME_BYTES;
 }

@@ -7,8 +7,7 @@
  * @typedef {{collections: string[], documents: string[]}} SourceIds
  * @typedef {{number: number, document: string, version: string, collection: string, name: string,
  *   start: number, end: number, first_page: number, last_page: number, page_label: string,
- *   context: string, chunks: number[], is_sample?: boolean}} Excerpt without `chunks` where its document is
- *   shown whole
+ *   context: string, chunks: number[], is_sample?: boolean}} Excerpt no `chunks`: its document is shown whole
  * @typedef {{query: string, excerpts: Excerpt[], is_whole: boolean}} Found
  * @typedef {{excerpt: Excerpt, answer: string}} Cited an excerpt, and the answer that it was found for
  */
