@@ -75,7 +75,7 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
     a_document(notes, "rules.txt", "The crane grants leave.")
     picked = Picked(collections=(notes.pk,), documents=(attached.pk,))
     with as_user(alice.pk):
-        found = looked_up(Sources("Who grants leave?", picked))
+        found = looked_up(Sources("The crane grants leave?", picked))
         assert names_in(found) == {"letter.txt", "rules.txt"}
         assert "It is ill." in passages_of(found.excerpts)[1]
         assert [one["number"] for one in found.excerpts] == [1, 2, 3]
