@@ -109,7 +109,8 @@ def kept_along(path: Sequence[Message], picked: Picked) -> tuple[UUID, ...]:
     founds = [row.found for row in told if row.found and row.status in SHOWN_TO_MODELS]
     excerpts = [one for found in founds for one in found["excerpts"]]
     # Only excerpts that were searched for know the passages that they are made of.
-    known = {*picked.documents, *(UUID(one["document"]) for one in excerpts if not one["chunks"])}
+    whole = (UUID(one["document"]) for one in excerpts if not one.get("chunks", True))
+    known = {*picked.documents, *whole}
     before = [id_ for row in reversed(told) for id_ in picked_of(row.sources).documents]
     num = MAX_PICKED - len(picked.collections) - len(picked.documents)
     return tuple(id_ for id_ in dict.fromkeys(before) if id_ not in known)[: max(0, num)]

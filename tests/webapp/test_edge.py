@@ -279,9 +279,10 @@ async def test_the_host_header_must_be_ours(anyone: httpx2.AsyncClient) -> None:
 
 async def test_a_probe_need_not_know_our_name(anyone: httpx2.AsyncClient, settings: Any) -> None:
     settings.PRELOAD_MODEL = False
-    for path in ("/healthz", "/readyz"):
-        response = await anyone.get(path, headers={"Host": "10.1.2.3:8000"})
-        assert response.status_code == 200, path
+    host = {"Host": "10.1.2.3:8000"}
+    assert (await anyone.get("/healthz", headers=host)).status_code == 200
+    # What else this process has loaded may not be ready.
+    assert (await anyone.get("/readyz", headers=host)).json()["status"] in ("ready", "unready")
 
 
 # --- streams -----------------------------------------------------------------------------------
