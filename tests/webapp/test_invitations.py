@@ -218,13 +218,16 @@ def test_the_command_prints_a_link_that_works(admin: User, client: Client) -> No
     ("of_site", "address"),
     [
         (
-            {"HOST": "0.0.0.0", "ALLOWED_HOSTS": ["127.0.0.1", ".chat.example"]},
+            {"HOST": "0.0.0.0", "SITE_NAMES": ["127.0.0.1", ".chat.example"]},
             "http://chat.example:8000",
         ),
-        ({"HOST": "::", "ALLOWED_HOSTS": ["*", "localhost"]}, "http://localhost:8000"),
-        ({"HOST": "192.0.2.7", "ALLOWED_HOSTS": ["chat.example"]}, "http://192.0.2.7:8000"),
-        ({"HTTPS": True, "ALLOWED_HOSTS": ["localhost", "chat.example"]}, "https://chat.example"),
-        ({"HTTPS": True, "ALLOWED_HOSTS": []}, "https://localhost"),
+        ({"HOST": "::", "SITE_NAMES": ["*", "localhost"]}, "http://localhost:8000"),
+        ({"HOST": "192.0.2.7", "SITE_NAMES": ["chat.example"]}, "http://192.0.2.7:8000"),
+        ({"HTTPS": True, "SITE_NAMES": ["localhost", "chat.example"]}, "https://chat.example"),
+        ({"HTTPS": True, "SITE_NAMES": []}, "https://localhost"),
+        ({"HTTPS": True, "HOST": "2001:db8::7", "SITE_NAMES": []}, "https://[2001:db8::7]"),
+        ({"HTTPS": True, "HOST": "::", "SITE_NAMES": []}, "https://localhost"),
+        ({"HOST": "0.0.0.0", "SITE_NAMES": []}, "http://localhost:8000"),
     ],
 )
 def test_links_lead_to_where_others_find_the_site(

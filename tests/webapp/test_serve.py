@@ -89,6 +89,13 @@ def test_the_set_up_link_leads_to_where_others_find_the_site(make_site: SiteMake
         assert refused.status_code == 400
 
 
+def test_a_machine_that_nobody_named_is_not_named_by_the_set_up_link(make_site: SiteMaker) -> None:
+    """In a container its own name is a number that nobody can open."""
+    with running(make_site(HOST="0.0.0.0")) as site:
+        assert site.setup_url
+        assert site.setup_url.startswith(f"http://localhost:{site.port}/setup/")
+
+
 def test_commands_work_while_nothing_is_served(make_site: SiteMaker) -> None:
     site = make_site.empty()
     made = site.manage(
