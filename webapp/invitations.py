@@ -49,8 +49,9 @@ def issue(row: Invitation) -> str:
 
 
 def groups_to_give() -> QuerySet[Group]:
-    """Groups that an invitation may lead to: those that give no right in the console."""
-    return Group.objects.filter(permissions=None).order_by("name")
+    """Groups that an invitation may lead to: those that give no right in the console, and whose members
+    the directory does not choose."""
+    return Group.objects.filter(permissions=None).exclude(scim__is_made=True).order_by("name")
 
 
 def send_invitation(row: Invitation, link: str) -> None:

@@ -119,7 +119,10 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_fields(self, request: HttpRequest, obj: Invitation | None = None) -> tuple[str, ...]:
         made = ("email", "tier", "group", "expires_at", "used_at", "used_by")
-        return self.fields if obj is None else made
+        if obj is not None:
+            return made
+        is_superuser = getattr(request.user, "is_superuser", False)  # who alone gives groups
+        return self.fields if is_superuser else ("email", "tier", "days")
 
     def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
         return False
