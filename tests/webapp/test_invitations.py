@@ -470,6 +470,24 @@ def test_without_mail_the_links_are_shown(client: Client, admin: User) -> None:
     assert not mail.outbox
 
 
+def test_a_reset_does_not_wait_for_invitations(
+    client: Client,
+    admin: User,
+    with_mail: None,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    ways: list[bool] = []
+    monkeypatch.setattr(
+        "webapp.accounts.send_soon", lambda message, *, is_one_of_many: ways.append(is_one_of_many)
+    )
+    client.force_login(admin)
+    with django_capture_on_commit_callbacks(execute=True):
+        paste(client, FIVE[0])
+    Client().post("/accounts/password/reset/", {"email": admin.email})
+    assert ways == [True, False]
+
+
 def test_groups_are_for_superusers_to_give(client: Client, admin: User, alice: User) -> None:
     group = Group.objects.create(name="Researchers")
     alice.is_staff = True
