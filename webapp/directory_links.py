@@ -33,6 +33,11 @@ def locked_link(pk: int) -> SocialAccount | None:
     return link
 
 
+def lock_links_of(pk: int) -> None:
+    """In a transaction that will lock this account, and may forget afterwards that it had left."""
+    list(links().select_for_update(of=("self",)).filter(user=pk).order_by("pk"))
+
+
 def note_there(link: SocialAccount, dn: str) -> bool:
     """Whether it was the directory that had suspended."""
     kept = _kept(link)

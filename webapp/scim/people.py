@@ -30,6 +30,7 @@ from scim2_models import (
 
 from webapp.addresses import readdress
 from webapp.administrators import locked_with_administrators
+from webapp.directory_links import lock_links_of
 from webapp.handover import shares_something
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
@@ -223,6 +224,7 @@ def _email_of(wanted: resources.User) -> str:
 
 
 def _locked(pk: int) -> User:
+    lock_links_of(pk)
     user = locked_with_administrators(all_people(), pk)
     if user is None:
         raise missing("user")
