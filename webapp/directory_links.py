@@ -56,14 +56,16 @@ def has_left(user: User) -> bool:
     return any(_kept(link).get(_LEFT_AT) for link in rows)
 
 
-def forget_left(user: User) -> None:
-    """Somebody else has decided since."""
+def forget_left(user: User) -> bool:
+    """Somebody else has decided since. Whether there was anything to forget."""
     with transaction.atomic():
         marked = links().filter(user=user, extra_data__has_key=_LEFT_AT)
-        for link in marked.select_for_update(of=("self",)):
+        found = list(marked.select_for_update(of=("self",)))
+        for link in found:
             kept = _kept(link)
             kept.pop(_LEFT_AT, None)
             _keep(link, kept)
+    return bool(found)
 
 
 def _kept(link: SocialAccount) -> dict[str, Any]:
