@@ -218,4 +218,5 @@ class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # ty
                 self.message_user(request, words, messages.ERROR)
             else:
                 self.log_change(request, row, f"Confirmed {row}, of {row.user.email}.")
+                self._note(row, "confirmed in the console")
                 self.message_user(request, f"Confirmed: {row}.", messages.SUCCESS)

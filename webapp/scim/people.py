@@ -39,6 +39,8 @@ from webapp.scim.activity import set_active, suspend
 from webapp.scim.addresses import id_of, missing
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.scim.texts import checked
+from webapp.security_events import Kind as SecurityKind
+from webapp.security_events import note_event
 from webapp.sign_ins import end_all_sign_ins
 from webapp.tenancy import as_user
 
@@ -299,4 +301,5 @@ def _set_address(user: User, row: ScimPerson, email: str) -> list[str]:
             readdress(user, email)
     except IntegrityError:
         raise _taken() from None
+    note_event(SecurityKind.ADDRESS, account=user.pk, how="changed by SCIM")
     return [f"email: {user.email!r} → {email!r}"]
