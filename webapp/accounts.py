@@ -22,7 +22,7 @@ from django.utils.translation import gettext_lazy
 
 from webapp.directory_links import is_of_directory
 from webapp.directory_pages import connect_page, not_of_directory
-from webapp.invitations import invitation_of, open_invitation, signup_is_open
+from webapp.invitations import LETTER, invitation_of, open_invitation, signup_is_open
 from webapp.mail import send_soon
 from webapp.models import User
 from webapp.proofs import proved_lately, sign_in_again
@@ -48,7 +48,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Written now and sent beside the request, which would tell by its time whether it was."""
         request = self.request
         site = {"request": request, "email": email, "current_site": get_current_site(request)}
-        send_soon(self.render_mail(template_prefix, email, site | context))
+        message = self.render_mail(template_prefix, email, site | context)
+        send_soon(message, is_one_of_many=template_prefix == LETTER)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """webapp/proxies.py knows it."""

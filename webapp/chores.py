@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from chat import service
 from chat.db import in_db
 from chat.service import Waits
+from webapp.security_events import has_counted, write_counted
 from webapp.tenancy import as_system, as_user
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ async def run() -> None:
         _Chore(embed_small_documents, Waits.DOCUMENTS, LOOK_EVERY_S),
         _Chore(reembed_documents, None, 0.0, at_least_every_s=5.0),
         _Chore(embed_messages, Waits.MESSAGES, 2.0, at_least_every_s=10.0),
+        _Chore(write_counted_events, None, 0.0, at_least_every_s=1.0),
     )
     async with asyncio.TaskGroup() as tasks:
         for chore in chores:
@@ -115,3 +117,10 @@ async def embed_messages() -> None:
     """Give vectors to what was said, so that it is found by its meaning."""
     with as_system():  # messages of all users
         await service.embed_messages()
+
+
+async def write_counted_events() -> None:
+    """Attempts of strangers, beyond those that have rows of their own."""
+    if has_counted():
+        with as_system():  # rows are nobody's own
+            await in_db(write_counted)()

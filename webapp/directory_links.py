@@ -33,6 +33,11 @@ def locked_link(pk: int) -> SocialAccount | None:
     return link
 
 
+def lock_links_of(pk: int) -> None:
+    """In a transaction that will lock this account, and may forget afterwards that it had left."""
+    list(links().select_for_update(of=("self",)).filter(user=pk).order_by("pk"))
+
+
 def note_there(link: SocialAccount, dn: str) -> bool:
     """Whether it was the directory that had suspended."""
     kept = _kept(link)
@@ -51,14 +56,16 @@ def has_left(user: User) -> bool:
     return any(_kept(link).get(_LEFT_AT) for link in rows)
 
 
-def forget_left(user: User) -> None:
-    """Somebody else has decided since."""
+def forget_left(user: User) -> bool:
+    """Somebody else has decided since. Whether there was anything to forget."""
     with transaction.atomic():
         marked = links().filter(user=user, extra_data__has_key=_LEFT_AT)
-        for link in marked.select_for_update(of=("self",)):
+        found = list(marked.select_for_update(of=("self",)))
+        for link in found:
             kept = _kept(link)
             kept.pop(_LEFT_AT, None)
             _keep(link, kept)
+    return bool(found)
 
 
 def _kept(link: SocialAccount) -> dict[str, Any]:

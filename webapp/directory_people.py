@@ -176,6 +176,8 @@ def _is_taken(email: str, user: User | None = None) -> bool:
 def _refresh_address(user: User, email: str) -> None:
     """The directory vouches for it. One that is another account's already is not taken from there."""
     if _is_address(email) and not _is_taken(email, user):
+        if email.lower() != user.email.lower():
+            note_event(Kind.ADDRESS, account=user.pk, how="changed by LDAP")
         user.email = email
     elif email != user.email:
         logger.warning("user %s keeps the address: the directory's cannot be had", user.pk)

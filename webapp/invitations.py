@@ -28,6 +28,7 @@ from webapp.signup import current_policy
 from webapp.site_address import site_url
 
 LIFETIME = timedelta(days=14)
+LETTER = "account/email/invitation"
 _SESSION_KEY = "invitation"
 
 
@@ -49,14 +50,15 @@ def issue(row: Invitation) -> str:
 
 
 def groups_to_give() -> QuerySet[Group]:
-    """Groups that an invitation may lead to: those that give no right in the console."""
-    return Group.objects.filter(permissions=None).order_by("name")
+    """Groups that an invitation may lead to: those that give no right in the console, and whose members
+    the directory does not choose."""
+    return Group.objects.filter(permissions=None).exclude(scim__is_made=True).order_by("name")
 
 
 def send_invitation(row: Invitation, link: str) -> None:
     """A letter to whom the row is for, sent once the row is there for good."""
     context = {"link": link, "expires_at": row.expires_at}
-    send = partial(get_adapter().send_mail, "account/email/invitation", row.email, context)
+    send = partial(get_adapter().send_mail, LETTER, row.email, context)
     transaction.on_commit(send)
 
 

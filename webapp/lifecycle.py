@@ -45,6 +45,10 @@ async def drain(timeout_s: float) -> None:
     if _chores is not None:
         _chores.cancel()
     await service.drain(timeout_s)
+    try:
+        await chores.write_counted_events()
+    except Exception:
+        logger.exception("what strangers have tried could not be counted")
 
 
 class Lifespan:

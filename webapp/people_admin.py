@@ -119,7 +119,10 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
 
     def get_fields(self, request: HttpRequest, obj: Invitation | None = None) -> tuple[str, ...]:
         made = ("email", "tier", "group", "expires_at", "used_at", "used_by")
-        return self.fields if obj is None else made
+        if obj is not None:
+            return made
+        is_superuser = getattr(request.user, "is_superuser", False)  # who alone gives groups
+        return self.fields if is_superuser else ("email", "tier", "days")
 
     def has_change_permission(self, request: HttpRequest, obj: Invitation | None = None) -> bool:
         return False
@@ -215,4 +218,5 @@ class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # ty
                 self.message_user(request, words, messages.ERROR)
             else:
                 self.log_change(request, row, f"Confirmed {row}, of {row.user.email}.")
+                self._note(row, "confirmed in the console")
                 self.message_user(request, f"Confirmed: {row}.", messages.SUCCESS)

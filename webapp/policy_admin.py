@@ -2,9 +2,11 @@
 have changed. Who changed what is in their versions."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.models import Group
 from django.core.exceptions import PermissionDenied
@@ -80,7 +82,10 @@ class PolicyForm(forms.ModelForm):
         return self._known("tiers", Tier.objects.filter(slug__in=self._named("tiers")), "slug")
 
     def clean_groups(self) -> list[str]:
-        return self._known("groups", Group.objects.filter(name__in=self._named("groups")), "name")
+        directory = settings.DIRECTORY
+        later = set(directory.groups.values()) if directory is not None else set()
+        rows = Group.objects.filter(name__in=self._named("groups"))
+        return self._known("groups", rows, "name", also=later)
 
     def clean_key_prefixes(self) -> list[str]:
         with as_system():  # keys of all users
@@ -90,9 +95,13 @@ class PolicyForm(forms.ModelForm):
     def _named(self, field: str) -> list[str]:
         return self.cleaned_data[field] or []
 
-    def _known(self, field: str, rows: QuerySet[Any], column: str) -> list[str]:
-        """A policy for what there is not would be for nobody, and not say so."""
-        unknown = sorted(set(self._named(field)) - set(rows.values_list(column, flat=True)))
+    def _known(
+        self, field: str, rows: QuerySet[Any], column: str, *, also: Collection[str] = ()
+    ) -> list[str]:
+        """A policy for what there is not would be for nobody, and not say so. What it named before may
+        be gone since, and `also` are made by who comes with them."""
+        known = {*rows.values_list(column, flat=True), *getattr(self.instance, field), *also}
+        unknown = sorted(set(self._named(field)) - known)
         if unknown:
             raise forms.ValidationError(f"There is none of this name: {', '.join(unknown)}.")
         return self._named(field)

@@ -6,13 +6,16 @@ or a password in the wrong field. Who types the address again into the console's
 
 Whoever is not signed in causes rows, so they are bounded: of what fails, and what is refused, an address
 (IPv6: a /64) has MAX_ROWS a minute, and all together MAX_ROWS_OF_ALL; of what an account does, the
-account has MAX_ROWS. What comes beyond that in a minute is counted in one row.
+account has MAX_ROWS. What comes beyond that in a minute is counted in one row; of strangers it is
+counted here first, and written by a chore once a second, or a flood of attempts would be one of writes.
 """
 
+import collections
 import ipaddress
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from threading import Lock
 from typing import Any
 
 from allauth.account.internal.flows.login import get_authentication_records
@@ -101,6 +104,11 @@ Network = tuple[Any, Any, Any]
 """An address, and the first and the last one of those that count as one with it."""
 
 
+_counted: collections.Counter[tuple[str, datetime, str | None]] = collections.Counter()
+"""Of a kind, in a minute, from an address or from all: what is in no row yet."""
+_lock = Lock()
+
+
 def _network(address: str | None) -> Network | None:
     try:
         found = ipaddress.ip_address((address or "").split("%")[0])
@@ -123,9 +131,9 @@ def _keep(row: SecurityEvent, network: Network | None) -> None:
         return
     first = str(network[1]) if network else None
     if _from(lately, network).count() >= MAX_ROWS:
-        _count_more(row.kind, minute, account=None, address=first)
+        _count_here(row.kind, minute, first)
     elif lately.count() >= MAX_ROWS_OF_ALL:
-        _count_more(row.kind, minute, account=None, address=None)
+        _count_here(row.kind, minute, None)
     else:
         row.save(force_insert=True)
 
@@ -140,11 +148,37 @@ def _from(rows: QuerySet[SecurityEvent], network: Network | None) -> QuerySet[Se
     return rows.filter(address__gte=str(network[1]), address__lte=str(network[2]))
 
 
-def _count_more(kind: str, minute: datetime, *, account: int | None, address: str | None) -> None:
+def _count_here(kind: str, minute: datetime, address: str | None) -> None:
+    with _lock:
+        _counted[kind, minute, address] += 1
+
+
+def has_counted() -> bool:
+    return bool(_counted)
+
+
+def write_counted() -> None:
+    """What this process has counted of strangers. In the system's scope."""
+    with _lock:
+        counted = _counted.copy()
+        _counted.clear()
+    try:
+        for kind, minute, address in list(counted):
+            number = counted[kind, minute, address]
+            _count_more(kind, minute, account=None, address=address, number=number)
+            del counted[kind, minute, address]
+    finally:
+        with _lock:
+            _counted.update(counted)  # what could not be written
+
+
+def _count_more(
+    kind: str, minute: datetime, *, account: int | None, address: str | None, number: int = 1
+) -> None:
     row, _ = SecurityEvent.objects.get_or_create(
         kind=kind, minute=minute, account=account, address=address
     )
-    SecurityEvent.objects.filter(pk=row.pk).update(num_more=F("num_more") + 1)
+    SecurityEvent.objects.filter(pk=row.pk).update(num_more=F("num_more") + number)
 
 
 # --- what others tell -----------------------------------------------------------------------------

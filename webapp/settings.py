@@ -55,7 +55,8 @@ TRUSTED_PROXIES = trusted_networks(env_list("TRUSTED_PROXIES"))
 DRAIN_TIMEOUT_S = env_int("DRAIN_TIMEOUT_S", 10)
 
 SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
-ALLOWED_HOSTS = allowed_hosts(env_list("ALLOWED_HOSTS"), HOST)
+SITE_NAMES = env_list("ALLOWED_HOSTS")  # as the operator names the site, if at all
+ALLOWED_HOSTS = allowed_hosts(SITE_NAMES, HOST)
 
 _MODELS = env_list("VITRINE_MODELS")
 _MEMORY_GIB = env_float("VITRINE_MEMORY_GIB", None, minimum=0.5)

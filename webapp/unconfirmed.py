@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from webapp.models import User
+from webapp.security_events import Kind, note_event
 from webapp.sign_ins import end_other_sign_ins
 from webapp.tenancy import as_user
 
@@ -49,6 +50,9 @@ def _signs_up(request: HttpRequest, user: User) -> bool:
 def _part_from_others(request: HttpRequest, user: User) -> bool:
     """Whether anything was connected."""
     num_parted, _by_model = SocialAccount.objects.filter(user=user).delete()
+    if num_parted:
+        how = "parted from all: nobody had confirmed the address"
+        note_event(Kind.CONNECTION, account=user.pk, how=how, request=request)
     with as_user(user.pk):
         end_other_sign_ins(user, request.session.session_key)
     return bool(num_parted)

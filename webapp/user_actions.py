@@ -17,7 +17,7 @@ from webapp.models import Tier, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.security_events import Kind, note_event
 from webapp.sign_ins import end_other_sign_ins
-from webapp.suspensions import forget_marks
+from webapp.suspensions import forget_marks, waits_for_handover
 from webapp.tenancy import as_user
 
 Act = Callable[[User], str]
@@ -144,7 +144,10 @@ def _add_to_group(group: Group, user: User) -> str:
 def _suspend(user: User) -> str:
     """From here on it is the console's suspension, whoever had suspended before."""
     if not user.is_active:
-        return ""
+        if waits_for_handover(user) or not forget_marks(user):
+            return ""
+        note_event(Kind.SUSPENSION, account=user.pk, how="in the console")
+        return "Suspended."
     suspend_for_good(user)
     forget_marks(user)
     _sign_out(user)

@@ -9,6 +9,7 @@ from django.forms.models import model_to_dict
 from unfold.forms import UserChangeForm as StockUserChangeForm
 
 from webapp.administrators import is_last_administrator, locked_with_administrators
+from webapp.directory_links import lock_links_of
 from webapp.models import User
 
 _WATCHED = ("is_active", "tier", "groups", "is_staff", "is_superuser", "user_permissions")
@@ -53,6 +54,7 @@ class UserChangeForm(StockUserChangeForm):  # type: ignore[misc]
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        lock_links_of(self.instance.pk)
         now = locked_with_administrators(User.objects.all(), self.instance.pk)
         if now is None or self._has_changed_since(now):
             raise forms.ValidationError(

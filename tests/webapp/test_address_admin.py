@@ -12,6 +12,7 @@ from django.test import Client
 from tests.sites import wait_until
 from tests.webapp.test_user_admin import form_of, page_of
 from webapp.models import User
+from webapp.security_events import events_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -65,6 +66,8 @@ def test_who_may_change_addresses_confirms_those_of_people_below_and_it_is_noted
     (note,) = LogEntry.objects.filter(user=bob)
     assert note.object_id == str(rows[0].pk)
     assert "alice@example.org" in note.get_change_message()
+    (event,) = events_of(alice.pk)
+    assert (event["kind"], event["how"]) == ("address", "confirmed in the console")
 
 
 def test_an_address_that_another_account_has_confirmed_is_told(

@@ -8,7 +8,7 @@ import pytest
 from chat.service import Waits
 from webapp import chores
 
-AT_FIRST = ["embed_messages", "reembed_documents"]
+AT_FIRST = ["embed_messages", "reembed_documents", "write_counted_events"]
 """What nothing tells of is looked for as soon as a process starts."""
 NAMES = ("recover_lost", "embed_documents", "embed_small_documents", *AT_FIRST)
 

@@ -16,6 +16,7 @@ from tests.webapp.directory_visits import LOGIN, SECRET, sign_in, who
 from tests.webapp.slapd import PEOPLE, Slapd
 from webapp.directory_sign_in import prove
 from webapp.models import User
+from webapp.security_events import events_of
 from webapp.signup_policy import SignupPolicy
 from webapp.tenancy import become_user
 
@@ -194,6 +195,21 @@ def test_an_account_of_the_same_address_is_not_taken_over(
     assert who(client) == ""
     assert not SocialAccount.objects.exists()
     assert sign_in(client, "alice@example.org", PASSWORD).status_code == 302
+
+
+def test_another_address_from_there_is_on_the_trail_once(
+    directory: Slapd, client: Client, alice: User
+) -> None:
+    dn = directory.add_person("dora", SECRET)
+    sign_in(Client(), "dora")
+    directory.change(dn, mail="Dora.Doe@Example.org")
+    for _ in range(2):
+        sign_in(client, "dora")
+        client.logout()
+    dora = User.objects.exclude(pk=alice.pk).get()
+    assert dora.email == "dora.doe@example.org"
+    changed = [row["how"] for row in events_of(dora.pk) if row["kind"] == "address"]
+    assert changed == ["changed by LDAP"]
 
 
 def test_an_address_that_becomes_anothers_is_not_taken_from_there(

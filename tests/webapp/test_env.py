@@ -102,10 +102,10 @@ def test_a_choice_is_known_however_it_is_capitalised(variable) -> None:
 
 def test_an_address_may_have_a_name(variable) -> None:
     assert env_email("NAME", "vitrine@127.0.0.1") == "vitrine@127.0.0.1"
-    for value in ("a@example.org", "Vitrine <a@example.org>"):
+    for value in ("a@example.org", "Vitrine <a@example.org>", "vitrine@mailhost"):
         variable(value)
         assert env_email("NAME", "") == value
-    for value in ("foo", "Vitrine <foo>", "a@"):
+    for value in ("foo", "Vitrine <foo>", "a@", "@b", "a b@c", "a@b@c", "V <a@b>\nBcc: c@d"):
         variable(value)
         with pytest.raises(ImproperlyConfigured, match="NAME must be an e-mail address"):
             env_email("NAME", "")

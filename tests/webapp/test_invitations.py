@@ -22,7 +22,7 @@ from tests.conftest import PASSWORD
 from tests.sites import wait_until
 from webapp import invitations
 from webapp.invitations import invite
-from webapp.models import Invitation, SignupRule, User
+from webapp.models import Invitation, ScimGroup, SignupRule, User
 from webapp.signup_policy import SignupPolicy, signup_policy
 from webapp.site_address import site_url
 
@@ -218,13 +218,16 @@ def test_the_command_prints_a_link_that_works(admin: User, client: Client) -> No
     ("of_site", "address"),
     [
         (
-            {"HOST": "0.0.0.0", "ALLOWED_HOSTS": ["127.0.0.1", ".chat.example"]},
+            {"HOST": "0.0.0.0", "SITE_NAMES": ["127.0.0.1", ".chat.example"]},
             "http://chat.example:8000",
         ),
-        ({"HOST": "::", "ALLOWED_HOSTS": ["*", "localhost"]}, "http://localhost:8000"),
-        ({"HOST": "192.0.2.7", "ALLOWED_HOSTS": ["chat.example"]}, "http://192.0.2.7:8000"),
-        ({"HTTPS": True, "ALLOWED_HOSTS": ["localhost", "chat.example"]}, "https://chat.example"),
-        ({"HTTPS": True, "ALLOWED_HOSTS": []}, "https://localhost"),
+        ({"HOST": "::", "SITE_NAMES": ["*", "localhost"]}, "http://localhost:8000"),
+        ({"HOST": "192.0.2.7", "SITE_NAMES": ["chat.example"]}, "http://192.0.2.7:8000"),
+        ({"HTTPS": True, "SITE_NAMES": ["localhost", "chat.example"]}, "https://chat.example"),
+        ({"HTTPS": True, "SITE_NAMES": []}, "https://localhost"),
+        ({"HTTPS": True, "HOST": "2001:db8::7", "SITE_NAMES": []}, "https://[2001:db8::7]"),
+        ({"HTTPS": True, "HOST": "::", "SITE_NAMES": []}, "https://localhost"),
+        ({"HOST": "0.0.0.0", "SITE_NAMES": []}, "http://localhost:8000"),
     ],
 )
 def test_links_lead_to_where_others_find_the_site(
@@ -465,6 +468,51 @@ def test_without_mail_the_links_are_shown(client: Client, admin: User) -> None:
     assert len(links) == 5
     assert all(Client().get(path_of(link)).status_code == 302 for link in links)
     assert not mail.outbox
+
+
+def test_a_reset_does_not_wait_for_invitations(
+    client: Client,
+    admin: User,
+    with_mail: None,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    ways: list[bool] = []
+    monkeypatch.setattr(
+        "webapp.accounts.send_soon", lambda message, *, is_one_of_many: ways.append(is_one_of_many)
+    )
+    client.force_login(admin)
+    with django_capture_on_commit_callbacks(execute=True):
+        paste(client, FIVE[0])
+    Client().post("/accounts/password/reset/", {"email": admin.email})
+    assert ways == [True, False]
+
+
+def test_groups_are_for_superusers_to_give(client: Client, admin: User, alice: User) -> None:
+    group = Group.objects.create(name="Researchers")
+    alice.is_staff = True
+    alice.save(update_fields=["is_staff"])
+    alice.user_permissions.set(Permission.objects.filter(codename__endswith="_invitation"))
+    client.force_login(alice)
+    assert 'name="group"' not in client.get("/admin/webapp/invitation/add/").content.decode()
+    paste(client, FIVE[0], group=group.pk)
+    row = Invitation.objects.get()
+    assert row.group is None, "however the form is sent"
+    assert client.get(f"/admin/webapp/invitation/{row.pk}/change/").status_code == 200
+    client.force_login(admin)
+    assert 'name="group"' in client.get("/admin/webapp/invitation/add/").content.decode()
+
+
+def test_a_group_that_scim_made_has_members_of_scim_s_alone(client: Client, admin: User) -> None:
+    groups = [Group.objects.create(name=name) for name in ("Made there", "Found there", "Ours")]
+    for group in groups[:2]:
+        ScimGroup.objects.create(group=group, is_made=group.name == "Made there")
+    client.force_login(admin)
+    assert "valid choice" in paste(client, FIVE[0], group=groups[0].pk).content.decode()
+    for group in groups[1:]:
+        paste(client, FIVE[1], group=group.pk)
+    given = set(Invitation.objects.values_list("group", flat=True))
+    assert given == {group.pk for group in groups[1:]}
 
 
 def test_a_group_that_gives_rights_is_not_given(client: Client, admin: User) -> None:

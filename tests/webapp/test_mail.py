@@ -11,7 +11,7 @@ from django.core.mail import EmailMessage
 from prometheus_client import REGISTRY
 
 from tests.sites import wait_until
-from webapp.mail import send_soon
+from webapp.mail import _Outbox, finish_letters, hurry_letters, send_soon
 from webapp.mail_settings import smtp_encryption
 
 
@@ -75,6 +75,7 @@ class _Visit(socketserver.StreamRequestHandler):
 @pytest.fixture
 def postbox(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Postbox]:
     monkeypatch.setattr("webapp.mail._PAUSES_S", (0.01, 0.01))
+    monkeypatch.setattr("webapp.mail._outbox", _Outbox())
     with Postbox(num_busy=0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -109,3 +110,61 @@ def test_one_that_stays_busy_loses_it_and_is_counted(postbox: Postbox) -> None:
     wait_until(lambda: count("lost") == lost + 1, what="the end")
     assert count("put_off") == put_off + 2
     assert not postbox.letters
+
+
+def test_however_many_wait_one_thread_waits_for_them(
+    postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.mail._PAUSES_S", (1.0,))
+    postbox.num_busy = 50
+    put_off, sent = count("put_off"), count("sent")
+    for _ in range(50):
+        send_soon(letter())
+    wait_until(lambda: count("put_off") == put_off + 50, what="all to be put off")
+    waiting = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    assert not waiting
+    wait_until(lambda: count("sent") == sent + 50, what="all letters")
+
+
+def test_one_of_many_keeps_no_other_letter_waiting(
+    postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+    sent = count("sent")
+    invitations = [letter() for _ in range(5)]
+    for one in invitations:
+        monkeypatch.setattr(one, "send", may_go_on.wait)
+        send_soon(one, is_one_of_many=True)
+    send_soon(letter())
+    wait_until(lambda: count("sent") == sent + 1, what="the letter of somebody who waits")
+    may_go_on.set()
+    wait_until(lambda: count("sent") == sent + 6, what="the invitations")
+
+
+def test_at_the_end_what_waits_is_tried_at_once_and_for_the_last_time(
+    postbox: Postbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webapp.mail._PAUSES_S", (300.0, 300.0))
+    postbox.num_busy = 3
+    put_off, sent, lost = count("put_off"), count("sent"), count("lost")
+    for _ in range(2):
+        send_soon(letter())
+    wait_until(lambda: count("put_off") == put_off + 2, what="both to be put off")
+    hurry_letters()
+    finish_letters(5.0)
+    assert (count("sent"), count("lost")) == (sent + 1, lost + 1)
+    assert count("put_off") == put_off + 2
+
+
+def test_what_is_not_sent_by_the_end_is_told_as_lost(
+    postbox: Postbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    may_go_on = threading.Event()
+    lost = count("lost")
+    slow = letter()
+    monkeypatch.setattr(slow, "send", may_go_on.wait)
+    send_soon(slow)
+    finish_letters(0.01)
+    assert "1 letters could not be sent before the end" in caplog.text
+    assert count("lost") == lost + 1
+    may_go_on.set()

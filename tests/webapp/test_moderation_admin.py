@@ -14,6 +14,7 @@ from django.test import Client
 from moderation.evaluation import read_cases_file
 from moderation.models import Decision, EditableRule, ModerationPolicy, PolicyVersion, Strike
 from webapp.api_keys import create_api_key, rotate_api_key
+from webapp.directory_settings import DirectorySettings
 from webapp.management.commands import exportlabels
 from webapp.models import ApiKey, User
 from webapp.tenancy import as_system, as_user
@@ -146,6 +147,25 @@ def test_a_policy_is_for_what_there_is(
     assert console.post(path, form_of({}, **whom)).status_code == 302
     policy.refresh_from_db()
     assert (policy.tiers, policy.groups, policy.key_prefixes) == (["free"], ["choir"], [key.prefix])
+
+
+def test_a_policy_keeps_the_names_that_it_had_and_knows_those_of_the_directory(
+    console: Client, alice: User, policy: ModerationPolicy, settings: Any
+) -> None:
+    path = f"{POLICIES}{policy.pk}/change/"
+    whom = {"tiers": "gone", "groups": "gone", "key_prefixes": "vt_gone"}
+    ModerationPolicy.objects.filter(pk=policy.pk).update(
+        **{name: [value] for name, value in whom.items()}
+    )
+    assert console.post(path, form_of({}, **whom, order=7)).status_code == 302
+    policy.refresh_from_db()
+    assert (policy.order, policy.groups) == (7, ["gone"])
+    settings.DIRECTORY = DirectorySettings((), "", groups={"staff of the house": "Staff"})
+    page = console.post(path, form_of({}, **whom | {"groups": "gone,Staff,New"})).content.decode()
+    assert "There is none of this name: New." in page
+    assert console.post(path, form_of({}, **whom | {"groups": "Staff"})).status_code == 302
+    policy.refresh_from_db()
+    assert policy.groups == ["Staff"], "who comes with it makes it"
 
 
 def test_a_policy_for_a_key_or_a_group_stays_so(

@@ -21,6 +21,7 @@ from tests.webapp.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityPro
 from webapp.invitations import invite
 from webapp.models import ScimPerson, User
 from webapp.providers import SignInProvider, allauth_settings, sign_in_providers
+from webapp.security_events import events_of
 from webapp.signup_policy import SignupPolicy, signup_policy
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
@@ -278,6 +279,8 @@ def test_who_came_with_anothers_address_is_out_once_its_owner_resets_the_passwor
     form = alice.get(link_of_letter("/accounts/password/reset/key/"), follow=True)
     alice.post(form.request["PATH_INFO"], {"password1": PASSWORD, "password2": PASSWORD})
     assert not SocialAccount.objects.exists()
+    trail = [(row["kind"], row["how"]) for row in events_of(User.objects.get(email=ALICE).pk)]
+    assert ("connection", "parted from all: nobody had confirmed the address") in trail
     alice.post("/accounts/login/", {"login": ALICE, "password": PASSWORD})
     confirm(alice)
     alice.post("/accounts/login/", {"login": ALICE, "password": PASSWORD})

@@ -18,6 +18,7 @@ from tests.webapp.scim_client import ENTERPRISE, PATCH, TOKEN, USER, Directory
 from webapp.api_keys import create_api_key
 from webapp.models import ScimChange, ScimPerson, SignIn, Tier, User
 from webapp.own_data import account_of
+from webapp.security_events import events_of
 from webapp.tenancy import as_system, as_user
 
 pytestmark = [
@@ -217,6 +218,8 @@ def test_entra_changes_as_it_writes(scim: Directory) -> None:
     assert told["userName"] == "dora@example.org"
     address = EmailAddress.objects.get()
     assert (address.email, address.verified, address.primary) == ("new@example.org", True, True)
+    (event,) = events_of(address.user_id)
+    assert (event["kind"], event["how"]) == ("address", "changed by SCIM")
     told = scim.patch(path, {"op": "Replace", "path": "active", "value": "False"})
     assert told["active"] is False
 

@@ -1,14 +1,18 @@
 """The trail: who came in, who tried to, what opens accounts; and how little a stranger makes of it."""
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import Permission
+from django.db import OperationalError, connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from prometheus_client import REGISTRY
 
@@ -17,8 +21,9 @@ from chat.models import Conversation, Message
 from tests.conftest import PASSWORD
 from webapp import security_events
 from webapp.api_keys import create_api_key
+from webapp.chores import write_counted_events
 from webapp.models import SecurityEvent, User
-from webapp.security_events import MAX_ROWS, MAX_ROWS_OF_ALL, Kind, note_event
+from webapp.security_events import MAX_ROWS, MAX_ROWS_OF_ALL, Kind, note_event, write_counted
 from webapp.tasks import clear_sessions
 from webapp.tenancy import as_nobody, as_system, as_user
 
@@ -37,6 +42,7 @@ def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that begins at its end would count in two."""
     begun = timezone.now()
     monkeypatch.setattr(security_events, "_this_minute", lambda: begun)
+    monkeypatch.setattr(security_events, "_counted", Counter())
 
 
 def events(**which: Any) -> list[SecurityEvent]:
@@ -62,6 +68,11 @@ def fails_from(address: str, times: int = 1) -> None:
     request.user = AnonymousUser()
     for _ in range(times):
         note_event(Kind.SIGN_IN_FAILED, how="password", login=TYPED, request=request)
+
+
+def write() -> None:
+    with as_system():
+        write_counted()
 
 
 @pytest.fixture
@@ -118,6 +129,7 @@ def test_what_a_limit_refuses(alice: User) -> None:
 
 def test_a_stranger_fills_no_table(db: None) -> None:
     fails_from("192.0.2.1", 100)
+    write()
     rows, (rest,) = events(minute=None), events(minute__isnull=False)
     assert len(rows) == MAX_ROWS
     assert (rest.address, rest.num_more, rest.login) == ("192.0.2.1", 100 - MAX_ROWS, "")
@@ -126,6 +138,7 @@ def test_a_stranger_fills_no_table(db: None) -> None:
 def test_a_network_of_ipv6_is_one_stranger(db: None) -> None:
     for number in range(MAX_ROWS + 5):
         fails_from(f"2001:db8::{number:x}")
+    write()
     assert len(events(minute=None)) == MAX_ROWS
     (rest,) = events(minute__isnull=False)
     assert rest.num_more == 5
@@ -134,9 +147,34 @@ def test_a_network_of_ipv6_is_one_stranger(db: None) -> None:
 def test_many_strangers_fill_none_either(db: None) -> None:
     for number in range(MAX_ROWS_OF_ALL + 7):
         fails_from(f"192.0.2.{number}")
+    write()
     assert len(events(minute=None)) == MAX_ROWS_OF_ALL
     (rest,) = events(minute__isnull=False)
     assert (rest.address, rest.num_more) == (None, 7)
+
+
+def test_what_is_beyond_is_written_by_the_chore_alone(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_from("192.0.2.1", MAX_ROWS)
+    with CaptureQueriesContext(connection) as captured:
+        fails_from("192.0.2.1", 20)
+    assert not [one for one in captured if not one["sql"].startswith("SELECT")]
+    with monkeypatch.context() as broken:
+        broken.setattr(security_events, "_count_more", raising)
+        with pytest.raises(OperationalError):
+            write()
+    fails_from("192.0.2.1", 5)
+    with CaptureQueriesContext(connection) as captured:
+        async_to_sync(write_counted_events)()
+        async_to_sync(write_counted_events)()
+    (rest,) = events(minute__isnull=False)
+    assert rest.num_more == 25, "and nothing is lost when a write fails"
+    assert len([one for one in captured if one["sql"].startswith("UPDATE")]) <= 1
+
+
+def raising(*args: Any, **kwargs: Any) -> None:
+    raise OperationalError
 
 
 def test_nor_does_an_account_and_one_leaves_room_for_another(alice: User, bob: User) -> None:

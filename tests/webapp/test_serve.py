@@ -4,6 +4,7 @@ import contextlib
 import re
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
 
@@ -19,10 +20,12 @@ from tests.sites import (
     PASSWORD,
     Site,
     SiteMaker,
+    post_form,
     running,
     still_alive,
     wait_until,
 )
+from tests.webapp.test_mail import Postbox
 from webapp.serving import database
 
 
@@ -87,6 +90,27 @@ def test_the_set_up_link_leads_to_where_others_find_the_site(make_site: SiteMake
         assert visitor.get("/accounts/login/").status_code == 200, "by the loopback"
         refused = visitor.get("/accounts/login/", headers={"Host": "10.1.2.3"})
         assert refused.status_code == 400
+
+
+def test_a_machine_that_nobody_named_is_not_named_by_the_set_up_link(make_site: SiteMaker) -> None:
+    """In a container its own name is a number that nobody can open."""
+    with running(make_site(HOST="0.0.0.0")) as site:
+        assert site.setup_url
+        assert site.setup_url.startswith(f"http://localhost:{site.port}/setup/")
+
+
+def test_a_letter_that_waits_to_be_tried_again_is_sent_at_the_end(make_site: SiteMaker) -> None:
+    with Postbox(num_busy=1) as postbox:
+        threading.Thread(target=postbox.serve_forever, daemon=True).start()
+        host, port = postbox.server_address
+        with running(make_site(SMTP_HOST=host, SMTP_PORT=str(port), SMTP_TLS="false")) as site:
+            site.set_up()
+            post_form(site.visitor(), "/accounts/password/reset/", {"email": ADMIN_EMAIL})
+            wait_until(lambda: postbox.num_busy <= 0, what="the first try")
+            assert not postbox.letters
+        assert site.process.returncode == 0
+        assert ADMIN_EMAIL in postbox.letters[0]
+        postbox.shutdown()
 
 
 def test_commands_work_while_nothing_is_served(make_site: SiteMaker) -> None:

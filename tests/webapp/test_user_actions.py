@@ -4,8 +4,12 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.test import Client
+from django.utils import timezone
 
+from moderation.models import Suspension
 from webapp.models import ScimPerson, User
+from webapp.suspensions import open_suspension
+from webapp.tenancy import as_system
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -70,6 +74,25 @@ def test_who_is_suspended_is_signed_out_and_comes_back(
     assert "Done: 1" in act(console, "let_in", alice)
     assert browser.get("/settings/").status_code == 302, "the session is over"
     assert notes(alice) == ["Suspended.", "Let in again."]
+
+
+def test_whom_a_directory_or_strikes_have_suspended_the_console_suspends_as_well(
+    console: Client, alice: User, bob: User, charlie: User, admin: User
+) -> None:
+    User.objects.exclude(pk=admin.pk).update(is_active=False)
+    ScimPerson.objects.create(user=alice, user_name="alice", is_disabled=True)
+    with as_system():
+        Suspension.objects.create(owner=bob, points=3)
+    ScimPerson.objects.create(
+        user=charlie, user_name="charlie", is_disabled=True, deleted_at=timezone.now()
+    )
+    assert "Done: 2" in act(console, "suspend", alice, bob, charlie)
+    assert "Done: 0" in act(console, "suspend", alice, bob, charlie), "it is so already"
+    waits = ScimPerson.objects.filter(is_disabled=True)
+    assert [row.user for row in waits] == [charlie], "for somebody who takes over"
+    assert open_suspension(bob) is None
+    assert not User.objects.filter(is_active=True).exclude(pk=admin.pk).exists()
+    assert (notes(alice), notes(bob), notes(charlie)) == (["Suspended."], ["Suspended."], [])
 
 
 def test_signing_out_everywhere(console: Client, alice: User) -> None:

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.conftest import PASSWORD
 from tests.webapp.test_sign_ins import FIREFOX, browser_of_user, is_signed_in
 from webapp.models import ScimPerson, User
+from webapp.scim.people import change_person
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
@@ -75,6 +79,25 @@ def test_the_last_administrator_stays_one(console: Client, admin: User, right: s
     assert fresh.is_superuser
     assert fresh.is_active
     assert console.post(page_of(admin), form_of(admin, name="Ada")).status_code == 302
+
+
+@pytest.mark.parametrize("by", ["console", "scim"])
+def test_the_link_to_the_directory_is_locked_before_its_account(
+    console: Client, alice: User, by: str
+) -> None:
+    """As the directory's visits do, or each would wait for the other."""
+    left = {"left_at": "2026-01-01T00:00:00+00:00"}
+    SocialAccount.objects.create(user=alice, provider="ldap", uid="a", extra_data=left)
+    with CaptureQueriesContext(connection) as captured:
+        if by == "console":
+            assert console.post(page_of(alice), form_of(alice, is_active=None)).status_code == 302
+        else:
+            change_person(alice.pk, lambda facts: facts.model_copy(update={"active": False}))
+    assert not User.objects.get(pk=alice.pk).is_active
+    assert not SocialAccount.objects.get().extra_data, "it was not by the directory"
+    locks = [query["sql"] for query in captured if "FOR UPDATE" in query["sql"]]
+    tables = [re.findall(r'FOR UPDATE OF "(\w+)"', lock)[0] for lock in locks]
+    assert tables.index("socialaccount_socialaccount") < tables.index("webapp_user")
 
 
 def by_scim(user: User) -> None:

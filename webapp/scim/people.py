@@ -30,6 +30,7 @@ from scim2_models import (
 
 from webapp.addresses import readdress
 from webapp.administrators import locked_with_administrators
+from webapp.directory_links import lock_links_of
 from webapp.handover import shares_something
 from webapp.models import ScimPerson, User
 from webapp.own_data import delete as delete_account
@@ -38,6 +39,8 @@ from webapp.scim.activity import set_active, suspend
 from webapp.scim.addresses import id_of, missing
 from webapp.scim.audit import Action, Kind, note_change
 from webapp.scim.texts import checked
+from webapp.security_events import Kind as SecurityKind
+from webapp.security_events import note_event
 from webapp.sign_ins import end_all_sign_ins
 from webapp.tenancy import as_user
 
@@ -223,6 +226,7 @@ def _email_of(wanted: resources.User) -> str:
 
 
 def _locked(pk: int) -> User:
+    lock_links_of(pk)
     user = locked_with_administrators(all_people(), pk)
     if user is None:
         raise missing("user")
@@ -297,4 +301,5 @@ def _set_address(user: User, row: ScimPerson, email: str) -> list[str]:
             readdress(user, email)
     except IntegrityError:
         raise _taken() from None
+    note_event(SecurityKind.ADDRESS, account=user.pk, how="changed by SCIM")
     return [f"email: {user.email!r} → {email!r}"]

@@ -234,7 +234,7 @@ class Supervisor:
             return
         say("Ending; once more Ctrl-C ends it at once")
         services = {watched.service.name: watched.service for watched in self._watched}
-        limits = {"web": self.plan.drain_timeout_s + 5.0, "worker": _WORKER_STOP_S}
+        limits = {"web": self.plan.drain_timeout_s + 7.0, "worker": _WORKER_STOP_S}
         if worker := services.get("worker"):
             worker.ask_to_stop()
         for name in ("web", "worker", "valkey", "postgres"):

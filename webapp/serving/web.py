@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 _CLOSE_RESTARTING = 1012
 _LAST_RESPONSES_S = 2.0
+_LAST_LETTERS_S = 2.0
 
 
 def run_web(listener: socket.socket, *, drain_timeout_s: float, is_ready: int | None) -> None:
@@ -36,7 +37,10 @@ class WebProcess:
         self._tasks: list[asyncio.Task[None]] = []
 
     def run(self) -> None:
+        from webapp.mail import finish_letters
+
         self.server.run_with(self._begin)
+        finish_letters(_LAST_LETTERS_S)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Runs on the loop, once it listens."""
@@ -63,8 +67,10 @@ class WebProcess:
 
     async def _end(self) -> None:
         from webapp import lifecycle
+        from webapp.mail import hurry_letters
 
         self._tasks[0].cancel()
+        hurry_letters()
         try:
             async with asyncio.timeout(self.drain_timeout_s + 2.0):
                 await lifecycle.drain(self.drain_timeout_s)
