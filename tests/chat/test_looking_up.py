@@ -1,11 +1,15 @@
 """What is shown of documents: what was picked by name, then what fits, and room for all of it."""
 
 import asyncio
+import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pytest
 
+from chat import looking_up, shielded
 from chat.document_prompt import text_of_rows
 from chat.document_search import Search
 from chat.events import Found
@@ -14,6 +18,7 @@ from chat.models import Message, MessageStatus, Role
 from chat.sources import MAX_PICKED, Picked, Sources, kept_along, sources_along
 from chat.temporary import rows_of, said_of
 from inference import Caller
+from retrieval.expiry import note_use
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Collection, Document, Version
 from retrieval.scopes import SearchScope
@@ -116,13 +121,28 @@ def test_of_a_large_document_that_nothing_fits_parts_are_shown(
 
 
 def test_a_document_that_is_asked_about_keeps_its_collection(
-    alice: "User", notes: Collection
+    alice: "User", notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And nobody waits until that is noted."""
+    is_found, has_waited = threading.Event(), []
+
+    def note_later(ids: Iterable[UUID]) -> None:
+        has_waited.append(is_found.wait(10))
+        note_use(ids)
+
+    async def ask() -> None:
+        sources = Sources("Who asks?", Picked(documents=(document.pk,)))
+        assert await look_up(sources, Caller("alice"), len, ROOM)
+        is_found.set()
+        await asyncio.gather(*shielded._unended)
+
+    monkeypatch.setattr(looking_up, "note_use", note_later)
     document = a_document(notes, "letter.txt", "The heron asks for leave.")
     with as_system():
         Collection.objects.update(last_active_at="2020-01-01T00:00Z")
     with as_user(alice.pk):
-        looked_up(Sources("Who asks?", Picked(documents=(document.pk,))))
+        asyncio.run(ask())
+        assert has_waited == [True]
         notes.refresh_from_db()
         assert notes.last_active_at.year > 2020
 
