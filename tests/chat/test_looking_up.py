@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -190,3 +190,29 @@ def test_a_file_that_was_searched_is_searched_for_the_next_question_too(
         of_page = sources_along(rows_of(said_of([said[0], page, said[1]])))
         assert of_page is not None
         assert of_page.kept == (small.pk, large.pk)
+
+
+def test_a_file_that_has_left_the_prompt_is_searched_again(
+    alice: "User", notes: Collection
+) -> None:
+    first_file, second_file = (
+        a_document(notes, name, f"The {name} asks for leave.") for name in ("heron", "crane")
+    )
+    with as_user(alice.pk):
+        path: list[Message] = []
+        for document in (first_file, second_file):
+            asked = question("What?", document)
+            path += [asked, answer(looked_up(Sources("What?", Picked(documents=(document.pk,)))))]
+    nothing = {"num_messages": 0, "summary": None, "stopped": []}
+    for left_out, kept in (
+        (None, ()),
+        ({**nothing, "before": str(path[0].pk)}, ()),
+        ({**nothing, "before": str(path[2].pk)}, (first_file.pk,)),
+        ({**nothing, "before": str(path[0].pk), "stopped": [str(path[2].pk)]}, (second_file.pk,)),
+        ({**nothing, "before": str(uuid4())}, ()),
+    ):
+        path[-1].left_out = left_out
+        assert kept_along(path, Picked()) == kept, left_out
+    path[-1].left_out = {**nothing, "before": str(path[2].pk)}
+    again = [*path, question("And then?"), answer(Found("And then?"), MessageStatus.FAILED)]
+    assert kept_along(again, Picked()) == (first_file.pk,)
