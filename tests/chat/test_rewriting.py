@@ -178,11 +178,12 @@ def test_nor_what_was_deleted() -> None:
     ],
 )
 def test_only_words_of_the_chat_are_looked_for(text: str, is_one: bool) -> None:
-    sources = Sources(SECOND, Picked(), (FIRST,), "The office opens at 8 in the morning [1].")
+    said = "The office opens at 8 in the morning [1]."
+    sources = Sources(SECOND, Picked(), earlier=(FIRST,), last_answer=said)
     assert is_faithful(text, sources) is is_one
 
 
 def test_a_question_in_a_script_without_spaces_is_kept() -> None:
-    sources = Sources("它几点开门？", Picked(), ("市图书馆在哪里？",))
+    sources = Sources("它几点开门？", Picked(), earlier=("市图书馆在哪里？",))
     assert is_faithful("市图书馆几点开门？", sources)
     assert not is_faithful("今天天气怎么样？", sources)
