@@ -1,11 +1,13 @@
 """Looking up a question in documents, before a model is asked."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.db.models import F, QuerySet, Sum
 
 from chat.db import in_db
@@ -13,6 +15,7 @@ from chat.document_prompt import documents_text, rows_of
 from chat.document_search import Search, find
 from chat.embedder import relevance_of
 from chat.events import Found
+from chat.shielded import in_background
 from chat.sources import Picked, Sources
 from inference import Caller
 from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, texts_of
@@ -22,6 +25,8 @@ from retrieval.scopes import SearchScope
 from retrieval.searching import Candidate, passages
 from retrieval.selecting import Selection, fits, select
 from retrieval.vectors import similarity
+
+logger = logging.getLogger(__name__)
 
 NUM_RERANKED = 30
 _MAX_QUERY_CHARS = 2_000
@@ -35,7 +40,14 @@ async def look_up(
 ) -> Found | None:
     """In the scope of the user. `count` are the answering model's tokens, as is the room. None: nothing
     was picked, and in the documents of questions before nothing fits this one."""
-    await in_db(_note_use)(sources)
+    found = await _looked_up(sources, caller, count, room_tokens)
+    in_background(_note(sources))  # the answer begins meanwhile
+    return found
+
+
+async def _looked_up(
+    sources: Sources, caller: Caller, count: CountTokens, room_tokens: int
+) -> Found | None:
     whole = await in_db(_whole)(sources, count, room_tokens)
     documents = () if whole else sources.picked.documents
     searched = replace(sources.picked, documents=(*documents, *sources.kept))
@@ -44,6 +56,13 @@ async def look_up(
     search = await _search(sources, searched, caller)
     relevance = await _relevance(search, caller)
     return await in_db(_select)(sources, search, relevance, count, room_tokens, whole)
+
+
+async def _note(sources: Sources) -> None:
+    try:
+        await in_db(_note_use)(sources)
+    except DatabaseError:
+        logger.exception("the use of collections could not be noted")
 
 
 def _note_use(sources: Sources) -> None:

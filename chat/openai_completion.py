@@ -1,11 +1,13 @@
 """One call of /v1/chat/completions: `n` answers to one conversation."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from chat import budgets
 from chat import parts as message_parts
+from chat.asking import AnswerRequest
 from chat.bills import charged
 from chat.engine import engine
 from chat.events import Delta, Event, Finished, LogEvent, ToolCall
@@ -22,6 +24,16 @@ from inference import TokenLogprob
 async def chat_completion(rights: Rights, data: ChatCompletionIn) -> "ChatCompletion":
     """Raises what asked() does."""
     return ChatCompletion(data, await asked(rights, data, new_id("chatcmpl")))
+
+
+def _most_read(request: AnswerRequest) -> int:
+    """Tokens of the prompt at most: it has no more of them than bytes."""
+    read = [request.messages, request.tool_schemas, request.upstream_options]
+    return len(json.dumps(read, ensure_ascii=False).encode())
+
+
+def _most_said(request: AnswerRequest, most: int) -> int:
+    return request.sampling.max_tokens or most
 
 
 class ChatCompletion(Choices):
@@ -50,10 +62,11 @@ class ChatCompletion(Choices):
         answers = [answer(request) for request in requests]
         if engine().is_upstream(self.model):
             # Another server is asked for each alone, and reads the prompt each time.
-            mosts = [most] * len(requests)
+            more = [min(most, _most_read(one) + _most_said(one, most)) for one in requests[1:]]
+            mosts = [most, *more]
             return charged(rights, self.model, answers, num_per_prompt=1, most_tokens=mosts)
         # The prompt is read once, and what it takes is not known yet.
-        more = [min(most, request.sampling.max_tokens or most) for request in requests[1:]]
+        more = [min(most, _most_said(one, most)) for one in requests[1:]]
         return charged(rights, self.model, answers, most_tokens=[most, *more])
 
     def whole_choice(self, index: int, events: list[LogEvent]) -> Choice:

@@ -1,6 +1,6 @@
 """What a question is to be answered from: collections and documents that somebody picked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -104,9 +104,10 @@ def sources_along(path: Sequence[Message], without: Iterable[int] = ()) -> Sourc
 
 def kept_along(path: Sequence[Message], picked: Picked) -> tuple[UUID, ...]:
     """Documents that questions before were answered from, those of the last one first: what was shown
-    whole stands in the prompt still, the others are searched again, as many as may be picked."""
+    whole and stands in the prompt still is known, the others are searched again, as many as may be
+    picked."""
     told = _told(path)
-    founds = [row.found for row in told if row.found and row.status in SHOWN_TO_MODELS]
+    founds = [row.found for row in _in_prompt(path) if row.found and _is_shown(row)]
     excerpts = [one for found in founds for one in found["excerpts"]]
     # Only excerpts that were searched for know the passages that they are made of.
     whole = (UUID(one["document"]) for one in excerpts if not one.get("chunks", True))
@@ -114,6 +115,29 @@ def kept_along(path: Sequence[Message], picked: Picked) -> tuple[UUID, ...]:
     before = [id_ for row in reversed(told) for id_ in picked_of(row.sources).documents]
     num = MAX_PICKED - len(picked.collections) - len(picked.documents)
     return tuple(id_ for id_ in dict.fromkeys(before) if id_ not in known)[: max(0, num)]
+
+
+def _in_prompt(path: Sequence[Message]) -> Iterator[Message]:
+    """What the model of the last answer was shown of a path. Pinned messages in front of that are not
+    counted: they stay only while there is room."""
+    rows = list(branches.let_through(path))
+    answers = list(filter(_is_shown, rows))
+    left_out = (answers[-1].left_out if answers else None) or {}
+    before, stopped = left_out.get("before"), left_out.get("stopped", ())
+    ids = [str(row.pk) for row in rows]
+    start = ids.index(before) if before in ids else 0
+    exchange, has_reply = "", True  # as history.exchanges_of
+    for place, row in enumerate(rows):
+        if row.role == Role.USER and has_reply:
+            exchange, has_reply = ids[place], False
+        elif _is_shown(row) and not row.deleted_at:
+            has_reply = True
+        if place >= start and exchange not in stopped and not row.deleted_at:
+            yield row
+
+
+def _is_shown(row: Message) -> bool:
+    return row.role == Role.ASSISTANT and row.status in SHOWN_TO_MODELS
 
 
 def _told(path: Sequence[Message]) -> list[Message]:

@@ -32,7 +32,8 @@ _TAIL_TOKENS = 16
 # transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
 _importing = Lock()
 _ASKS_FOR_NONE = re.compile(
-    r"""(?P<content>\b\w+(?:\[(?:'content'|"content")\]|\.content))\s+is\s+(?P<no>not\s+)?none\b"""
+    r"""(?<![\w.\])])(?P<content>\w+(?:\.\w+|\[[^\[\]]*\])*(?:\[(?:'content'|"content")\]|\.content))"""
+    r"""\s+is\s+(?P<no>not\s+)?none\b"""
 )
 
 
@@ -253,7 +254,18 @@ def _hearing_no_content(template: str) -> str:
             return f"({content} is defined and {content} is not none)"
         return f"({content} is not defined or {content} is none)"
 
-    return _ASKS_FOR_NONE.sub(either, template)
+    changed = _ASKS_FOR_NONE.sub(either, template)
+    return changed if changed == template or _is_template(changed) else template
+
+
+def _is_template(text: str) -> bool:
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    try:
+        render_jinja_template([], chat_template=text)
+    except Exception:  # jinja2's
+        return False
+    return True
 
 
 def _in_shape(message: ChatMessage, shape: _CallShape) -> list[ChatMessage]:

@@ -108,7 +108,8 @@ def delete(user: Any, collection_id: object) -> None:
     row = own_collection_for(user, collection_id)
     with transaction.atomic():
         # First of all, as whoever publishes does: in another order each would wait for the other.
-        Collection.objects.select_for_update().filter(pk=row.pk).first()
+        if not Collection.objects.select_for_update().filter(pk=row.pk, owner_id=user.pk):
+            raise NotFound("collection")  # gone, or handed over since
         versions = list(Version.objects.filter(collection=row).values_list("pk", flat=True))
         row.delete()
     for version_id in versions:

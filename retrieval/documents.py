@@ -35,7 +35,7 @@ FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
 _KEEP_PLACE_S = 86_400
 _BRINGING = 0x62726E67  # the class of its locks
-_HOLD = "SELECT FROM retrieval_collection WHERE id = %s FOR KEY SHARE"
+_HOLD = "SELECT owner_id FROM retrieval_collection WHERE id = %s FOR KEY SHARE"
 MAX_TAG_CHARS = 50
 
 
@@ -189,12 +189,14 @@ def hold_place(owner_id: int) -> None:
 
 
 def _hold_collection(collection: Collection) -> None:
-    """The same, and nobody deletes the collection. Raises NotFound where it is gone."""
+    """The same, and nobody deletes the collection or hands it over. Raises NotFound where it is gone."""
     # First of all, as whoever deletes it does.
     with system_rights(), connection.cursor() as cursor:
         cursor.execute(_HOLD, [collection.pk])
-        if not cursor.rowcount:
+        held = cursor.fetchone()
+        if held is None:
             raise NotFound("collection")
+    collection.owner_id = held[0]  # it may have been handed over since it was looked up
     hold_place(collection.owner_id)
 
 

@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache as once
 from uuid import UUID
@@ -19,6 +20,7 @@ from retrieval.models import Document, VersionState
 from retrieval.parsing import Limits
 
 _UNREAD = (VersionState.QUEUED, VersionState.PARSING)
+_NUM_NEXT = 50  # versions, of which others may take up some
 _SENT_S = 900.0  # then it is sent again: the broker may have lost it
 _ME = f"{socket.gethostname()[:32]}:{secrets.token_hex(4)}"
 
@@ -30,12 +32,18 @@ def read_version(version_id: str) -> None:
     me = f"{_ME}:{os.getpid()}"
     limits = Limits(ocr_languages=settings.OCR_LANGUAGES)
     counter = _counter(settings.EMBEDDING_MODEL)
-    for next_id in version_leases.find_waiting(*_UNREAD):
+    for next_id in _in_turn():
         with suppress(RedisError):
             cache.delete(_sent_key(next_id))  # who takes it up from a dead worker sends it again
         chunking = _chunking(next_id, counter.window_tokens)
         if staging.read(next_id, me, counter, limits, chunking):
             return
+
+
+def _in_turn() -> Iterator[UUID]:
+    """Nearly always the first one is to be had; only where others take up so many, all are looked at."""
+    for limit in (_NUM_NEXT, None):
+        yield from version_leases.find_waiting(*_UNREAD, limit=limit)
 
 
 def _chunking(version_id: UUID, window_tokens: int) -> ChunkSettings:

@@ -34,8 +34,9 @@ SELECT id FROM (
         PARTITION BY c.owner_id, c.is_for_chats ORDER BY v.created_at, v.id) AS turn
     FROM retrieval_version v JOIN retrieval_collection c ON c.id = v.collection_id
     WHERE v.state = ANY(%s) AND v.lease_until < %s AND v.num_chunks <= %s
-) AS waiting ORDER BY is_for_chats DESC, turn, random() LIMIT %s
+) AS waiting WHERE turn <= %s ORDER BY is_for_chats DESC, turn, random() LIMIT %s
 """
+_ALL = 2**31 - 1
 _TOOK_DOWN = "Reading this file has failed several times. It may be damaged; try to save it anew."
 
 
@@ -51,8 +52,10 @@ def find_waiting(
     one hold up nobody else's. Which owner comes first is chance: asked anew after each file, it is fair
     as well."""
     with connection.cursor() as cursor:
-        most = 2**31 - 1 if max_chunks is None else max_chunks
-        cursor.execute(_IN_TURN, [list(states), timezone.now(), most, limit])
+        most = _ALL if max_chunks is None else max_chunks
+        # Of one owner more than all that are asked for come in no turn: they are not even sorted.
+        turns = _ALL if limit is None else limit
+        cursor.execute(_IN_TURN, [list(states), timezone.now(), most, turns, limit])
         return [row[0] for row in cursor.fetchall()]
 
 

@@ -45,12 +45,12 @@ _IMAGES = (
     (re.compile(rb"II\*\0|MM\0\*"), "image/tiff"),
     (re.compile(rb"BM.{4}\0{4}", re.DOTALL), "image/bmp"),
 )
-_PDF_BEHIND = re.compile(rb"[\r\n]%PDF-\d\.\d")  # lines that a server or a mailer has put in front
+_PDF_BEHIND = re.compile(rb"%PDF-\d\.\d")  # what a server, a mailer or a Mac has put in front
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Programs and packed files that are neither zips nor caught by being no text.
 _REFUSED = re.compile(
     rb"MZ.{0,58}\0|\x7fELF|\xca\xfe\xba\xbe|\xcf\xfa\xed\xfe|\xce\xfa\xed\xfe|\0asm|\x1f\x8b|BZh\d1AY"
-    rb"|7z\xbc\xaf|Rar!\x1a|\xfd7zXZ|\(\xb5/\xfd|\{\\rtf",
+    rb"|7z\xbc\xaf|Rar!\x1a|\xfd7zXZ|\(\xb5/\xfd|\{\\rtf|.{257}ustar",
     re.DOTALL,
 )
 _MARKUP = re.compile(
@@ -111,7 +111,7 @@ _CODE = frozenset(
 def kind_of(source: Source) -> str:
     """A media type that READERS knows. Raises Unreadable."""
     head = source.head(4096)
-    if _is_pdf(source, head):
+    if head.startswith(b"%PDF-"):
         return PDF
     if head.startswith(b"PK\x03\x04") or head.startswith(b"PK\x05\x06"):
         return _kind_of_zip(source)
@@ -122,15 +122,13 @@ def kind_of(source: Source) -> str:
             return media_type
     if _REFUSED.match(head):
         raise _unsupported(head)
+    if _PDF_BEHIND.search(head, 0, 1024) and _is_pdf(source):
+        return PDF
     return _kind_of_text(source)
 
 
-def _is_pdf(source: Source, head: bytes) -> bool:
+def _is_pdf(source: Source) -> bool:
     """Text about PDF may hold the same mark; but it is no PDF, and is text."""
-    if head.startswith(b"%PDF-"):
-        return True
-    if not _PDF_BEHIND.search(head, 0, 1024):
-        return False
     from retrieval.parsing.formats.pdf_text import opened_pdf
 
     try:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -13,14 +14,18 @@ from django.conf import LazySettings
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from chat import actions, budgets, run_log
+from chat import actions, budgets, openai_completion, run_log
 from chat.answer_rows import rights_now
+from chat.asking import AnswerRequest, Sampling
 from chat.budgets import Charge, Spent
 from chat.errors import BeyondBudget, BudgetSpent
 from chat.events import Delta, Failed, Finished, LogEvent, RunTimings, RunUsage, Started, Stopped
 from chat.holds import Hold, hold_each
 from chat.ids import uuid7
 from chat.models import Generation, Reservation, Usage
+from chat.openai_asking import Asked
+from chat.openai_completion import ChatCompletion
+from chat.openai_schemas import ChatCompletionIn
 from chat.price_models import ModelPrice
 from chat.prices import Price
 from chat.rights import Budget, Rights
@@ -256,6 +261,38 @@ def test_what_fits_into_no_budget_is_not_to_be_asked_again(alice: User) -> None:
         hold(rights, 3000, beyond_one=600)
     assert tomorrow.value.status == 429
     assert 0 < (tomorrow.value.retry_after_s or 0) <= 86_400
+
+
+def test_cheap_choices_of_another_server_fit_into_a_small_budget(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited(tokens_per_day=50_000)
+    rights = rights_of(alice)
+    data = ChatCompletionIn(model="far", messages=[{"role": "user", "content": "Hi"}], n=3)
+    held: list[list[int]] = []
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    monkeypatch.setattr(openai_completion, "engine", lambda: far)
+    monkeypatch.setattr(openai_completion, "answer", lambda request: None)
+    monkeypatch.setattr(
+        openai_completion, "charged", lambda *_, most_tokens, **__: held.append(most_tokens)
+    )
+
+    def hold_all(content: str, max_tokens: int | None) -> None:
+        request = AnswerRequest(
+            "a1",
+            "far",
+            [{"role": "user", "content": content}],
+            "1",
+            sampling=Sampling(max_tokens=max_tokens),
+        )
+        ChatCompletion(data, Asked(rights, request, None)).events()
+        hold(rights, sum(held[-1]), sum(held[-1]) - max(held[-1]))
+
+    with pytest.raises(BeyondBudget):
+        hold_all("Hi", None)
+    with pytest.raises(BeyondBudget):
+        hold_all("word " * 10_000, 50)
+    hold_all("Hi", 50)
 
 
 def test_a_keys_own_budget_ends_the_key_and_not_its_user(alice: User) -> None:

@@ -1,11 +1,15 @@
 """What is shown of documents: what was picked by name, then what fits, and room for all of it."""
 
 import asyncio
+import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
 
 import pytest
 
+from chat import looking_up, shielded
 from chat.document_prompt import text_of_rows
 from chat.document_search import Search
 from chat.events import Found
@@ -14,6 +18,7 @@ from chat.models import Message, MessageStatus, Role
 from chat.sources import MAX_PICKED, Picked, Sources, kept_along, sources_along
 from chat.temporary import rows_of, said_of
 from inference import Caller
+from retrieval.expiry import note_use
 from retrieval.indexing import Passage, make_live
 from retrieval.models import Collection, Document, Version
 from retrieval.scopes import SearchScope
@@ -116,13 +121,28 @@ def test_of_a_large_document_that_nothing_fits_parts_are_shown(
 
 
 def test_a_document_that_is_asked_about_keeps_its_collection(
-    alice: "User", notes: Collection
+    alice: "User", notes: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And nobody waits until that is noted."""
+    is_found, has_waited = threading.Event(), []
+
+    def note_later(ids: Iterable[UUID]) -> None:
+        has_waited.append(is_found.wait(10))
+        note_use(ids)
+
+    async def ask() -> None:
+        sources = Sources("Who asks?", Picked(documents=(document.pk,)))
+        assert await look_up(sources, Caller("alice"), len, ROOM)
+        is_found.set()
+        await asyncio.gather(*shielded._unended)
+
+    monkeypatch.setattr(looking_up, "note_use", note_later)
     document = a_document(notes, "letter.txt", "The heron asks for leave.")
     with as_system():
         Collection.objects.update(last_active_at="2020-01-01T00:00Z")
     with as_user(alice.pk):
-        looked_up(Sources("Who asks?", Picked(documents=(document.pk,))))
+        asyncio.run(ask())
+        assert has_waited == [True]
         notes.refresh_from_db()
         assert notes.last_active_at.year > 2020
 
@@ -170,3 +190,29 @@ def test_a_file_that_was_searched_is_searched_for_the_next_question_too(
         of_page = sources_along(rows_of(said_of([said[0], page, said[1]])))
         assert of_page is not None
         assert of_page.kept == (small.pk, large.pk)
+
+
+def test_a_file_that_has_left_the_prompt_is_searched_again(
+    alice: "User", notes: Collection
+) -> None:
+    first_file, second_file = (
+        a_document(notes, name, f"The {name} asks for leave.") for name in ("heron", "crane")
+    )
+    with as_user(alice.pk):
+        path: list[Message] = []
+        for document in (first_file, second_file):
+            asked = question("What?", document)
+            path += [asked, answer(looked_up(Sources("What?", Picked(documents=(document.pk,)))))]
+    nothing = {"num_messages": 0, "summary": None, "stopped": []}
+    for left_out, kept in (
+        (None, ()),
+        ({**nothing, "before": str(path[0].pk)}, ()),
+        ({**nothing, "before": str(path[2].pk)}, (first_file.pk,)),
+        ({**nothing, "before": str(path[0].pk), "stopped": [str(path[2].pk)]}, (second_file.pk,)),
+        ({**nothing, "before": str(uuid4())}, ()),
+    ):
+        path[-1].left_out = left_out
+        assert kept_along(path, Picked()) == kept, left_out
+    path[-1].left_out = {**nothing, "before": str(path[2].pk)}
+    again = [*path, question("And then?"), answer(Found("And then?"), MessageStatus.FAILED)]
+    assert kept_along(again, Picked()) == (first_file.pk,)

@@ -114,6 +114,33 @@ def test_text_in_front_of_a_call_is_no_reason_to_leave_it_out() -> None:
     assert SAID in rendered(DEEPSEEK_V3_1, chat(SAID))
 
 
+@pytest.mark.parametrize(
+    ("asks", "said"),
+    [
+        ("messages[1]['content'] is none", "none"),
+        ("messages[1].content is not none", "some"),
+        ("messages[messages | length - 2].content is none", "none"),
+        ("ns.last.content is none and not ns.first.content is none", "none"),
+        ("ns['last']['content'] is none", "none"),
+        ("ns.first.content is none", "some"),
+    ],
+)
+def test_a_content_that_is_missing_is_none_wherever_it_is_looked_for(asks: str, said: str) -> None:
+    template = (
+        "{% set ns = namespace(first=messages[0], last=messages[1]) %}"
+        "{% for m in messages[:1] %}{% if " + asks + " %}none{% else %}some{% endif %}{% endfor %}"
+        # So that calls stand alone, without a content.
+        "{% for m in messages %}{% if m['content'] is none %}{{ m.tool_calls[0].function.name }}"
+        "{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}{% endfor %}"
+    )
+    assert rendered(template, chat("")) == f"{said}weather{JSON}"
+
+
+def test_a_template_in_which_that_cannot_be_put_stays_as_it_is() -> None:
+    template = """{{ 'a[' ~ "].content is none" }}"""
+    assert rendered(template, chat("")) == "a[].content is none"
+
+
 def test_a_text_of_arguments_stays_what_it_is() -> None:
     assert '<sep>{"a": 1}<' in rendered(DEEPSEEK_V3_1, chat("", '{"a": 1}'))
 

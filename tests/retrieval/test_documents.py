@@ -2,6 +2,7 @@
 
 import io
 import re
+import tarfile
 import zipfile
 from collections.abc import Callable
 
@@ -122,9 +123,24 @@ def test_a_pdf_has_pages_with_boxes_a_title_and_headings(read: Read) -> None:
 
 def test_a_pdf_may_have_lines_in_front(read: Read, refusal: Callable[..., Unreadable]) -> None:
     pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "Glass is a solid.")])])
-    assert read("x", b"HTTP/1.1 200 OK\r\n\r\n" + pdf).text == "Glass is a solid."
+    for front in (b"HTTP/1.1 200 OK\r\n\r\n", b"\xef\xbb\xbf", b"  ", bytes(128)):
+        assert read("x", front + pdf).text == "Glass is a solid.", front
     broken = b"A line\n%PDF-1.7\n" + bytes(range(256)) * 9
     assert refusal("x.pdf", broken).code == "broken"
+
+
+def test_an_archive_with_a_pdf_in_it_is_no_pdf(refusal: Callable[..., Unreadable]) -> None:
+    pdf = make_pdf([PdfPage([(72.0, 700.0, 12.0, "Glass is a solid.")])])
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as zipped:
+        zipped.writestr("glass.pdf", pdf)
+    assert refusal("x.zip", packed.getvalue()).code == "unsupported_type"
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        entry = tarfile.TarInfo("glass.pdf")
+        entry.size = len(pdf)
+        tar.addfile(entry, io.BytesIO(pdf))
+    assert refusal("x.tar", packed.getvalue()).code == "unsupported_type"
 
 
 def test_two_columns_of_a_pdf_are_read_one_after_the_other(read: Read) -> None:

@@ -25,6 +25,8 @@ from tests.retrieval.pdfs import PdfPage, make_pdf
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from webapp.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -180,6 +182,9 @@ def test_a_thousand_files_of_one_hold_up_nobody_elses(
         now, waiting = waiting[: len(turn)], waiting[len(turn) :]
         assert set(now) == {version.pk for version in turn}
     assert version_leases.find_waiting(VersionState.QUEUED, limit=1) == [attached.pk]
+    for limit, turn in enumerate(([many[0], one], [many[0], one, many[1], two]), 1):
+        found = version_leases.find_waiting(VersionState.QUEUED, limit=1 + 2 * limit)
+        assert {*found} == {attached.pk, *(version.pk for version in turn)}
     for version in many:
         read(version)
     seen: list[str] = []
@@ -215,12 +220,23 @@ def test_files_that_wait_long_are_sent_once_to_be_read(
             return len(text.split())
 
     monkeypatch.setattr(tasks, "_counter", lambda model: Counter())
+    find, nums_found = version_leases.find_waiting, []
+
+    def counted(*states: VersionState, **how: Any) -> "list[UUID]":
+        found = find(*states, **how)
+        nums_found.append(len(found))
+        return found
+
     for version_id in sent[:30]:
-        tasks.read_version(version_id)
+        with monkeypatch.context() as patch:
+            patch.setattr(version_leases, "find_waiting", counted)
+            tasks.read_version(version_id)
         done = list(Version.objects.filter(state=VersionState.EMBEDDING))
         if late in done:
             break
     assert {*done} == {late, *versions[: len(done) - 1]}, "of both owners, the oldest first"
+    assert len(nums_found) == len(done)
+    assert max(nums_found) <= 50, "of many only the next ones are looked up"
     Version.objects.filter(pk__in=[one.pk for one in done]).update(state=VersionState.PARSING)
     tasks.take_up_documents()
     assert len(sent) == 201 + len(done), "their worker has died"

@@ -13,7 +13,7 @@ from chat.models import Conversation
 from chat.personal_models import Assistant
 from retrieval import collections, documents, sharing
 from retrieval.documents import Brought
-from retrieval.errors import NotAllowed, NotFound
+from retrieval.errors import NoRoom, NotAllowed, NotFound
 from retrieval.ids import uuid7
 from retrieval.models import Access, Collection
 from tests.webapp.scim_client import Directory
@@ -88,6 +88,41 @@ def test_what_does_not_fit_stays_and_it_is_told(
     assert f"collection {large.pk}" in str(refused.value)
     assert "Only operators" in str(refused.value)
     assert [owner_of(row) for row in (large, small, helper)] == [alice, bob, alice]
+
+
+def hand_over_behind(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, taker: User) -> None:
+    """Just after the collection has been looked up."""
+    look_up = getattr(module, name)
+
+    def looked_up(*args: Any, **kwargs: Any) -> Collection:
+        row: Collection = look_up(*args, **kwargs)
+        with as_system():
+            sharing.hand_over(row, taker)
+        return row
+
+    monkeypatch.setattr(module, name, looked_up)
+
+
+def test_who_has_given_a_collection_away_meanwhile_deletes_nothing(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = collection_of(alice, "Notes")
+    hand_over_behind(monkeypatch, collections, "own_collection_for", bob)
+    with as_user(alice.pk), pytest.raises(NotFound):
+        collections.delete(alice, row.pk)
+    assert owner_of(row) == bob
+
+
+def test_a_file_needs_room_of_whoever_owns_the_collection_by_now(
+    alice: User, bob: User, charlie: User, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MAX_DOCUMENTS_BYTES = 10
+    full, row = collection_of(bob, "Full"), collection_of(alice, "Notes", charlie)
+    with as_user(bob.pk):
+        documents.bring(bob, full.pk, Brought(uuid7(), "a.txt", 8))
+    hand_over_behind(monkeypatch, documents, "collection_for", bob)
+    with as_user(charlie.pk), pytest.raises(NoRoom):
+        documents.bring(charlie, row.pk, Brought(uuid7(), "b.txt", 4))
 
 
 def test_nobody_takes_from_themselves_and_no_suspended_account_takes(
