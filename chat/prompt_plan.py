@@ -157,12 +157,15 @@ class PromptPlan:
             for one in self.summaries
             if one.id not in ids
         )
-        shown = self.summary.id if self.summary else None
+        shown = self.summary  # of one that is being written there is no row
+        if shown is not None:
+            begins = replace(shown, until=following.get(shown.until, shown.until))
+            shown = None if shown.id in ids else begins
         return replace(
             self,
             exchanges=tuple(one for one in self.exchanges if one.id not in ids),
             start=self.start - sum(one.id in ids for one in self.exchanges[: self.start]),
-            summary=next((one for one in summaries if one.id == shown), None),
+            summary=shown,
             summaries=summaries,
             stopped=(*self.stopped, *(one.id for one in self.exchanges if one.id in ids)),
         )

@@ -95,6 +95,9 @@ def test_what_begins_at_what_is_taken_out_begins_behind_it() -> None:
     assert left.summaries == (replace(told, until="2"),)
     assert left.summary is None
     assert plan.without({"1"}).summary == newer
+    begun = Summary("so far", "It is being written.", "3")
+    assert replace(plan, summary=begun).without({"3"}).summary == replace(begun, until="4")
+    assert replace(plan, summary=begun).without({"3", "so far"}).summary is None
 
 
 def test_a_cut_leaves_room_for_many_turns() -> None:

@@ -662,6 +662,42 @@ async def test_of_what_is_summarised_only_questions_are_judged_as_such(
     assert "A bad question." not in str(request.messages)
 
 
+@pytest.mark.parametrize("num_messages", [4, 6])
+@pytest.mark.parametrize("said", ["They met", "A bad tale"])
+async def test_a_summary_of_many_steps_is_kept_where_a_question_in_them_is_stopped(
+    judging: asyncio.Event,
+    kept: Kept,
+    monkeypatch: pytest.MonkeyPatch,
+    num_messages: int,
+    said: str,
+) -> None:
+    """It is stopped in a step of its own, or together with the next one."""
+    judging.set()
+    asked: list[AnswerRequest] = []
+
+    async def answer(request: AnswerRequest) -> AsyncGenerator[Event, None]:
+        asked.append(request)
+        yield Delta(f"{said} {len(asked)}.", 0)
+        yield Finished("stop")
+
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    for name, fake in (("answer", answer), ("engine", lambda: far)):
+        monkeypatch.setattr(summaries, name, fake)
+    monkeypatch.setattr(summaries, "screen_of", AsyncMock(return_value=screen(BLOCKED)))
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    questions = ("Hello.", "This is bad.", "Thanks.", "And now?")
+    exchanges = tuple(Exchange(str(uuid4()), question, reply) for question in questions)
+    generation = Generation(model="m", params={}, conversation=Conversation(owner_id=7))
+    chat = summaries._Chat(generation, PromptPlan(exchanges), 0)
+    text = await summaries._summarise(chat, 3, summaries.MAX_TOKENS + num_messages, len)
+    assert text == f"{said} 2."
+    first, second = (str(request.messages) for request in asked)
+    assert "Hello." in first
+    assert "Thanks." in second
+    assert (f"{said} 1." in second) == ("bad" not in said)
+    assert "This is bad." not in first + second
+
+
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
     body = "\n".join(["MIIEpAIBAAKCAQEA7bq0" * 3] * 20)
     text = f"Here:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nDone."
