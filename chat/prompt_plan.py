@@ -172,11 +172,14 @@ class PromptPlan:
 
     def showing(self, left_out: LeftOut) -> "PromptPlan":
         """The plan with as much left out as an earlier prompt had; all is shown where that was not of
-        this branch."""
+        this branch, or nothing was too old to be shown: what a policy had stopped is not hidden longer
+        than it says."""
         start = self.index_of(left_out.before)
         if start is None:
             return self
         summary = next((s for s in self.summaries if s.id == left_out.summary), None)
+        if not left_out.num_messages and summary is None:
+            start = 0
         return replace(self, start=start, summary=summary)
 
     def with_documents(self, passages: tuple[str, ...]) -> "PromptPlan":
