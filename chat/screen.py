@@ -22,6 +22,7 @@ from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
+from moderation.classifiers.screener import Screening
 from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
@@ -90,6 +91,7 @@ class Screen:
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
         self._own = _own_words(request)
+        self._partly: dict[bytes, tuple[Scores, Screening]] = {}  # what not all have judged
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -213,25 +215,33 @@ class Screen:
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
         """Without any scores where nothing is known and nobody could be asked; else zeros of what nobody
-        has judged. What not all have judged is not kept."""
+        has judged. What not all have judged is kept for this answer alone, so that one that is away is
+        waited for once."""
         keys = [self._key(text) for text in texts]
         found = {key: _known[key] for key in keys if key in _known}
-        unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        failed: Failures = ()
+        unknown = {
+            key: text
+            for key, text in zip(keys, texts, strict=True)
+            if key not in found and key not in self._partly
+        }
         if unknown:
             screening = await moderating.screen(list(unknown.values()), self._caller)
-            failed = tuple(
-                {"classifier": one.classifier, "reason": str(one.error)[:500]}
-                for one in screening.failed
-            )
-            if not found and not screening.has_answer:
-                return [], failed
-            found |= zip(unknown, screening.scores, strict=True)
-        for key in keys if not failed else ():
-            _known[key] = found[key]
+            judged = zip(unknown, screening.scores, strict=True)
+            if screening.failed:
+                self._partly |= {key: (scores, screening) for key, scores in judged}
+            else:
+                found |= judged
+        for key, scores in found.items():
+            _known[key] = scores
             _known.move_to_end(key)
         while len(_known) > _MAX_KNOWN:
             _known.popitem(last=False)
+        partly = {key: self._partly[key] for key in keys if key not in found}
+        screenings = [screening for _, screening in partly.values()]
+        failed = _failures(screenings)
+        if not found and not any(screening.has_answer for screening in screenings):
+            return [], failed
+        found |= {key: scores for key, (scores, _) in partly.items()}
         return [found[key] for key in keys], failed
 
     def _key(self, text: str) -> bytes:
@@ -398,6 +408,12 @@ async def must_wait(screen: Screen) -> Failed | None:
 async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     prefix = request.api_key[1] if request.api_key else ""
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
+
+
+def _failures(screenings: Sequence[Screening]) -> Failures:
+    """Each classifier once, with what it said last."""
+    failed = {one.classifier: str(one.error)[:500] for each in screenings for one in each.failed}
+    return tuple({"classifier": name, "reason": reason} for name, reason in failed.items())
 
 
 def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> list[str]:

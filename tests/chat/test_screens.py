@@ -444,6 +444,54 @@ async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
     assert await screening.without_stopped(one, asked) == asked, "what is asked is refused instead"
 
 
+async def test_a_classifier_that_is_away_is_asked_once_for_a_text(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def away(texts: Sequence[str], caller: Any) -> Screening:
+        asked.extend(texts)
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        bad = tuple(nothing | {"illicit": float("bad" in text)} for text in texts)
+        error = EngineError("nobody answers")
+        return Screening(bad, (Report("rules", 1.0, bad), Report("server", 1.0, error=error)))
+
+    monkeypatch.setattr(moderating, "screen", away)
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    texts = ("Hello.", "This is bad.", "And now?")
+    plan = PromptPlan(tuple(Exchange(str(uuid4()), text, reply) for text in texts))
+    one = screen({**BLOCKED, "on_failure": {"input": "review"}})
+    left = await screening.without_stopped(one, plan)
+    assert [exchange.question for exchange in left.exchanges] == ["Hello.", "And now?"]
+    outcome = await one.judge(
+        "input", AnswerState(replace(one.request, plan=left), one).asked_texts()
+    )
+    assert (outcome.verdict.action, len(outcome.failed)) == ("review", 1)
+    assert outcome.scores["illicit"] == 0.0
+    again = await one.judge("input", ["Hello."])
+    assert again.failed == outcome.failed
+    assert sorted(asked) == sorted(texts)
+    await Screen(one.request, one.chosen).judge("input", ["Hello."])
+    assert len(asked) == 4, "another answer tries again"
+
+
+async def test_who_has_to_wait_is_not_judged_before(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing comes of `judging`: it would be waited for."""
+    waits = Failed("cooling_down", "You can go on later.", 60.0)
+    plan = PromptPlan((Exchange("1", "Hello."), Exchange("2", "And now?")))
+    one = screen(BLOCKED)
+    one = Screen(replace(one.request, plan=plan), one.chosen)
+    monkeypatch.setattr(orchestrator, "screen_of", AsyncMock(return_value=one))
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    monkeypatch.setattr(orchestrator, "engine", lambda: far)
+    for module in (orchestrator, screening):
+        monkeypatch.setattr(module, "must_wait", AsyncMock(return_value=waits))
+    async with asyncio.timeout(5):
+        assert [event async for event in orchestrator.answer(one.request)] == [waits]
+
+
 BROUGHT: Any = ({"role": "assistant", "content": "That is bad."},)
 JOINED = Exchange("1", "This is bad.\n\nAnd now?", questions=("This is bad.", "And now?"))
 
