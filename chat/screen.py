@@ -34,6 +34,7 @@ BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
+_taken_out: OrderedDict[tuple[bytes, str, float], bool] = OrderedDict()  # whether it can be
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
@@ -191,7 +192,7 @@ class Screen:
         about = [text for text, scores in texts if scores[name] >= at]
         is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
         if action == "redact" and (
-            is_fixed or not all(_can_be_taken_out(one, name, at) for one in about)
+            is_fixed or not all(self._can_be_taken_out(one, name, at) for one in about)
         ):
             action = "block"
         is_confirmed = "input" in self.request.confirmed or self._are_confirmed(about)
@@ -203,6 +204,17 @@ class Screen:
         return replace(
             reason, action=action, wanted=reason.action if action != reason.action else ""
         )
+
+    def _can_be_taken_out(self, text: str, category: str, at: float) -> bool:
+        """Looked up once: earlier texts come again with each question. Threads share what is known."""
+        key = self._key(text), category, at
+        can_be = _taken_out.pop(key, None)
+        if can_be is None:
+            can_be = _can_be_taken_out(text, category, at)
+        _taken_out[key] = can_be
+        if len(_taken_out) > _MAX_KNOWN:
+            _taken_out.popitem(last=False)
+        return can_be
 
     def _are_confirmed(self, about: Sequence[str]) -> bool:
         """Of a question that was joined of several, those that it is about count in its place."""

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 from uuid import uuid4
 
 import pytest
@@ -744,6 +744,25 @@ async def test_a_summary_of_many_steps_is_kept_where_a_question_in_them_is_stopp
     assert "Thanks." in second
     assert (f"{said} 1." in second) == ("bad" not in said)
     assert "This is bad." not in first + second
+
+
+@pytest.mark.usefixtures("ruled")
+async def test_what_is_said_again_is_not_looked_through_again(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Mock(side_effect=moderating.found_by_rules)
+    monkeypatch.setattr(moderating, "found_by_rules", looked)
+    monkeypatch.setattr(moderating, "_stamp", 1_000_000)
+    one = screen({"input": {"secrets": {"redact": 0.5}}})
+    texts = [f"The key is {KEY}.", f"It is {KEY}."]
+    for asked in (texts[:1], texts, texts):
+        assert (await Screen(one.request, one.chosen).judge("input", asked)).redacts
+    assert looked.call_count == 2
+    monkeypatch.setattr(moderating, "_stamp", 1_000_001)
+    await one.judge("input", texts)
+    assert looked.call_count == 4, "there are other rules"
+    await screen({"input": {"secrets": {"redact": 0.5}}}).judge("input", texts)
+    assert looked.call_count == 6, "of somebody else nothing is known"
 
 
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:
