@@ -46,7 +46,7 @@ from chat.events import (
 from chat.looking_up import look_up, passages_of
 from chat.off_loop import off_loop_if_long
 from chat.rewriting import is_asked_elsewhere, standalone
-from chat.screen import screen_of
+from chat.screen import must_wait, screen_of
 from chat.screening import fit_to_read, screened, with_fit_documents, without_stopped
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
@@ -66,7 +66,7 @@ async def answer(
     """
     make_way()
     state = AnswerState(request, await screen_of(request))
-    if state.plan is not None:
+    if state.plan is not None and await must_wait(state.screen) is None:
         state.plan = await without_stopped(state.screen, state.plan)
     texts = state.asked_texts()  # as they were written
     await off_loop_if_long(state.num_chars_to_redact, state.redact)

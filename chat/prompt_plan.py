@@ -157,23 +157,29 @@ class PromptPlan:
             for one in self.summaries
             if one.id not in ids
         )
-        shown = self.summary.id if self.summary else None
+        shown = self.summary  # of one that is being written there is no row
+        if shown is not None:
+            begins = replace(shown, until=following.get(shown.until, shown.until))
+            shown = None if shown.id in ids else begins
         return replace(
             self,
             exchanges=tuple(one for one in self.exchanges if one.id not in ids),
             start=self.start - sum(one.id in ids for one in self.exchanges[: self.start]),
-            summary=next((one for one in summaries if one.id == shown), None),
+            summary=shown,
             summaries=summaries,
             stopped=(*self.stopped, *(one.id for one in self.exchanges if one.id in ids)),
         )
 
     def showing(self, left_out: LeftOut) -> "PromptPlan":
         """The plan with as much left out as an earlier prompt had; all is shown where that was not of
-        this branch."""
+        this branch, or nothing was too old to be shown: what a policy had stopped is not hidden longer
+        than it says."""
         start = self.index_of(left_out.before)
         if start is None:
             return self
         summary = next((s for s in self.summaries if s.id == left_out.summary), None)
+        if not left_out.num_messages and summary is None:
+            start = 0
         return replace(self, start=start, summary=summary)
 
     def with_documents(self, passages: tuple[str, ...]) -> "PromptPlan":

@@ -7,21 +7,25 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import accumulate
 from typing import Any
 from uuid import UUID
 
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import (
     BigIntegerField,
     Exists,
     F,
     Func,
+    Max,
     OuterRef,
     QuerySet,
     Sum,
     Window,
 )
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from chat.api_errors import ApiError
 from chat.ids import uuid7
@@ -39,6 +43,7 @@ from chat.storable import storable_value
 KEEP = timedelta(days=30)  # OpenAI's own
 MAX_THREAD = 1000
 MAX_KEPT_BYTES = 2**30  # of one user
+MEASURE_EVERY_S = 60
 Value = dict[str, Any]
 
 
@@ -112,18 +117,35 @@ def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> 
     )
     rows = StoredResponse.objects.filter(owner_id=user.pk)
     forget_old(rows)
-    _forget_oldest(rows)
+    if _is_to_be_measured(user):
+        _forget_oldest(rows)
+
+
+def _is_to_be_measured(user: Any) -> bool:
+    """Now and then: it looks at every row. Each time while Redis is away."""
+    try:
+        return cache.add(f"responses-measured-{user.pk}", 1, timeout=MEASURE_EVERY_S)
+    except (RedisError, OSError):
+        return True
 
 
 def _forget_oldest(rows: QuerySet[StoredResponse]) -> None:
     """Of one user's, where they take too much together. Nobody is refused an answer for what an earlier
-    one has left behind."""
+    one has left behind. Threads go as a whole, those first that nobody has gone on with for longest; of
+    one that takes too much alone the oldest turns."""
     num_bytes = Sum(_size("input") + _size("body"))
-    if (rows.aggregate(taken=num_bytes)["taken"] or 0) <= MAX_KEPT_BYTES:
+    threads = rows.values("thread").annotate(taken=num_bytes, newest=Max("created_at"))
+    used = list(threads.order_by("-newest", "-thread").values_list("thread", "taken"))
+    upto = list(accumulate(num for _, num in used))
+    gone = [thread for (thread, _), most in zip(used, upto, strict=True) if most > MAX_KEPT_BYTES]
+    if not gone:
         return
-    upto = Window(num_bytes, order_by=[F("created_at").desc(), F("pk").desc()])
-    beyond = rows.annotate(upto=upto).filter(upto__gt=MAX_KEPT_BYTES)
-    rows.filter(pk__in=list(beyond.values_list("pk", flat=True))).delete()
+    if len(gone) == len(upto):
+        newest = rows.filter(thread=gone.pop(0))
+        behind = Window(num_bytes, order_by=[F("created_at").desc(), F("pk").desc()])
+        beyond = newest.annotate(upto=behind).filter(upto__gt=MAX_KEPT_BYTES)
+        newest.filter(pk__in=list(beyond.values_list("pk", flat=True))).delete()
+    rows.filter(thread__in=gone).delete()
 
 
 def _size(column: str) -> Func:

@@ -22,6 +22,7 @@ from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
+from moderation.classifiers.screener import Screening
 from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
 from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
@@ -33,6 +34,7 @@ BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
+_taken_out: OrderedDict[tuple[bytes, str, float], bool] = OrderedDict()  # whether it can be
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
@@ -90,6 +92,7 @@ class Screen:
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
         self._own = _own_words(request)
+        self._partly: dict[bytes, tuple[Scores, Screening]] = {}  # what not all have judged
         self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
@@ -189,7 +192,7 @@ class Screen:
         about = [text for text, scores in texts if scores[name] >= at]
         is_fixed = stage == "input" and (self.is_raw or not self._begun.isdisjoint(about))
         if action == "redact" and (
-            is_fixed or not all(_can_be_taken_out(one, name, at) for one in about)
+            is_fixed or not all(self._can_be_taken_out(one, name, at) for one in about)
         ):
             action = "block"
         is_confirmed = "input" in self.request.confirmed or self._are_confirmed(about)
@@ -202,6 +205,17 @@ class Screen:
             reason, action=action, wanted=reason.action if action != reason.action else ""
         )
 
+    def _can_be_taken_out(self, text: str, category: str, at: float) -> bool:
+        """Looked up once: earlier texts come again with each question. Threads share what is known."""
+        key = self._key(text), category, at
+        can_be = _taken_out.pop(key, None)
+        if can_be is None:
+            can_be = _can_be_taken_out(text, category, at)
+        _taken_out[key] = can_be
+        if len(_taken_out) > _MAX_KNOWN:
+            _taken_out.popitem(last=False)
+        return can_be
+
     def _are_confirmed(self, about: Sequence[str]) -> bool:
         """Of a question that was joined of several, those that it is about count in its place."""
         plan, known = self.request.plan, self.request.confirmed_texts
@@ -213,25 +227,33 @@ class Screen:
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
         """Without any scores where nothing is known and nobody could be asked; else zeros of what nobody
-        has judged. What not all have judged is not kept."""
+        has judged. What not all have judged is kept for this answer alone, so that one that is away is
+        waited for once."""
         keys = [self._key(text) for text in texts]
         found = {key: _known[key] for key in keys if key in _known}
-        unknown = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        failed: Failures = ()
+        unknown = {
+            key: text
+            for key, text in zip(keys, texts, strict=True)
+            if key not in found and key not in self._partly
+        }
         if unknown:
             screening = await moderating.screen(list(unknown.values()), self._caller)
-            failed = tuple(
-                {"classifier": one.classifier, "reason": str(one.error)[:500]}
-                for one in screening.failed
-            )
-            if not found and not screening.has_answer:
-                return [], failed
-            found |= zip(unknown, screening.scores, strict=True)
-        for key in keys if not failed else ():
-            _known[key] = found[key]
+            judged = zip(unknown, screening.scores, strict=True)
+            if screening.failed:
+                self._partly |= {key: (scores, screening) for key, scores in judged}
+            else:
+                found |= judged
+        for key, scores in found.items():
+            _known[key] = scores
             _known.move_to_end(key)
         while len(_known) > _MAX_KNOWN:
             _known.popitem(last=False)
+        partly = {key: self._partly[key] for key in keys if key not in found}
+        screenings = [screening for _, screening in partly.values()]
+        failed = _failures(screenings)
+        if not found and not any(screening.has_answer for screening in screenings):
+            return [], failed
+        found |= {key: scores for key, (scores, _) in partly.items()}
         return [found[key] for key in keys], failed
 
     def _key(self, text: str) -> bytes:
@@ -398,6 +420,12 @@ async def must_wait(screen: Screen) -> Failed | None:
 async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
     prefix = request.api_key[1] if request.api_key else ""
     return Screen(request, await chosen_for(request.user, request.model, prefix), is_raw)
+
+
+def _failures(screenings: Sequence[Screening]) -> Failures:
+    """Each classifier once, with what it said last."""
+    failed = {one.classifier: str(one.error)[:500] for each in screenings for one in each.failed}
+    return tuple({"classifier": name, "reason": reason} for name, reason in failed.items())
 
 
 def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> list[str]:

@@ -377,7 +377,8 @@ async def without_stopped(screen: Screen, plan: PromptPlan) -> PromptPlan:
     if not stopped:
         return plan
     await screen.note_earlier(stopped)
-    told = await screen.blocked("input", {one.id: [one.text] for one in plan.summaries})
+    summaries = [*plan.summaries, *([plan.summary] if plan.summary else [])]
+    told = await screen.blocked("input", {one.id: [one.text] for one in summaries})
     return plan.without({*stopped, *told})
 
 

@@ -39,6 +39,7 @@ REQUEST = "Summarise this conversation. Keep names, numbers, wishes and open que
 MAX_TOKENS = 400
 FULL_SHARE = 0.7  # of the room for prompts: from here on the next turns may need a cut
 KEPT_SHARE = 0.5  # stays word for word
+_SO_FAR = "so far"  # in the place of an id: a summary that has no row yet
 _SAMPLING = Sampling(
     max_tokens=MAX_TOKENS, temperature=0.0, grammar=regex_grammar(r"(?s:.{1,4000})")
 )
@@ -139,9 +140,9 @@ async def _summarise(chat: _Chat, end: int, room: int, count: Count) -> str:
             return ""
         part, start = step
         text = await _ask(chat, part)
-        if not text:
+        if text == "":
             return ""
-        plan = replace(plan, summary=_told(plan, text, start))
+        plan = replace(plan, summary=_told(plan, text, start) if text else None)
     return plan.summary.text if plan.summary else ""
 
 
@@ -162,10 +163,11 @@ def _step(plan: PromptPlan, end: int, room: int, count: Count) -> tuple[PromptPl
 
 
 def _told(plan: PromptPlan, text: str, start: int) -> prompt_plan.Summary:
-    return prompt_plan.Summary("", text, until=plan.exchanges[start].id)
+    return prompt_plan.Summary(_SO_FAR, text, until=plan.exchanges[start].id)
 
 
-async def _ask(chat: _Chat, part: PromptPlan) -> str:
+async def _ask(chat: _Chat, part: PromptPlan) -> str | None:
+    """What the model makes of a part; "" where it fails, and None where policies leave nothing of it."""
     generation = chat.generation
     is_upstream = engine().is_upstream(generation.model)
     tools = () if is_upstream else tools_named(generation.params.get("tools", []))
@@ -184,8 +186,8 @@ async def _ask(chat: _Chat, part: PromptPlan) -> str:
     )
     screen = await screen_of(request)
     part = await without_stopped(screen, await with_fit_documents(screen, part))
-    if part.stopped and part.start == len(part.exchanges) - 1 and part.summary is None:
-        return ""  # nothing is left of it
+    if part.stopped and part.start == len(part.exchanges) - 1:
+        return part.summary.text if part.summary else None  # there is nothing to add to it
     text = ""
     asked = tuple(texts_asked(part))
     async for event in answer(replace(request, messages=part.messages(), asked=asked)):

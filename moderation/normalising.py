@@ -55,10 +55,10 @@ def without_tags(text: str) -> str:
     return text if text.isascii() else str(_TAGS.sub(lambda found: found[1] or "", text))
 
 
-def judged(written: str) -> str:
-    """As classifiers read it: normalised, and what tag characters spell on lines of its own, so that
-    neither parts the other's words."""
-    return "\n".join([normalised(written).text, *spelled_by_tags(written)])
+def judged(written: str, normal: Normal | None = None) -> str:
+    """As classifiers read it: normalised (as `normal`, where that is at hand), and what tag characters
+    spell on lines of its own, so that neither parts the other's words."""
+    return "\n".join([(normal or normalised(written)).text, *spelled_by_tags(written)])
 
 
 def spelled_by_tags(text: str) -> list[str]:

@@ -5,6 +5,7 @@ pattern, and refuses those that it cannot compile within its memory.
 """
 
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,19 @@ from moderation.normalising import Normal, normalised
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
 MAX_MATCHES = 10_000  # of one rule in one text
-_IN_GROUPS = ("card", "iban")  # checks of numbers that are written in groups
+MAX_TRIED = 20_000  # parts of what one rule has matched in one text, and its check refused
+_CARD_DIGITS = range(13, 20)
+_ACCOUNT_CHARS = range(15, 35)
+_IN_GROUPS = {"card": _CARD_DIGITS, "iban": _ACCOUNT_CHARS}  # numbers that are written in groups
 _MAX_NUMBER_CHARS = 42  # of the longest IBAN with a space behind each fourth character
 _GROUP_CHARS = (
     4  # at the least, but for the last one: dates and tables of numbers have shorter ones
 )
 _GROUP = re.compile(r"\w+", re.ASCII)
+_NO_DIGITS = re.compile(r"\D+")
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # the sum of the digits of twice as much
+_ACCOUNT = re.compile(r"[A-Z]{2}\d\d[A-Z\d]+", re.ASCII)
+_LETTERS_AS_DIGITS = {ord(one): str(int(one, 36)) for one in string.ascii_uppercase}
 
 
 class BadRule(ValueError):
@@ -119,59 +127,82 @@ def _spans(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
 
 def _checked(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:
     check = CHECKS.get(rule.check)
+    runs: _Runs | None = None
+    if check is not None and rule.check in _IN_GROUPS:
+        runs = _Runs(pattern, check, _IN_GROUPS[rule.check], text)
     for match in pattern.finditer(text):
         if not match.group():
             continue
         if check is None or check(match.group()):
             yield match.span()
-        elif rule.check in _IN_GROUPS:
-            yield from _runs(pattern, check, text, *match.span())
+        elif runs is not None:
+            yield from runs.within(*match.span())
 
 
-def _runs(
-    pattern: Any, check: Callable[[str], bool], text: str, start: int, end: int
-) -> Iterator[tuple[int, int]]:
+class _Runs:
     """Numbers that begin within a match that the check refused as a whole: it took what stands before
-    or behind them, a date or a word, for a part of them. From group to group, the longest of those
-    that begin at the same place."""
-    groups: list[tuple[int, int]] = []
-    for group in _GROUP.finditer(text, start):
-        if group.start() >= end + _MAX_NUMBER_CHARS:
-            break
-        groups.append(group.span())
-    for place, (first, _) in enumerate(groups):
-        if first >= end:
-            return
+    or behind them, a date or a word, for a part of them. Of MAX_TRIED in one text."""
+
+    def __init__(
+        self, pattern: Any, check: Callable[[str], bool], num_chars: range, text: str
+    ) -> None:
+        self._pattern = pattern
+        self._check = check
+        self._num_chars = num_chars
+        self._text = text
+        self._num_left = MAX_TRIED
+
+    def within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """From group to group, the longest of those that begin at the same place."""
+        groups: list[tuple[int, int]] = []
+        for group in _GROUP.finditer(self._text, start):
+            if group.start() >= end + _MAX_NUMBER_CHARS:
+                break
+            groups.append(group.span())
+        for place, (first, _) in enumerate(groups):
+            if first >= end:
+                return
+            for last in reversed(self._ends(groups[place : place + self._num_chars.stop])):
+                if self._num_left == 0:
+                    return
+                self._num_left -= 1
+                run = self._text[first:last]
+                if self._check(run) and self._pattern.fullmatch(run):
+                    yield first, last
+                    break
+
+    def _ends(self, groups: Sequence[tuple[int, int]]) -> list[int]:
+        """Where a number may end that begins with these."""
         ends: list[int] = []
-        for at, to in groups[place:]:
-            if to - first > _MAX_NUMBER_CHARS:
+        num_chars = 0
+        for start, end in groups:
+            num_chars += end - start
+            if num_chars >= self._num_chars.stop or end - groups[0][0] > _MAX_NUMBER_CHARS:
                 break
-            ends.append(to)
-            if to - at < _GROUP_CHARS:
+            if num_chars in self._num_chars:
+                ends.append(end)
+            if end - start < _GROUP_CHARS:
                 break
-        for last in reversed(ends):
-            run = text[first:last]
-            if pattern.fullmatch(run) and check(run):
-                yield first, last
-                break
+        return ends
 
 
 def _is_card_number(text: str) -> bool:
     """By the check digit of ISO/IEC 7812 (Luhn)."""
-    digits = [int(digit) for digit in re.sub(r"\D", "", text)]
-    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
+    written = _NO_DIGITS.sub("", text)
+    if len(written) not in _CARD_DIGITS or len(set(written)) == 1:
         return False
-    doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
+    digits = list(map(int, written))
+    doubled = map(_DOUBLED.__getitem__, digits[-2::-2])
     return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
 def _is_iban(text: str) -> bool:
     """By the check digits of ISO 13616 (ISO 7064, mod 97-10)."""
-    compact = re.sub(r"\s", "", text).upper()
-    if not 15 <= len(compact) <= 34:
+    compact = "".join(text.split()).upper()
+    if len(compact) not in _ACCOUNT_CHARS or _ACCOUNT.fullmatch(compact) is None:
         return False
     moved = compact[4:] + compact[:4]
-    return int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
+    return int(moved.translate(_LETTERS_AS_DIGITS)) % 97 == 1
 
 
 def _is_social_security_number(text: str) -> bool:

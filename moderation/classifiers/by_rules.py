@@ -7,7 +7,7 @@ from moderation.builtin_rules import BUILT_IN
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.classifiers.reading import for_texts
 from moderation.disguises import undisguised
-from moderation.normalising import judged, spelled_by_tags
+from moderation.normalising import judged, normalised, spelled_by_tags
 from moderation.rules import Rule, Rules
 
 
@@ -36,5 +36,6 @@ class RuleClassifier:
 
     def found(self, text: str) -> Scores:
         """Of each category that is found, how likely it is."""
-        hidden = dict.fromkeys([*spelled_by_tags(text), *undisguised(judged(text))])
-        return worst(self.rules.scores([text, *hidden]))
+        normal = normalised(text)
+        hidden = dict.fromkeys([*spelled_by_tags(text), *undisguised(judged(text, normal))])
+        return worst(self.rules.scores([normal, *hidden]))

@@ -95,6 +95,32 @@ def test_what_begins_at_what_is_taken_out_begins_behind_it() -> None:
     assert left.summaries == (replace(told, until="2"),)
     assert left.summary is None
     assert plan.without({"1"}).summary == newer
+    begun = Summary("so far", "It is being written.", "3")
+    assert replace(plan, summary=begun).without({"3"}).summary == replace(begun, until="4")
+    assert replace(plan, summary=begun).without({"3", "so far"}).summary is None
+
+
+def test_what_was_stopped_is_shown_once_no_policy_stops_it() -> None:
+    plan = _plan(_long_chat(4))
+    left_out = plan.without({"0"}).left_out
+    assert left_out == LeftOut("1", 0, stopped=("0",))
+    assert plan.showing(left_out) == plan
+    assert plan.showing(replace(left_out, stopped=())) == plan, "as it is imported"
+    told = replace(plan, summaries=(Summary("a", "They met.", "1"),)).summarised()
+    assert told is not None
+    left_out = told.without({"0"}).left_out
+    assert left_out == LeftOut("1", 0, "a", ("0",))
+    assert told.showing(left_out) == told, "a summary tells of it"
+
+
+def test_what_only_pinned_messages_stand_before_is_shown_as_before() -> None:
+    plan = _plan([replace(one, is_pinned=one.id < "2") for one in _long_chat(5)])
+    left_out = replace(plan, start=2).left_out
+    assert left_out == LeftOut("2", 0)
+    assert plan.showing(left_out).messages() == replace(plan, start=2).messages()
+    left_out = replace(plan, start=3).left_out
+    assert left_out == LeftOut("3", 2)
+    assert plan.showing(left_out) == replace(plan, start=3)
 
 
 def test_a_cut_leaves_room_for_many_turns() -> None:

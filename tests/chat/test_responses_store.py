@@ -3,11 +3,13 @@
 import secrets
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
 from django.db import connection
 from django.utils import timezone
+from redis.exceptions import ConnectionError as RedisAway
 
 from chat import responses_store
 from chat.api_errors import ApiError
@@ -106,27 +108,74 @@ def _assert_missing(user: User, row: StoredResponse) -> None:
     assert (caught.value.status, caught.value.code) == (404, "previous_response_not_found")
 
 
+SIZE = 50_000  # of what nothing makes much shorter
+
+
+def fill(*rows: StoredResponse) -> None:
+    """Each takes SIZE; they are an hour apart."""
+    for n, row in enumerate(rows):
+        StoredResponse.objects.filter(pk=row.pk).update(
+            input=[secrets.token_urlsafe(SIZE * 3 // 4)],
+            created_at=timezone.now() - timedelta(hours=9 - n),
+        )
+
+
+def save(user: User, previous: responses_store.Earlier | None = None) -> UUID:
+    body = {"id": responses_store.new_id(), "output": []}
+    responses_store.save(user, body, [], previous)
+    return UUID(body["id"].removeprefix("resp_"))
+
+
+@pytest.mark.usefixtures("clean_redis")
 def test_where_a_users_take_too_much_the_oldest_go(
     alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 5 * SIZE // 2)
     with as_user(bob.pk):
         others = keep(bob, "mine")
     with as_user(alice.pk):
         rows = [keep(alice, str(n)) for n in range(3)]
-        size = 50_000  # of what nothing makes much shorter
-        monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 5 * size // 2)
-        for n, row in enumerate(rows):
-            StoredResponse.objects.filter(pk=row.pk).update(
-                input=[secrets.token_urlsafe(size * 3 // 4)],
-                created_at=timezone.now() - timedelta(hours=9 - n),
-            )
-        body = {"id": responses_store.new_id(), "output": []}
-        responses_store.save(alice, body, [], None)
-        assert len(ids()) == 3
-        assert rows[0].pk not in ids()
-        assert UUID(body["id"].removeprefix("resp_")) in ids()
+        fill(*rows)
+        newest = save(alice)
+        assert ids() == {rows[1].pk, rows[2].pk, newest}
     with as_user(bob.pk):
         assert ids() == {others.pk}
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_of_threads_those_go_first_that_nobody_has_gone_on_with_for_longest(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 5 * SIZE // 2)
+    with as_user(alice.pk):
+        first = keep(alice, "one")
+        done = keep(alice, "other")
+        follow_up = keep(alice, "other's", done)
+        second = keep(alice, "two", first)
+        fill(first, done, follow_up, second)
+        newest = save(alice, responses_store.earlier(alice, f"resp_{second.pk.hex}"))
+        assert ids() == {first.pk, second.pk, newest}
+        assert len(responses_store.earlier(alice, f"resp_{newest.hex}").items) == 4
+        monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 3 * SIZE // 2)
+        responses_store._forget_oldest(StoredResponse.objects.filter(owner=alice))
+        assert ids() == {second.pk, newest}, "one takes too much alone"
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_what_all_take_together_is_not_looked_at_with_each(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = Mock()
+    monkeypatch.setattr(responses_store, "_forget_oldest", measured)
+    for user, num_times in ((alice, 1), (alice, 1), (bob, 2)):
+        with as_user(user.pk):
+            save(user)
+        assert measured.call_count == num_times
+    away = Mock(add=Mock(side_effect=RedisAway))
+    monkeypatch.setattr(responses_store, "cache", away)
+    with as_user(alice.pk):
+        save(alice)
+    assert measured.call_count == 3
 
 
 def test_what_no_model_reads_again_is_not_kept(alice: User) -> None:

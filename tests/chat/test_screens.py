@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 from uuid import uuid4
 
 import pytest
@@ -444,6 +444,54 @@ async def test_an_answered_question_that_is_blocked_by_now_is_left_out(
     assert await screening.without_stopped(one, asked) == asked, "what is asked is refused instead"
 
 
+async def test_a_classifier_that_is_away_is_asked_once_for_a_text(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def away(texts: Sequence[str], caller: Any) -> Screening:
+        asked.extend(texts)
+        nothing = dict.fromkeys(CATEGORIES, 0.0)
+        bad = tuple(nothing | {"illicit": float("bad" in text)} for text in texts)
+        error = EngineError("nobody answers")
+        return Screening(bad, (Report("rules", 1.0, bad), Report("server", 1.0, error=error)))
+
+    monkeypatch.setattr(moderating, "screen", away)
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    texts = ("Hello.", "This is bad.", "And now?")
+    plan = PromptPlan(tuple(Exchange(str(uuid4()), text, reply) for text in texts))
+    one = screen({**BLOCKED, "on_failure": {"input": "review"}})
+    left = await screening.without_stopped(one, plan)
+    assert [exchange.question for exchange in left.exchanges] == ["Hello.", "And now?"]
+    outcome = await one.judge(
+        "input", AnswerState(replace(one.request, plan=left), one).asked_texts()
+    )
+    assert (outcome.verdict.action, len(outcome.failed)) == ("review", 1)
+    assert outcome.scores["illicit"] == 0.0
+    again = await one.judge("input", ["Hello."])
+    assert again.failed == outcome.failed
+    assert sorted(asked) == sorted(texts)
+    await Screen(one.request, one.chosen).judge("input", ["Hello."])
+    assert len(asked) == 4, "another answer tries again"
+
+
+async def test_who_has_to_wait_is_not_judged_before(
+    judging: asyncio.Event, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing comes of `judging`: it would be waited for."""
+    waits = Failed("cooling_down", "You can go on later.", 60.0)
+    plan = PromptPlan((Exchange("1", "Hello."), Exchange("2", "And now?")))
+    one = screen(BLOCKED)
+    one = Screen(replace(one.request, plan=plan), one.chosen)
+    monkeypatch.setattr(orchestrator, "screen_of", AsyncMock(return_value=one))
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    monkeypatch.setattr(orchestrator, "engine", lambda: far)
+    for module in (orchestrator, screening):
+        monkeypatch.setattr(module, "must_wait", AsyncMock(return_value=waits))
+    async with asyncio.timeout(5):
+        assert [event async for event in orchestrator.answer(one.request)] == [waits]
+
+
 BROUGHT: Any = ({"role": "assistant", "content": "That is bad."},)
 JOINED = Exchange("1", "This is bad.\n\nAnd now?", questions=("This is bad.", "And now?"))
 
@@ -660,6 +708,61 @@ async def test_of_what_is_summarised_only_questions_are_judged_as_such(
     first = [] if is_bad else ["A question."]
     assert [text for text in state.asked_texts() if text] == [*first, "Well?", summaries.REQUEST]
     assert "A bad question." not in str(request.messages)
+
+
+@pytest.mark.parametrize("num_messages", [4, 6])
+@pytest.mark.parametrize("said", ["They met", "A bad tale"])
+async def test_a_summary_of_many_steps_is_kept_where_a_question_in_them_is_stopped(
+    judging: asyncio.Event,
+    kept: Kept,
+    monkeypatch: pytest.MonkeyPatch,
+    num_messages: int,
+    said: str,
+) -> None:
+    """It is stopped in a step of its own, or together with the next one."""
+    judging.set()
+    asked: list[AnswerRequest] = []
+
+    async def answer(request: AnswerRequest) -> AsyncGenerator[Event, None]:
+        asked.append(request)
+        yield Delta(f"{said} {len(asked)}.", 0)
+        yield Finished("stop")
+
+    far = SimpleNamespace(is_upstream=lambda model: True)
+    for name, fake in (("answer", answer), ("engine", lambda: far)):
+        monkeypatch.setattr(summaries, name, fake)
+    monkeypatch.setattr(summaries, "screen_of", AsyncMock(return_value=screen(BLOCKED)))
+    reply: Any = ({"role": "assistant", "content": "Well."},)
+    questions = ("Hello.", "This is bad.", "Thanks.", "And now?")
+    exchanges = tuple(Exchange(str(uuid4()), question, reply) for question in questions)
+    generation = Generation(model="m", params={}, conversation=Conversation(owner_id=7))
+    chat = summaries._Chat(generation, PromptPlan(exchanges), 0)
+    text = await summaries._summarise(chat, 3, summaries.MAX_TOKENS + num_messages, len)
+    assert text == f"{said} 2."
+    first, second = (str(request.messages) for request in asked)
+    assert "Hello." in first
+    assert "Thanks." in second
+    assert (f"{said} 1." in second) == ("bad" not in said)
+    assert "This is bad." not in first + second
+
+
+@pytest.mark.usefixtures("ruled")
+async def test_what_is_said_again_is_not_looked_through_again(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = Mock(side_effect=moderating.found_by_rules)
+    monkeypatch.setattr(moderating, "found_by_rules", looked)
+    monkeypatch.setattr(moderating, "_stamp", 1_000_000)
+    one = screen({"input": {"secrets": {"redact": 0.5}}})
+    texts = [f"The key is {KEY}.", f"It is {KEY}."]
+    for asked in (texts[:1], texts, texts):
+        assert (await Screen(one.request, one.chosen).judge("input", asked)).redacts
+    assert looked.call_count == 2
+    monkeypatch.setattr(moderating, "_stamp", 1_000_001)
+    await one.judge("input", texts)
+    assert looked.call_count == 4, "there are other rules"
+    await screen({"input": {"secrets": {"redact": 0.5}}}).judge("input", texts)
+    assert looked.call_count == 6, "of somebody else nothing is known"
 
 
 def test_a_private_key_is_taken_out_with_all_of_its_lines() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moderation.builtin_rules import BUILT_IN
-from moderation.rules import CHECKS, MAX_MATCHES, BadRule, Match, Rule, Rules, compiled
+from moderation.rules import CHECKS, MAX_MATCHES, MAX_TRIED, BadRule, Match, Rule, Rules, compiled
 
 OURS = Rules(BUILT_IN)
 KEY = "Zq81LmPw07RtYu5KxVb3NcJd9HsGf2Ae"
@@ -66,6 +66,34 @@ def test_what_a_check_refuses_costs_no_more_the_longer_it_is() -> None:
     started_s = time.monotonic()
     assert OURS.find(" ".join(["1234"] * 4 + ["5"]) * 3_000 + " ab12" * 10_000) is not None
     assert time.monotonic() - started_s < 5
+
+
+@pytest.mark.parametrize(
+    ("check", "text"), [("card", "1234 5678 9012 3456 7890 "), ("iban", "ab12 ")]
+)
+def test_what_a_check_refuses_is_tried_in_parts_only_so_often(
+    monkeypatch: pytest.MonkeyPatch, check: str, text: str
+) -> None:
+    tried: list[str] = []
+    is_valid = CHECKS[check]
+
+    def counted(run: str) -> bool:
+        tried.append(run)
+        return is_valid(run)
+
+    monkeypatch.setitem(CHECKS, check, counted)
+    text *= 40_000 // len(text)
+    assert found(text) == []
+    assert len(tried) <= MAX_TRIED + len(text) // 15, "and each whole match"
+    assert [what for _, what in found(f"{text * 3} - {CARD}, {ACCOUNT}.")] == [CARD, ACCOUNT]
+
+
+@pytest.mark.parametrize("check", ["card", "iban"])
+@pytest.mark.parametrize(
+    "text", ["", "AB12 3456_7890 1234", "AB12-3456-7890-1234", "ß²34 5678 9012 345"]
+)
+def test_checks_take_any_text(check: str, text: str) -> None:
+    assert not CHECKS[check](text)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import pytest
 
 from inference import Caller, EngineError
+from moderation import normalising
+from moderation import rules as rules_of_operators
 from moderation.builtin_rules import BUILT_IN
 from moderation.categories import CATEGORIES, Scores
+from moderation.classifiers import by_rules
 from moderation.classifiers.by_rules import RuleClassifier
 from moderation.classifiers.screener import Screener
+from moderation.normalising import Normal, normalised
 from moderation.rules import BadRule, Rule
 
 CALLER = Caller("alice")
@@ -139,6 +143,20 @@ async def test_rules_change_while_they_are_in_use() -> None:
     with pytest.raises(BadRule):
         rules.use([Rule("good", "hate", "x"), Rule("bad", "hate", "(")])
     assert await found(project) == {"secrets": 0.8}
+
+
+async def test_rules_read_a_text_as_it_is_normalised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def once(written: str) -> Normal:
+        read.append(written)
+        return normalised(written)
+
+    for module in (by_rules, normalising, rules_of_operators):
+        monkeypatch.setattr(module, "normalised", once)
+    text = "\u0417\u043e\u00eb: 4111 1111 1111 1111"
+    assert (await RuleClassifier().score([text], CALLER))[0]["personal_data"] == 1.0
+    assert read == [text]
 
 
 async def test_rules_may_be_of_any_category() -> None:
