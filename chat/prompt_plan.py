@@ -21,7 +21,7 @@ Strategy = Literal["window", "summary", "selective"]
 STRATEGIES: tuple[Strategy, ...] = ("window", "summary", "selective")
 SUMMARY_HEAD = "Summary of the conversation so far:"
 _KEPT_SHARE = 2  # a cut leaves half of the room filled
-_USUAL_CHARS_PER_TOKEN = 4
+_USUAL_BYTES_PER_TOKEN = 4
 _NOBODYS_TEXT = "\u2063"  # where a measured segment ends: no text begins with it
 
 Ids = TypeVar("Ids", bound=Sequence[int])
@@ -313,7 +313,10 @@ def _whole(plan: PromptPlan, encode: Encode[Ids], budget: int) -> tuple[PromptPl
         return None
     whole = replace(plan, start=0, summary=None)
     messages = whole.messages()
-    if sum(len(message["content"]) for message in messages) > budget * _USUAL_CHARS_PER_TOKEN:
+    if (
+        sum(len(message["content"].encode(errors="replace")) for message in messages)
+        > budget * _USUAL_BYTES_PER_TOKEN
+    ):
         return None
     ids = encode(messages)
     return (whole, ids) if len(ids) <= budget else None

@@ -162,11 +162,12 @@ def plan_with(attack: str, route: str) -> PromptPlan | None:
             return PromptPlan((Exchange("1", "Hello.", said, is_brought=True), question))
         case "summary":
             summary = Summary("s", attack, until="2")
-            earlier = Exchange("1", "Hello.", documents="Words of others.")
+            earlier = Exchange("1", LONG, documents="Words of others.")
             return PromptPlan((earlier, question), start=1, summary=summary, summaries=(summary,))
     return None
 
 
+LONG = "Hello. " * 60_000  # what there is room for is shown itself, and no summary of it
 ROUTES = ("tool result", "document", "earlier document", "brought chat", "summary")
 
 
@@ -278,7 +279,8 @@ async def test_what_others_have_said_before_counts(
     plan = PromptPlan((earlier, Exchange("2", "Go on.")))
     if is_left_out:
         summary = Summary("s", OWN[0], until="2")
-        plan = replace(plan, start=1, summary=summary, summaries=(summary,))
+        exchanges = (replace(earlier, question=LONG), plan.exchanges[1])
+        plan = PromptPlan(exchanges, start=1, summary=summary, summaries=(summary,))
     await heard(answer(request(outbox, "", "api", plan=plan)))
     assert not outbox
 
