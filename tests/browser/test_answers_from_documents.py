@@ -228,7 +228,7 @@ def test_what_is_picked_survives_a_reload_until_it_is_sent(own: Page) -> None:
     own.reload()
     expect(chips(own)).to_have_text(["Company notes", "port.txt"])
     ask(own, QUESTION)
-    answered(own)
+    answered(own, "The office opens at 8 in the morning [2].")  # behind what was picked by name
     expect(own.locator(".message--user .source")).to_have_text(["Company notes", "port.txt"])
     own.reload()
     expect(chips(own)).to_have_text(["Company notes"])  # documents are for one message
