@@ -32,7 +32,7 @@ from moderation.models import Decision, PolicyVersion, Suspension
 from webapp.models import Invitation, ScimPerson, SignIn, User
 from webapp.rate_limits import limited
 from webapp.security_events import Kind, events_of, note_event
-from webapp.sign_ins import end_other_sign_ins
+from webapp.sign_ins import end_all_sign_ins, end_other_sign_ins
 from webapp.tenancy import as_system, as_user
 
 
@@ -165,8 +165,8 @@ def end_account(user: User) -> None:
     """Of somebody else, who is asked nothing. No door knows them from the first moment on, and it may be
     done again after a crash. Raises LastAdministrator."""
     suspend_for_good(user)
+    end_all_sign_ins(user)
     with as_user(user.pk):
-        end_other_sign_ins(user, None)
         delete(user)
 
 

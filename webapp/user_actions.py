@@ -16,9 +16,8 @@ from webapp.handover import CannotTake, hand_over
 from webapp.models import Tier, User
 from webapp.own_data import LastAdministrator, suspend_for_good
 from webapp.security_events import Kind, note_event
-from webapp.sign_ins import end_other_sign_ins
+from webapp.sign_ins import end_all_sign_ins
 from webapp.suspensions import forget_marks, waits_for_handover
-from webapp.tenancy import as_user
 
 Act = Callable[[User], str]
 """Does it, and says what was done; empty where it was so already. Raises LastAdministrator."""
@@ -174,6 +173,5 @@ def _hand_over(taker: User, problems: list[str], user: User) -> str:
 
 def _sign_out(user: User) -> str:
     """Browsers and programs that have tokens; API keys are revoked each by itself."""
-    with as_user(user.pk):
-        end_other_sign_ins(user, None)
+    end_all_sign_ins(user)
     return "Signed out everywhere."
