@@ -17,7 +17,7 @@ from typing import Any
 from inference import memory
 from inference.errors import ModelError, ModelTooLarge
 from inference.kinds import MODULES_FILE, ModelKind, read_kind
-from inference.needs import bytes_of_weight
+from inference.needs import WEIGHTS_OVERHEAD, bytes_of_weight
 
 # Only what serving needs. Pickled weights are not among it: opening them can run code.
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
@@ -25,7 +25,6 @@ WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.t
 UNWANTED = ["original/*", "onnx/*", "openvino/*", "*/*.safetensors", "consolidated*"]
 # Of an embedding model, what stands behind the transformer: 1_Pooling, 2_Dense, 3_Normalize.
 _MODULE = re.compile(r"[1-9]_[A-Za-z]+/(config\.json|model\.safetensors)")
-_WEIGHTS_OVERHEAD = 1.15  # as in loader.py
 _PLAIN_DTYPES = frozenset({"F64", "F32", "F16", "BF16"})  # of which each element is a weight
 _CONFIG = "config.json"
 _RECORD = ".pulled"  # the revision that a directory holds, then its files, a line each
@@ -333,7 +332,7 @@ def _check_memory(
     own_bytes = plan.weights_bytes
     if num_weights is not None:
         own_bytes = num_weights * bytes_of_weight(dtype, on_gpu=on_gpu)
-    needed = int(own_bytes * _WEIGHTS_OVERHEAD)
+    needed = int(own_bytes * WEIGHTS_OVERHEAD)
     available = memory.loadable_bytes() if memory_bytes is None or on_gpu else memory_bytes
     if needed > available:
         raise ModelTooLarge(plan.name, needed_bytes=needed, available_bytes=available)

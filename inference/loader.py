@@ -35,6 +35,7 @@ from inference.gpu.fusing import fuse_checked
 from inference.int8_linear import weights_bytes
 from inference.kinds import read_kind
 from inference.messages import ModelInfo
+from inference.needs import WEIGHTS_OVERHEAD
 from inference.quantized import Quantization
 from inference.ranks import split_over
 from inference.ranks_selftest import check_ranks
@@ -43,7 +44,6 @@ from inference.weights import Weights, read_config, read_weights
 
 logger = logging.getLogger(__name__)
 Progress = Callable[[str, float], None]
-_OVERHEAD = 1.15  # activations, the tokenizer, the interpreter
 _IN_LAYER = re.compile(r"(.+?\.\d+)\.")  # "model.layers.3" of "model.layers.3.mlp.up_proj.weight"
 # Buffers that older files hold and newer architectures compute: frequencies and causal masks.
 _COMPUTED = re.compile(r"(inv_freq|masked_bias|(attn|attention)\.bias|position_ids)$")
@@ -188,7 +188,7 @@ def quantize(name: str, model: nn.Module, bits: int, progress: Progress) -> int 
 
 def check_memory(name: str, weights: Weights, dtype: torch.dtype) -> None:
     """Raise ModelTooLarge unless the weights fit into the memory that is free."""
-    needed = int(weights.num_parameters * dtype.itemsize * _OVERHEAD)
+    needed = int(weights.num_parameters * dtype.itemsize * WEIGHTS_OVERHEAD)
     available = memory.available_bytes()
     if needed > available:
         raise ModelTooLarge(name, needed_bytes=needed, available_bytes=available)

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 # Private memory of a worker on CPU beside weights and cache: 270 MiB with torch and transformers
 # imported, some 30 more after its first steps.
 WORKER_BYTES = 320 * 2**20
-_WEIGHTS_OVERHEAD = 1.15  # as in loader.py: buffers, activations, the tokenizer
+WEIGHTS_OVERHEAD = 1.15  # buffers, activations, the tokenizer, the interpreter
 _MAX_KV_BYTES = 4 * 2**30
 _KV_SHARE = 4  # a fourth of what the weights leave, so that others have a chance to stay loaded
 _MAX_RESERVE_BYTES = 2**30
@@ -45,7 +45,7 @@ class Needs:
 
     @property
     def size_bytes(self) -> int:
-        return int(self.weights_bytes * _WEIGHTS_OVERHEAD) + self.kv_bytes + WORKER_BYTES
+        return int(self.weights_bytes * WEIGHTS_OVERHEAD) + self.kv_bytes + WORKER_BYTES
 
 
 def estimate_needs(
