@@ -92,6 +92,7 @@ class Screen:
         self.chosen = chosen
         self._begun = frozenset(texts_of(request.begun))  # gone on with as it is, or not at all
         self._own = _own_words(request)
+        self.is_let_in = False  # who asks need not wait (must_wait)
         self._partly: dict[bytes, tuple[Scores, Screening]] = {}  # what not all have judged
         self._caller = Caller(request.user, request.weight, request.priority)
 
@@ -407,10 +408,11 @@ async def must_wait(screen: Screen) -> Failed | None:
     deciding = screen.chosen.deciding
     is_own = screen.request.source in OUR_OWN
     has_begun = any(isinstance(event, Started) for event in screen.request.events)
-    if deciding is None or not deciding.policy.strikes or is_own or has_begun:
+    if deciding is None or not deciding.policy.strikes or is_own or has_begun or screen.is_let_in:
         return None
     end = await cooling.waits_until(screen.request.user)
     if end is None:
+        screen.is_let_in = True  # the whole answer; it is asked for more than once
         return None
     text = gettext("Much of what you asked lately was stopped. You can go on at %(time)s (UTC).")
     wait_s = (end - timezone.now()).total_seconds()
