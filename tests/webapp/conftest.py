@@ -1,4 +1,4 @@
-"""A DATA_DIR with a finished cluster, and servers on it that a test may break; a directory."""
+"""A DATA_DIR with a finished cluster, servers on it that a test may break, a directory, a console."""
 
 import shutil
 import tempfile
@@ -16,6 +16,13 @@ from webapp.servers.postgres import Postgres
 
 if TYPE_CHECKING:
     from webapp.models import User
+
+
+@pytest.fixture
+def console(client: Client, admin: "User") -> Client:
+    """An administrator's browser."""
+    client.force_login(admin)
+    return client
 
 
 @pytest.fixture(scope="session")

@@ -19,12 +19,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 ADDRESSES = "/admin/account/emailaddress/"
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def confirm(client: Client, *rows: EmailAddress) -> Any:
     form = {"action": "make_verified", "_selected_action": [str(row.pk) for row in rows]}
     return client.post(ADDRESSES, form, follow=True)

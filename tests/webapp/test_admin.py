@@ -20,12 +20,6 @@ from webapp.tenancy import as_system, as_user
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def test_only_staff_get_in_and_only_by_the_one_door(
     client: Client, alice: User, admin: User
 ) -> None:

@@ -24,12 +24,6 @@ LIST = "/admin/webapp/user/"
 LONG = 1500  # more than Python nests calls
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def page_of(user: User) -> str:
     return f"{LIST}{user.pk}/delete/"
 

@@ -11,12 +11,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 PAGE = "/admin/chat/ratedanswer/"
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def rated(owner: User, rating: str, *reasons: str, comment: str = "") -> Message:
     feedback = {"rating": rating, "reasons": list(reasons), "comment": comment, "at": "2026-11-24"}
     with as_user(owner.pk):

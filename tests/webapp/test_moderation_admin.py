@@ -25,12 +25,6 @@ QUEUE = "/admin/moderation/decision/"
 
 
 @pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
-@pytest.fixture
 def policy() -> ModerationPolicy:
     ModerationPolicy.objects.all().delete()
     return ModerationPolicy.objects.create(name="House", content={"input": {"hate": {"note": 0.5}}})

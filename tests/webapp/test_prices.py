@@ -23,12 +23,6 @@ PAGE = "/admin/chat/modelprice/"
 MILLION = RunUsage(prompt_tokens=1_000_000, cached_tokens=400_000, completion_tokens=1_000_000)
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def form(model: str = "org/large", **more: str) -> dict[str, str]:
     return {"model": model, "prompt": "1", "cached": "", "completion": "2", "engine_s": "0"} | more
 

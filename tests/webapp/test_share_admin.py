@@ -17,12 +17,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 LIST = "/admin/chat/share/"
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def link_of(owner: User, **wish: Any) -> tuple[Share, str]:
     """The row, and the token that opens it."""
     with as_user(owner.pk):

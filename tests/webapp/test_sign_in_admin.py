@@ -18,12 +18,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 LIST = "/admin/webapp/signin/"
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def ids(**which: Any) -> list[int]:
     with as_system():
         return list(SignIn.objects.filter(**which).values_list("pk", flat=True))

@@ -19,12 +19,6 @@ CHANGE = "/admin/webapp/signuprule/1/change/"
 DELETE = "/admin/webapp/signuprule/1/delete/"
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def sign_up(email: str) -> bool:
     """Whether somebody new gets an account by the form."""
     form = {"name": "Dora", "email": email, "password1": PASSWORD}

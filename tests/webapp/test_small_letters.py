@@ -15,12 +15,6 @@ from webapp.models import User
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def test_who_is_made_with_capitals_signs_in(console: Client, alice: User) -> None:
     words = {"password1": PASSWORD, "password2": PASSWORD}
     form = {"email": " Dora@Example.org ", "name": "Dora", **words}

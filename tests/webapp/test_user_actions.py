@@ -18,12 +18,6 @@ ACTS = ("set_tier", "add_to_group", "suspend", "let_in", "sign_out")
 
 
 @pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
-@pytest.fixture
 def group(db: None) -> Group:
     return Group.objects.create(name="Researchers")
 

@@ -19,12 +19,6 @@ from webapp.scim.people import change_person
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 
 
-@pytest.fixture
-def console(client: Client, admin: User) -> Client:
-    client.force_login(admin)
-    return client
-
-
 def page_of(user: User) -> str:
     return f"/admin/webapp/user/{user.pk}/change/"
 
