@@ -10,7 +10,7 @@ from inference.sequence import Sequence
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
 UNNOTICED_S = 0.025  # between two tokens of 40 a second, faster than anybody reads
 LEAST_CHUNK_TOKENS = 4
-_SPARE = 0.5  # of a calm step, for reading beside those who write: what varies comes on top
+_SPARE = 0.4  # of a calm step, for reading beside those who write: what varies comes on top
 _SHARED_STEP_S = 0.05  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
@@ -94,7 +94,7 @@ class Estimates:
     ) -> int | None:
         """So much of prompts may be read beside those who write; None while nothing is known.
 
-        Their step then takes half as long again as a calm one (urgent: three times), with what varies
+        Their step then takes .4 as long again as a calm one (urgent: three times), with what varies
         not twice as long, or as long as nobody notices. At `least` so much: it has to come to an end.
 
         `crowd` tells how many more wait to be read than write. Of sixteen that come together the

@@ -122,7 +122,11 @@ static void attend_token(
 /* --- many rows -------------------------------------------------------------------------------- */
 
 #ifdef __AVX512BF16__
-enum { LANES = 16, TILES = 4, KEYS = 64, CHUNK_DIM = 256 };
+enum { LANES = 16, TILES = 4, KEYS = 64, CHUNK_DIM = 256, MOST_WIDTH = 8 };
+
+/* Sixteen lanes of one key behind sixteen of another -> pairs. */
+static const uint16_t PAIRED[32] = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23,
+                                    8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
 
 /* Up to TILES * LANES queries of one key head, whatever tokens and heads they are of: a lane each, so that
    nothing is summed across lanes. Pairs of bfloat16 lie side by side, as one product adds them up. */
@@ -176,55 +180,72 @@ static void begin_rows(Rows *rows, int num_tiles) {
     }
 }
 
+/* What the next block needs: no processor foresees it over the end of a page. Inlined by force, for a
+   function that only fetches does nothing, finds GCC, and is not called. */
+static inline __attribute__((always_inline)) void fetch(const void *from, int64_t size) {
+    for (int64_t offset = 0; offset < size; offset += 64) _mm_prefetch((const char *)from + offset, _MM_HINT_T0);
+}
+
+/* `width` keys at a time: as many sums at once as hide how long a product takes. */
 static inline __attribute__((always_inline)) void rate_rows(
-    Rows *rows, const int32_t *keys, int64_t count, const int num_tiles) {
-    int64_t pairs = rows->attention->dim / 2;
-    for (int64_t key = 0; key < count; key += 2) {
-        const int32_t *one = keys + key * pairs, *two = key + 1 < count ? one + pairs : one;
-        __m512 sums[2][TILES];
-        for (int t = 0; t < num_tiles; t++) sums[0][t] = sums[1][t] = _mm512_setzero_ps();
-        for (int64_t pair = 0; pair < pairs; pair++) {
-            __m512i left = _mm512_set1_epi32(one[pair]), right = _mm512_set1_epi32(two[pair]);
-            for (int t = 0; t < num_tiles; t++) {
-                sums[0][t] = dot(sums[0][t], rows->query[t][pair], left);
-                sums[1][t] = dot(sums[1][t], rows->query[t][pair], right);
+    Rows *rows, const int32_t *keys, const int32_t *values, int64_t count, const int num_tiles, const int width) {
+    int64_t pairs = rows->attention->dim / 2, value_pairs = rows->attention->value_dim / 2;
+    for (int64_t key = 0; key < count; key += width) {
+        const int32_t *row[MOST_WIDTH];
+        __m512 sums[MOST_WIDTH][TILES];
+        fetch(keys + (KEYS + key) * pairs, width * pairs * 4);
+        fetch(values + (KEYS + key) * value_pairs, width * value_pairs * 4);
+        for (int k = 0; k < width; k++) {
+            row[k] = keys + (key + k < count ? key + k : count - 1) * pairs;
+            for (int t = 0; t < num_tiles; t++) sums[k][t] = _mm512_setzero_ps();
+        }
+        for (int64_t pair = 0; pair < pairs; pair++)
+            for (int k = 0; k < width; k++) {
+                __m512i both = _mm512_set1_epi32(row[k][pair]);
+                for (int t = 0; t < num_tiles; t++) sums[k][t] = dot(sums[k][t], rows->query[t][pair], both);
             }
-        }
-        for (int t = 0; t < num_tiles; t++) {
-            _mm512_storeu_ps(rows->scores[key] + t * LANES, sums[0][t]);
-            _mm512_storeu_ps(rows->scores[key + 1] + t * LANES, sums[1][t]);
-        }
+        for (int k = 0; k < width; k++)
+            for (int t = 0; t < num_tiles; t++) _mm512_storeu_ps(rows->scores[key + k] + t * LANES, sums[k][t]);
     }
 }
 
-static inline __m512 score_of(const Rows *rows, int64_t block, int64_t key, int64_t count, int t) {
-    __m512i here = _mm512_set1_epi32(block + key), end = rows->ends[t];
-    __mmask16 is_seen = key < count ? _mm512_cmplt_epi32_mask(here, end) : 0;
-    if (rows->attention->window) {
-        __m512i begin = _mm512_sub_epi32(end, _mm512_set1_epi32(rows->attention->window));
-        is_seen &= _mm512_cmpge_epi32_mask(here, begin);
-    }
-    __m512 score = _mm512_mul_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), _mm512_set1_ps(rows->attention->scale));
-    return _mm512_mask_mov_ps(_mm512_set1_ps(-__builtin_inff()), is_seen, score);
+/* Whether all rows of a tile see all of a block's keys. */
+static inline int is_all_seen(const Rows *rows, int64_t block, int64_t count, int t) {
+    __m512i end = rows->ends[t];
+    int is_seen = count == KEYS && !_mm512_cmplt_epi32_mask(end, _mm512_set1_epi32(block + KEYS));
+    if (!rows->attention->window) return is_seen;
+    __m512i begin = _mm512_sub_epi32(end, _mm512_set1_epi32(rows->attention->window));
+    return is_seen && !_mm512_cmpgt_epi32_mask(begin, _mm512_set1_epi32(block));
 }
 
-/* Scores become shares in pairs of keys; what was summed up to a smaller maximum shrinks. */
+/* What a tile's rows do not see of a block is rated lowest. */
+static void hide_rows(Rows *rows, int64_t block, int64_t count, int t) {
+    __m512i end = rows->ends[t], window = _mm512_set1_epi32(rows->attention->window);
+    for (int64_t key = 0; key < (count + 1) / 2 * 2; key++) {
+        __m512i here = _mm512_set1_epi32(block + key);
+        __mmask16 is_seen = key < count ? _mm512_cmplt_epi32_mask(here, end) : 0;
+        if (rows->attention->window) is_seen &= _mm512_cmpge_epi32_mask(here, _mm512_sub_epi32(end, window));
+        float *score = rows->scores[key] + t * LANES;
+        _mm512_mask_storeu_ps(score, ~is_seen, _mm512_set1_ps(-__builtin_inff()));
+    }
+}
+
+/* Scores become shares in pairs of keys; what was summed up to a smaller maximum shrinks. Of two to the
+   power of them, so that the scale turns scores into powers at once. */
 static void weigh_rows(Rows *rows, int64_t block, int64_t count, int t) {
-    __m512 high = rows->most[t], sum = _mm512_setzero_ps();
+    const __m512i order = _mm512_loadu_si512(PAIRED);
+    __m512 scale = _mm512_set1_ps(rows->attention->scale * 1.44269504f), high = rows->most[t], sum = _mm512_setzero_ps();
     int64_t padded = (count + 1) / 2 * 2;
-    for (int64_t key = 0; key < padded; key++) {
-        __m512 score = score_of(rows, block, key, count, t);
-        _mm512_storeu_ps(rows->scores[key] + t * LANES, score);
-        high = _mm512_max_ps(high, score);
-    }
+    if (!is_all_seen(rows, block, count, t)) hide_rows(rows, block, count, t);
+    for (int64_t key = 0; key < padded; key++)
+        high = _mm512_max_ps(high, _mm512_mul_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), scale));
     for (int64_t key = 0; key < padded; key += 2) {
-        __m512 one = exp16(_mm512_sub_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), high));
-        __m512 two = exp16(_mm512_sub_ps(_mm512_loadu_ps(rows->scores[key + 1] + t * LANES), high));
+        __m512 one = power16(_mm512_fmsub_ps(_mm512_loadu_ps(rows->scores[key] + t * LANES), scale, high));
+        __m512 two = power16(_mm512_fmsub_ps(_mm512_loadu_ps(rows->scores[key + 1] + t * LANES), scale, high));
         sum = _mm512_add_ps(sum, _mm512_add_ps(one, two));
-        __m512i low = _mm512_cvtepu16_epi32(to_bfloat16(one)), up = _mm512_cvtepu16_epi32(to_bfloat16(two));
-        rows->shares[key / 2][t] = _mm512_or_si512(low, _mm512_slli_epi32(up, 16));
+        rows->shares[key / 2][t] = _mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(two, one));
     }
-    __m512 factor = exp16(_mm512_sub_ps(rows->most[t], high));
+    __m512 factor = power16(_mm512_sub_ps(rows->most[t], high));
     rows->total[t] = _mm512_fmadd_ps(rows->total[t], factor, sum);
     rows->most[t] = high;
     if (_mm512_cmp_ps_mask(factor, _mm512_set1_ps(1), _CMP_NEQ_UQ))
@@ -287,18 +308,20 @@ static void gather_by_amx(Rows *rows, int64_t count, int num_tiles) {
 }
 #endif
 
-static inline __attribute__((always_inline)) void gather_rows(Rows *rows, int64_t count, const int num_tiles) {
-    for (int64_t d = 0; d < rows->attention->value_dim; d += 4) {
-        __m512 sums[4][TILES];
-        for (int i = 0; i < 4; i++)
+/* `width` dimensions at a time, for the same reason. */
+static inline __attribute__((always_inline)) void gather_rows(
+    Rows *rows, int64_t count, const int num_tiles, const int width) {
+    for (int64_t d = 0; d < rows->attention->value_dim; d += width) {
+        __m512 sums[MOST_WIDTH][TILES];
+        for (int i = 0; i < width; i++)
             for (int t = 0; t < num_tiles; t++) sums[i][t] = rows->sums[d + i][t];
         for (int64_t pair = 0; pair < (count + 1) / 2; pair++)
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < width; i++) {
                 __m512i values = _mm512_set1_epi32(rows->values[pair * CHUNK_DIM + d + i]);
                 for (int t = 0; t < num_tiles; t++)
                     sums[i][t] = dot(sums[i][t], rows->shares[pair][t], values);
             }
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < width; i++)
             for (int t = 0; t < num_tiles; t++) rows->sums[d + i][t] = sums[i][t];
     }
 }
@@ -326,7 +349,8 @@ static inline __attribute__((always_inline)) void attend_rows(Rows *rows, const 
     for (int64_t block = begin; block < end; block += KEYS) {
         int64_t count = end - block < KEYS ? end - block : KEYS, row = rows->kv_head * span->room + block;
         const void *keys = at(span->keys, row * a->dim, BFLOAT16);
-        pair_values(rows, at(span->values, row * a->value_dim, BFLOAT16), count);
+        const void *values = at(span->values, row * a->value_dim, BFLOAT16);
+        pair_values(rows, values, count);
 #ifdef __AMX_BF16__
         if (rows->by_amx) {
             rate_by_amx(rows, keys, count, num_tiles);
@@ -335,9 +359,10 @@ static inline __attribute__((always_inline)) void attend_rows(Rows *rows, const 
             continue;
         }
 #endif
-        rate_rows(rows, keys, count, num_tiles);
+        const int width = num_tiles == 1 ? 8 : 4;
+        rate_rows(rows, keys, values, count, num_tiles, width);
         for (int t = 0; t < num_tiles; t++) weigh_rows(rows, block, count, t);
-        gather_rows(rows, count, num_tiles);
+        gather_rows(rows, count, num_tiles, width);
     }
     end_rows(rows);
 }

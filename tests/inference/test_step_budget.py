@@ -25,7 +25,7 @@ def test_a_chunk_beside_writers_does_not_double_their_step(calm_s: float, token_
     chunk = estimates.chunk_tokens(1)
     assert chunk is not None
     assert chunk == LEAST_CHUNK_TOKENS or chunk * token_s <= calm_s
-    assert chunk == LEAST_CHUNK_TOKENS or chunk * token_s >= 0.4 * calm_s - token_s, (
+    assert chunk == LEAST_CHUNK_TOKENS or chunk * token_s > 0.3 * calm_s - token_s, (
         "no time is wasted either"
     )
 
@@ -57,11 +57,11 @@ def test_who_reads_alone_has_the_whole_budget() -> None:
     scheduler = a_scheduler()
     scheduler.estimates.learn_step(1, 0.1)
     scheduler.estimates.learn_step(100, 1.0, num_read=100)
-    assert scheduler.estimates.chunk_tokens(1) == 5
+    assert scheduler.estimates.chunk_tokens(1) == 4
     scheduler.add(a_sequence("first", 20, max_tokens=50))
     assert [n for _, n in run_step(scheduler)] == [20]
     scheduler.add(a_sequence("second", 30, max_tokens=50))
-    assert [n for _, n in run_step(scheduler)] == [1, 5]
+    assert [n for _, n in run_step(scheduler)] == [1, 4]
 
 
 @given(
@@ -105,12 +105,12 @@ def test_where_writers_have_left_a_slow_step_is_not_the_price_of_a_token() -> No
 @pytest.mark.parametrize(
     ("calm_s", "token_s", "crowd", "num_tokens"),
     [
-        (0.1, 0.001, 0.5, 50),
-        (0.1, 0.001, 1.0, 50),
-        (0.1, 0.001, 2.0, 100),
+        (0.1, 0.001, 0.5, 40),
+        (0.1, 0.001, 1.0, 40),
+        (0.1, 0.001, 2.0, 80),
         (0.1, 0.001, 9.0, 200),  # two calm steps, as for an urgent one
-        (0.02, 0.001, 2.0, 20),
-        (0.02, 0.001, 11.0, 100),  # a tenth of a second
+        (0.02, 0.001, 2.0, 16),
+        (0.02, 0.001, 13.0, 100),  # a tenth of a second
     ],
 )
 def test_where_more_wait_to_be_read_than_write_more_is_read(
