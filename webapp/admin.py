@@ -29,6 +29,7 @@ from webapp import (  # noqa: F401
     price_admin,
     review_admin,
     scim_admin,
+    second_step_admin,
     security_admin,
     share_admin,
     sign_in_admin,

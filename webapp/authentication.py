@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 
 from chat.db import in_db
 from webapp.api_errors import error_at, is_api_path
@@ -20,6 +21,7 @@ from webapp.principal import Principal, Refused, principal_for
 from webapp.request_context import note
 from webapp.scim.errors import is_scim_path
 from webapp.scopes import ENTRANCES, opens
+from webapp.second_step_rule import OPEN_WHILE_OWED, may_owe_one, who_owe_one
 from webapp.sign_ins import lately_noted
 from webapp.sign_ins import note as note_sign_in
 from webapp.socket_users import user_of_session_key
@@ -69,7 +71,7 @@ class AuthenticationMiddleware(stock.AuthenticationMiddleware):
         if not request.user.is_authenticated:
             is_open = request.path_info in ENTRANCES or not getattr(view, "login_required", True)
             return None if is_open else _ask_to_sign_in(request)
-        return _refuse_outside_scope(request)
+        return _refuse_outside_scope(request) or await _ask_for_second_step(request)
 
 
 def _attach(request: HttpRequest, principal: Principal | None) -> None:
@@ -130,6 +132,21 @@ def _ask_to_sign_in(request: HttpRequest) -> HttpResponse:
             "Sign in, or send an API key as `Authorization: Bearer vt_…`.",
         )
     return redirect_to_login(request.get_full_path())
+
+
+async def _ask_for_second_step(request: HttpRequest) -> HttpResponse | None:
+    """Who owes one comes no further than to the page where it is added."""
+    user, match = request.user, request.resolver_match
+    if request.auth_method not in ("session", "token") or not isinstance(user, User):  # type: ignore[attr-defined]
+        return None
+    if match and match.url_name in OPEN_WHILE_OWED and not is_api_path(request.path_info):
+        return None
+    if not may_owe_one(user) or not await sync_to_async(who_owe_one)([user]):
+        return None
+    if not is_api_path(request.path_info):
+        return redirect("mfa_index")
+    text = "Your organisation asks for a second step: add one in the settings, under Security."
+    return error_at(request.path_info, 403, "second_step_missing", text)
 
 
 def _refuse_outside_scope(request: HttpRequest) -> HttpResponse | None:

@@ -42,6 +42,7 @@ _NAVIGATION = [
             _entry("Invitations", "person_add", "webapp", "invitation"),
             _entry("Sign-ins", "devices", "webapp", "signin"),
             _entry("Second steps", "encrypted", "mfa", "authenticator"),
+            _entry("Second-step policy", "key_vertical", "webapp", "secondsteprule"),
             _entry("Connected accounts", "link", "socialaccount", "socialaccount"),
             _entry("Share links", "share", "chat", "share"),
         ],

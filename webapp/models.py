@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from webapp.people_models import Invitation, SignIn, SignupRule
+from webapp.people_models import Invitation, SecondStepRule, SignIn, SignupRule
 from webapp.scim_models import ScimChange, ScimGroup, ScimPerson
 from webapp.security_models import SecurityEvent
 
@@ -27,6 +27,7 @@ __all__ = [
     "ScimChange",
     "ScimGroup",
     "ScimPerson",
+    "SecondStepRule",
     "SecurityEvent",
     "SetupToken",
     "SignIn",

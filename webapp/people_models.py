@@ -41,6 +41,29 @@ class SignupRule(models.Model):
         return SignupPolicy(cast(Mode, self.mode), tuple(self.domains))
 
 
+class SecondStepRule(models.Model):
+    """Of whom a second step is asked, as set in the console: in place of VITRINE_SECOND_STEP, while
+    there is a row. Only of who has a password that is kept here: others are asked where theirs is."""
+
+    class Whom(models.TextChoices):
+        NOBODY = "nobody", "nobody"
+        STAFF = "staff", "who may use this console"
+        EVERYBODY = "everybody", "everybody"
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    whom = models.CharField("who has to have one", max_length=16, choices=Whom.choices)
+
+    class Meta:
+        verbose_name = "second-step policy"
+        verbose_name_plural = "second-step policy"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="second_step_rule_only_one")
+        ]
+
+    def __str__(self) -> str:
+        return self.get_whom_display()
+
+
 class InvitationQuerySet(models.QuerySet["Invitation"]):
     def usable(self) -> "InvitationQuerySet":
         return self.filter(used_at=None, expires_at__gt=timezone.now())

@@ -255,6 +255,7 @@ SOCIALACCOUNT_ADAPTER = "webapp.provider_sign_in.SocialAccountAdapter"
 SOCIALACCOUNT_PROVIDERS = allauth_settings(SIGN_IN_PROVIDERS)
 SOCIALACCOUNT_FORMS = {"signup": "webapp.provider_sign_in.SocialSignupForm"}
 
+SECOND_STEP = env_choice("VITRINE_SECOND_STEP", ("nobody", "staff", "everybody"), "nobody")
 MFA_ADAPTER = "webapp.two_step.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True

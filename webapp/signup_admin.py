@@ -1,15 +1,13 @@
-"""Who may make an account, in the admin console. Who changed it is in the log of this console."""
+"""Who may make an account, in the admin console."""
 
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from unfold.admin import ModelAdmin
 
 from webapp.models import SignupRule
+from webapp.one_row_admin import OneRowAdmin
 from webapp.signup_policy import policy_of_domains
 
 
@@ -41,31 +39,10 @@ class SignupRuleForm(forms.ModelForm):
 
 
 @admin.register(SignupRule)
-class SignupRuleAdmin(ModelAdmin):  # type: ignore[misc]
-    """One row at most, so that its page stands for the list."""
-
+class SignupRuleAdmin(OneRowAdmin):
     form = SignupRuleForm
+    fields = ("mode", "domains")
 
-    def get_fieldsets(self, request: HttpRequest, obj: SignupRule | None = None) -> Any:
+    def by_environment(self) -> str:
         said = settings.SIGNUP
-        by_environment = ", ".join([SignupRule.Modes(said.mode).label, *said.domains])
-        holds = "holds again once this is deleted" if obj else "holds until something is saved here"
-        description = f"VITRINE_SIGNUP ({by_environment}) {holds}."
-        return [(None, {"fields": ("mode", "domains"), "description": description})]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return super().has_add_permission(request) and not SignupRule.objects.exists()
-
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        if self.has_add_permission(request):
-            return redirect("admin:webapp_signuprule_add")
-        row = SignupRule.objects.first()
-        if row is not None and self.has_view_or_change_permission(request, row):
-            return redirect("admin:webapp_signuprule_change", row.pk)
-        response: HttpResponse = super().changelist_view(request, extra_context)
-        return response
-
-    def save_model(self, request: HttpRequest, obj: SignupRule, form: Any, change: bool) -> None:
-        # Of two who add it at the same time the later one counts.
-        values = {"mode": obj.mode, "domains": obj.domains}
-        SignupRule.objects.update_or_create(pk=obj.pk, defaults=values)
+        return f"VITRINE_SIGNUP ({', '.join([SignupRule.Modes(said.mode).label, *said.domains])})"

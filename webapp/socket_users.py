@@ -17,6 +17,7 @@ from chat.db import in_db
 from chat.gathering import Gathering
 from webapp.models import User
 from webapp.principal import session_store, user_of_session
+from webapp.second_step_rule import who_owe_one
 
 
 async def user_of_session_key(session_key: str | None) -> User | AnonymousUser:
@@ -37,7 +38,9 @@ def _users_in_db(session_keys: Sequence[str]) -> list[User | AnonymousUser | Exc
     type(stores[0]).load_together(stores)
     ids = [_plain_user_id(store) for store in stores]
     users = {str(user.pk): user for user in User.objects.filter(pk__in=set(filter(None, ids)))}
-    return [_judged(store, users.get(id_ or "")) for store, id_ in zip(stores, ids, strict=True)]
+    found = [_judged(store, users.get(id_ or "")) for store, id_ in zip(stores, ids, strict=True)]
+    owing = who_owe_one(user for user in found if isinstance(user, User))
+    return [AnonymousUser() if getattr(one, "pk", None) in owing else one for one in found]
 
 
 def _plain_user_id(store: Any) -> str | None:

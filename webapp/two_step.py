@@ -23,6 +23,7 @@ from webapp.directory_links import is_of_directory
 from webapp.models import User
 from webapp.rate_limits import limited
 from webapp.sealing import Unreadable, seal, unseal
+from webapp.second_step_rule import who_owe_one
 
 
 class MFAAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -57,6 +58,7 @@ class SecurityView(base.IndexView):  # type: ignore[misc]
         codes = context["authenticators"].get(Authenticator.Type.RECOVERY_CODES)
         # By the mask of used ones: nothing is unsealed only to be counted.
         num_used = codes.instance.data["used_mask"].bit_count() if codes else 0
+        context["owes_step"] = bool(who_owe_one([self.request.user]))
         context["has_directory"] = settings.DIRECTORY is not None
         context["is_of_directory"] = is_of_directory(self.request.user)
         context["num_codes_left"] = app_settings.RECOVERY_CODE_COUNT - num_used if codes else 0

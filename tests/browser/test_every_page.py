@@ -427,6 +427,7 @@ def test_the_administration(member: Look) -> None:
         "/admin/webapp/invitation/add/",
         "/admin/webapp/signin/",
         "/admin/webapp/signuprule/add/",
+        "/admin/webapp/secondsteprule/add/",
         "/admin/moderation/decision/",
         "/admin/moderation/moderationpolicy/",
         "/admin/moderation/suspension/",
