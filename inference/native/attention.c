@@ -25,19 +25,40 @@ static inline __m128 sums_of(__m512 a, __m512 b, __m512 c, __m512 d) {
     return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/* scores: (keys, HEADS) */
+/* scores: (keys, HEADS), of which the first `heads` are meant. */
 static inline __attribute__((always_inline)) void rate(
-    const float (*query)[MOST_DIM], const void *keys, int64_t count, int64_t dim, int type, float *scores) {
+    const float (*query)[MOST_DIM], const void *keys, int64_t count, int64_t dim, int type, const int heads, float *scores) {
     for (int64_t key = 0; key < count; key++) {
         __m512 sums[HEADS] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
         for (int64_t d = 0; d < dim; d += 16) {
             __m512 part = load16(keys, key * dim + d, type, 0xffff);
-            for (int h = 0; h < HEADS; h++)
+            for (int h = 0; h < heads; h++)
                 sums[h] = _mm512_fmadd_ps(part, _mm512_load_ps(query[h] + d), sums[h]);
         }
         _mm_store_ps(scores + key * HEADS, sums_of(sums[0], sums[1], sums[2], sums[3]));
     }
 }
+
+#ifdef __AVX512BF16__
+static inline __m512 dot(__m512 sums, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)b);
+}
+
+/* The same by products of pairs, which lie side by side as they are. */
+static inline __attribute__((always_inline)) void rate_pairs(
+    const uint16_t (*query)[MOST_DIM], const uint16_t *keys, int64_t count, int64_t dim, float scale, const int heads, float *scores) {
+    for (int64_t key = 0; key < count; key++) {
+        __m512 sums[HEADS] = {_mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps(), _mm512_setzero_ps()};
+        for (int64_t d = 0; d < dim; d += 32) {
+            __m512i part = _mm512_loadu_si512(keys + key * dim + d);
+            for (int h = 0; h < heads; h++)
+                sums[h] = dot(sums[h], part, _mm512_load_si512(query[h] + d));
+        }
+        __m128 sum = sums_of(sums[0], sums[1], sums[2], sums[3]);
+        _mm_store_ps(scores + key * HEADS, _mm_mul_ps(sum, _mm_set1_ps(scale)));
+    }
+}
+#endif
 
 /* Scores become their share before division, and the running maximum and sum go on; returns the factor
    for what was summed up to a smaller maximum. */
@@ -61,35 +82,42 @@ static inline __m128 weigh(float *scores, int64_t count, __m128 *most, __m128 *t
     return factor;
 }
 
-/* acc: (HEADS, dim) = acc * factor + scores' * values, `width` vectors of sixteen at a time. */
+/* acc: (heads, dim) = acc * factor + scores' * values, `width` vectors of sixteen at a time. */
 static inline __attribute__((always_inline)) void gather(
     const float *scores, const void *values, int64_t count, int64_t dim, int64_t from, const int width,
-    int type, const float *factor, float (*acc)[MOST_DIM]) {
+    int type, const int heads, const float *factor, float (*acc)[MOST_DIM]) {
     __m512 sums[HEADS][4];
-    for (int h = 0; h < HEADS; h++)
+    for (int h = 0; h < heads; h++)
         for (int v = 0; v < width; v++)
             sums[h][v] = _mm512_mul_ps(_mm512_load_ps(acc[h] + from + v * 16), _mm512_set1_ps(factor[h]));
     for (int64_t key = 0; key < count; key++) {
         __m512 share[HEADS];
-        for (int h = 0; h < HEADS; h++) share[h] = _mm512_set1_ps(scores[key * HEADS + h]);
+        for (int h = 0; h < heads; h++) share[h] = _mm512_set1_ps(scores[key * HEADS + h]);
         for (int v = 0; v < width; v++) {
             __m512 part = load16(values, key * dim + from + v * 16, type, 0xffff);
-            for (int h = 0; h < HEADS; h++) sums[h][v] = _mm512_fmadd_ps(share[h], part, sums[h][v]);
+            for (int h = 0; h < heads; h++) sums[h][v] = _mm512_fmadd_ps(share[h], part, sums[h][v]);
         }
     }
-    for (int h = 0; h < HEADS; h++)
+    for (int h = 0; h < heads; h++)
         for (int v = 0; v < width; v++) _mm512_store_ps(acc[h] + from + v * 16, sums[h][v]);
 }
 
-/* One token, up to HEADS query heads of one key head. */
-static void attend_token(
-    const Attention *a, const Span *span, int64_t token, int64_t offset, int64_t kv_head, int64_t head, int count) {
+/* One token, as many query heads of one key head. */
+static inline __attribute__((always_inline)) void attend_heads(
+    const Attention *a, const Span *span, int64_t token, int64_t offset, int64_t kv_head, int64_t head,
+    const int type, const int heads) {
     float query[HEADS][MOST_DIM] __attribute__((aligned(64)));
     float acc[HEADS][MOST_DIM] __attribute__((aligned(64)));
     float scores[BLOCK * HEADS] __attribute__((aligned(64))), factor[HEADS], totals[HEADS];
-    const int type = a->type;
-    for (int h = 0; h < HEADS; h++) {
-        int64_t from = (head + (h < count ? h : 0)) * a->query_head + token * a->query_token;
+#ifdef __AVX512BF16__
+    uint16_t pairs[HEADS][MOST_DIM] __attribute__((aligned(64)));
+    const int by_pairs = type == BFLOAT16 && a->dim % 32 == 0;
+#endif
+    for (int h = 0; h < heads; h++) {
+        int64_t from = (head + h) * a->query_head + token * a->query_token;
+#ifdef __AVX512BF16__
+        if (by_pairs) memcpy(pairs[h], at(a->query, from, type), a->dim * 2);
+#endif
         for (int64_t d = 0; d < a->dim; d += 16)
             _mm512_store_ps(query[h] + d, _mm512_mul_ps(load16(a->query, from + d, type, 0xffff), _mm512_set1_ps(a->scale)));
         memset(acc[h], 0, a->value_dim * sizeof(float));
@@ -101,22 +129,40 @@ static void attend_token(
         int64_t here = end - key < BLOCK ? end - key : BLOCK;
         int64_t row = kv_head * span->room + key;
         const void *keys = at(span->keys, row * a->dim, type), *values = at(span->values, row * a->value_dim, type);
-        if (type == BFLOAT16) rate(query, keys, here, a->dim, BFLOAT16, scores);
-        else rate(query, keys, here, a->dim, FLOAT32, scores);
+#ifdef __AVX512BF16__
+        if (by_pairs) rate_pairs(pairs, keys, here, a->dim, a->scale, heads, scores);
+        else
+#endif
+            rate(query, keys, here, a->dim, type, heads, scores);
         _mm_storeu_ps(factor, weigh(scores, here, &most, &total));
         int64_t d = 0;
-        for (; d + 64 <= a->value_dim; d += 64) {
-            if (type == BFLOAT16) gather(scores, values, here, a->value_dim, d, 4, BFLOAT16, factor, acc);
-            else gather(scores, values, here, a->value_dim, d, 4, FLOAT32, factor, acc);
-        }
-        for (; d < a->value_dim; d += 16) gather(scores, values, here, a->value_dim, d, 1, type, factor, acc);
+        for (; d + 64 <= a->value_dim; d += 64) gather(scores, values, here, a->value_dim, d, 4, type, heads, factor, acc);
+        for (; d < a->value_dim; d += 16) gather(scores, values, here, a->value_dim, d, 1, type, heads, factor, acc);
     }
     _mm_storeu_ps(totals, total);
-    for (int h = 0; h < count; h++) {
+    for (int h = 0; h < heads; h++) {
         int64_t to = (token * a->num_heads + head + h) * a->value_dim;
         for (int64_t d = 0; d < a->value_dim; d += 16)
             store16(a->out, to + d, type, 0xffff, _mm512_div_ps(_mm512_load_ps(acc[h] + d), _mm512_set1_ps(totals[h])));
     }
+}
+
+static inline __attribute__((always_inline)) void attend_typed(
+    const Attention *a, const Span *span, int64_t token, int64_t offset, int64_t kv_head, int64_t head,
+    int count, const int type) {
+    switch (count) {
+        case 1: attend_heads(a, span, token, offset, kv_head, head, type, 1); break;
+        case 2: attend_heads(a, span, token, offset, kv_head, head, type, 2); break;
+        case 3: attend_heads(a, span, token, offset, kv_head, head, type, 3); break;
+        default: attend_heads(a, span, token, offset, kv_head, head, type, HEADS);
+    }
+}
+
+/* One token, up to HEADS query heads of one key head. */
+static void attend_token(
+    const Attention *a, const Span *span, int64_t token, int64_t offset, int64_t kv_head, int64_t head, int count) {
+    if (a->type == BFLOAT16) attend_typed(a, span, token, offset, kv_head, head, count, BFLOAT16);
+    else attend_typed(a, span, token, offset, kv_head, head, count, FLOAT32);
 }
 
 /* --- many rows -------------------------------------------------------------------------------- */
@@ -143,10 +189,6 @@ typedef struct {
     int32_t values[KEYS / 2 * CHUNK_DIM];           /* pairs of keys; by AMX dimensions are rows */
     __m512 sums[CHUNK_DIM][TILES];
 } Rows;
-
-static inline __m512 dot(__m512 sums, __m512i a, __m512i b) {
-    return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)b);
-}
 
 static inline int64_t token_of(const Rows *rows, int64_t row) {
     return row / (rows->attention->num_heads / rows->attention->num_kv_heads);
@@ -180,8 +222,8 @@ static void begin_rows(Rows *rows, int num_tiles) {
     }
 }
 
-/* What the next block needs: no processor foresees it over the end of a page. Inlined by force, for a
-   function that only fetches does nothing, finds GCC, and is not called. */
+/* What the next block needs: no processor foresees it over the end of a page. Inlined by force, for a function that
+   only fetches does nothing, finds GCC, and is not called. */
 static inline __attribute__((always_inline)) void fetch(const void *from, int64_t size) {
     for (int64_t offset = 0; offset < size; offset += 64) _mm_prefetch((const char *)from + offset, _MM_HINT_T0);
 }
