@@ -225,7 +225,7 @@ static void begin_rows(Rows *rows, int num_tiles) {
 /* What the next block needs: no processor foresees it over the end of a page. Inlined by force, for a function that
    only fetches does nothing, finds GCC, and is not called. */
 static inline __attribute__((always_inline)) void fetch(const void *from, int64_t size) {
-    for (int64_t offset = 0; offset < size; offset += 64) _mm_prefetch((const char *)from + offset, _MM_HINT_T0);
+    for (int64_t offset = 0; offset < size; offset += 64) _mm_prefetch((const char *)from + offset, _MM_HINT_T1);
 }
 
 /* `width` keys at a time: as many sums at once as hide how long a product takes. */
