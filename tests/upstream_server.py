@@ -89,8 +89,10 @@ def status(code: int, body: Any = None, **headers: str) -> Answer:
     return answer
 
 
-def events(*data: Any, pause_s: float = 0.0, is_cut: bool = False, hangs_s: float = 0.0) -> Answer:
-    """A stream of server-sent events; texts as they are, all else as JSON.
+def stream(
+    *pieces: str, pause_s: float = 0.0, is_cut: bool = False, hangs_s: float = 0.0
+) -> Answer:
+    """A stream of server-sent events, as it is on the wire.
 
     `is_cut`: the connection ends without a word. `hangs_s`: silence at the end.
     """
@@ -99,9 +101,8 @@ def events(*data: Any, pause_s: float = 0.0, is_cut: bool = False, hangs_s: floa
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.end_headers()
-        for value in data:
-            text = value if isinstance(value, str) else json.dumps(value)
-            handler.wfile.write(f"data: {text}\n\n".encode())
+        for piece in pieces:
+            handler.wfile.write(piece.encode())
             handler.wfile.flush()
             time.sleep(pause_s)
         time.sleep(hangs_s)
@@ -110,6 +111,17 @@ def events(*data: Any, pause_s: float = 0.0, is_cut: bool = False, hangs_s: floa
             handler.connection.shutdown(2)
 
     return answer
+
+
+def wired(*data: Any) -> list[str]:
+    """Events on the wire: texts as they are, all else as JSON."""
+    written = (value if isinstance(value, str) else json.dumps(value) for value in data)
+    return [f"data: {text}\n\n" for text in written]
+
+
+def events(*data: Any, pause_s: float = 0.0, is_cut: bool = False, hangs_s: float = 0.0) -> Answer:
+    """`stream` of `wired` data."""
+    return stream(*wired(*data), pause_s=pause_s, is_cut=is_cut, hangs_s=hangs_s)
 
 
 def chunk(reason: str | None = None, **delta: Any) -> dict[str, Any]:

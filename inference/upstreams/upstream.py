@@ -274,6 +274,8 @@ class Upstream:
         events = aiter(httpx2.EventSource(response))
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:
+                if not event.data.strip():
+                    continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
                 segments = reader.read(event.event, event.data)
                 replica.succeeded()  # it speaks: who waits for its trial need not wait for the end
                 if segments:

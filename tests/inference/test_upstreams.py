@@ -25,7 +25,7 @@ from inference import (
 )
 from inference.upstreams import replicas
 from tests.inference.far import Far, spec_of, text_of
-from tests.upstream_server import UpstreamServer, chunk, events, status, texts
+from tests.upstream_server import UpstreamServer, chunk, events, status, stream, texts, wired
 
 HELLO = events(*texts("Hel", "lo."))
 
@@ -182,6 +182,25 @@ async def test_whatever_a_server_says_there_is_an_end(
     end = (await asyncio.wait_for(far.ask(), 20))[-1]
     assert isinstance(end, Finished | Failed)
     assert "sk-1" not in str(end)
+
+
+@pytest.mark.parametrize("scheme", ["", "anthropic+"])
+@pytest.mark.parametrize("idle", ["retry: 3000", "id: 1", "event: ping", "data:", "data:  "])
+async def test_events_without_data_say_nothing(
+    server: UpstreamServer, tmp_path: Path, scheme: str, idle: str
+) -> None:
+    far = Far(spec_of(server, scheme=scheme), tmp_path)
+    delta = {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hello."}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+    said = [delta, end, {"type": "message_stop"}] if scheme else texts("Hel", "lo.")
+    server.answers = [stream(*(f"{idle}\n\n{event}" for event in wired(*said)))]
+    try:
+        updates = await far.ask()
+    finally:
+        await far.engine.close()
+    assert text_of(updates) == "Hello."
+    assert isinstance(updates[-1], Finished)
+    assert len(server.asked) == 1
 
 
 async def test_an_error_page_of_any_depth_is_an_error(server: UpstreamServer, far: Far) -> None:
