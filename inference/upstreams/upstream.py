@@ -195,16 +195,18 @@ class Upstream:
                 wait_s = none_left.retry_after_s
                 failed = replace(failed, retry_after_s=wait_s)
                 can_help = wait_s <= MAX_WAIT_S
+                must_wait = True
             except Problem as problem:
                 wait_s = uniform(0.5, 1.0) * 0.25 * 2**attempt  # noqa: S311  spreads the retries
                 failed = problem.failed
                 can_help = problem.kind != "refused"
+                must_wait = len(self.replicas.all) == 1 or self.replicas.are_resting
             finally:
                 self._tell_if_changed()
             if attempt == MAX_ATTEMPTS or not can_help or not self._may_go_on(flight):
                 flight.hear(failed)
                 return
-            if len(self.replicas.all) == 1 or self.replicas.are_resting:
+            if must_wait:
                 await asyncio.sleep(wait_s)
 
     def _may_go_on(self, flight: _Flight) -> bool:

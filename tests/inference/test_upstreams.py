@@ -296,6 +296,19 @@ async def test_a_server_that_speaks_again_is_back_at_once(server: UpstreamServer
     await long_one
 
 
+async def test_who_finds_all_servers_on_trial_waits(
+    server: UpstreamServer, other: UpstreamServer, pair: Far
+) -> None:
+    slow = stream("", *wired(*texts("Hel", "lo.")), pause_s=0.4)
+    for one, replica in zip(
+        (server, other), pair.engine._upstream("far").replicas.all, strict=True
+    ):
+        one.answers = [slow]
+        replica.num_failures = 3  # and its rest is over
+    for updates in await asyncio.gather(*(pair.ask() for _ in range(4))):
+        assert text_of(updates) == "Hello."
+
+
 async def test_a_silent_server_is_left(
     server: UpstreamServer, other: UpstreamServer, tmp_path: Path
 ) -> None:
