@@ -16,6 +16,23 @@ _LONG_CONTEXT = re.compile(
     flags=re.IGNORECASE,
 )
 _MAX_SAID_CHARS = 500
+_FULL = (429, 503, 529)
+_STATUS = re.compile(r"[45][0-9]{2}")
+_STATUS_OF = {  # the words of OpenAI, Anthropic and vLLM
+    "invalid_request_error": 400,
+    "BadRequestError": 400,
+    "authentication_error": 401,
+    "AuthenticationError": 401,
+    "permission_error": 403,
+    "PermissionDeniedError": 403,
+    "not_found_error": 404,
+    "NotFoundError": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "RateLimitError": 429,
+    "overloaded_error": 529,
+}
 
 
 class Problem(Exception):
@@ -45,7 +62,7 @@ def of_response(
     """The problem behind an HTTP status other than 200. Its words are passed on without the key."""
     said, code, param = _read_error(body, key)
     wait_s = _seconds(retry_after)
-    if status == 429 or (status in (503, 529) and wait_s is not None):
+    if status == 429 or (status in _FULL and wait_s is not None):
         retry_after_s = 5.0 if wait_s is None else max(wait_s, 0.1)
         busy = Failed("upstream_busy", f"{host} has no room now. {said}".strip(), retry_after_s)
         return Problem("busy", busy, wait_s)
@@ -69,13 +86,29 @@ def of_response(
 
 
 def of_event(host: str, error: Any, key: str = "") -> Problem:
-    """The problem that a server tells of in the middle of its stream."""
-    said, code, _ = _read_error(json.dumps({"error": error}).encode(), key)
-    if code == ContextTooLong.code or _LONG_CONTEXT.search(said):
-        return Problem("refused", Failed(ContextTooLong.code, f"{ContextTooLong.code}: {said}"))
-    if code in ("overloaded_error", "rate_limit_error", "rate_limit_exceeded"):
-        return Problem("busy", Failed("upstream_busy", f"{host} has no room now. {said}", 5.0))
-    return down(host, f"broke off: {said}" if said else "broke off with an error")
+    """The problem that a server tells of in the middle of its stream: as of the status that it names,
+    by number or by word."""
+    body = json.dumps({"error": error}).encode()
+    said, code, _ = _read_error(body, key)
+    status = _status_named(error)
+    if status not in _FULL and (code == ContextTooLong.code or _LONG_CONTEXT.search(said)):
+        status = 400
+    if status is None:
+        return down(host, f"broke off: {said}" if said else "broke off with an error")
+    # An event has no Retry-After, without which some of these would count as a failure.
+    return of_response(host, status, "5" if status in _FULL else None, body, key)
+
+
+def _status_named(error: Any) -> int | None:
+    """By the code or, where that is a word for something else, by the type."""
+    if not isinstance(error, dict):
+        return None
+    for name in (str(error.get("code")), str(error.get("type"))):
+        if _STATUS.fullmatch(name):
+            return int(name)
+        if name in _STATUS_OF:
+            return _STATUS_OF[name]
+    return None
 
 
 def _read_error(body: bytes, key: str) -> tuple[str, str, str | None]:

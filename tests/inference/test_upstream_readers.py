@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inference import Call, Reasoning, Segment, Text
 from inference.upstreams.anthropic_messages import AnthropicReader
 from inference.upstreams.openai_chat import OpenAIReader
-from inference.upstreams.problems import Problem, of_response
+from inference.upstreams.problems import Problem, of_event, of_response
 from inference.upstreams.thinking import ThinkingSplitter
 from tests.inference.segments import joined
 from tests.upstream_server import chunk
@@ -154,6 +154,40 @@ def test_statuses_are_told_apart(code: int, body: Any, kind: str, is_said: str) 
 
 
 @pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        ({"message": "bad temp", "code": 400}, "refused", "invalid_request"),
+        ({"message": "bad temp", "code": "422"}, "refused", "invalid_request"),
+        ({"message": "no", "code": 400, "param": "top_k"}, "refused", "invalid_parameter"),
+        ({"message": "no", "type": "BadRequestError"}, "refused", "invalid_request"),
+        (
+            {"message": "no", "type": "invalid_request_error", "code": "unsupported_value"},
+            *("refused", "invalid_request"),
+        ),
+        ({"message": "key sk-1", "type": "authentication_error"}, "refused", "upstream_error"),
+        ({"message": "slow down", "code": 429}, "busy", "upstream_busy"),
+        ({"message": "too many tokens a minute", "code": 429}, "busy", "upstream_busy"),
+        ({"message": "full", "code": 503}, "busy", "upstream_busy"),
+        ({"message": "full", "type": "overloaded_error"}, "busy", "upstream_busy"),
+        (
+            {"message": "full", "type": "requests", "code": "rate_limit_exceeded"},
+            *("busy", "upstream_busy"),
+        ),
+        ({"message": "boom", "code": 500}, "down", "upstream_unavailable"),
+        ({"message": "boom", "code": 1301}, "down", "upstream_unavailable"),
+        ({"message": "boom", "type": "api_error"}, "down", "upstream_unavailable"),
+        ("boom", "down", "upstream_unavailable"),
+        ({"message": "prompt is too long: 9 > 8"}, "refused", "context_length_exceeded"),
+        ({"message": "maximum context", "code": 500}, "refused", "context_length_exceeded"),
+    ],
+)
+def test_errors_in_a_stream_are_told_apart(error: Any, kind: str, code: str) -> None:
+    problem = of_event("x", error, "sk-1")
+    assert (problem.kind, problem.failed.code) == (kind, code)
+    assert "sk-1" not in problem.failed.message
+
+
+@pytest.mark.parametrize(
     "error",
     [
         {"code": "context_length_exceeded", "message": "too long"},
@@ -176,6 +210,6 @@ def test_an_overflow_is_known_by_its_words(error: dict[str, str]) -> None:
     )
 )
 def test_any_error_body_becomes_a_sentence(body: Any) -> None:
-    problem = of_response("x", 400, "soon", json.dumps(body).encode())
-    assert isinstance(problem, Problem)
-    assert problem.failed.message
+    for problem in (of_response("x", 400, "soon", json.dumps(body).encode()), of_event("x", body)):
+        assert isinstance(problem, Problem)
+        assert problem.failed.message

@@ -145,6 +145,7 @@ async def test_a_server_that_can_goes_on_behind_what_was_said(
             "context_length_exceeded",
             None,
         ),
+        (events({"error": {"message": "bad temp", "code": 400}}), "invalid_request", None),
         (events("[not json"), "upstream_error", None),
         (events({"choices": "none"}), "upstream_error", None),
         (events(chunk("stop")), "upstream_error", None),
