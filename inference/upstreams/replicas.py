@@ -28,12 +28,14 @@ class NoneLeft(Exception):
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """One server. `num_failures` are in a row; `rests_until_s` is on the monotonic clock."""
+    """One server. `num_failures` are in a row; it rests after many of them, and is busy where it said
+    so, until times on the monotonic clock."""
 
     url: str
     num_running: int = 0
     num_failures: int = 0
     rests_until_s: float = 0.0
+    busy_until_s: float = 0.0
     last_turn: int = -1
 
     @property
@@ -45,10 +47,15 @@ class Replica:
         """Back from a rest, and not proven yet: one request at a time."""
         return self.num_failures >= MAX_FAILURES
 
+    @property
+    def away_until_s(self) -> float:
+        return max(self.rests_until_s, self.busy_until_s)
+
     def is_free(self, now_s: float) -> bool:
-        return now_s >= self.rests_until_s and not (self.is_on_trial and self.num_running)
+        return now_s >= self.away_until_s and not (self.is_on_trial and self.num_running)
 
     def succeeded(self) -> None:
+        """It answers, which makes it no less busy: it may have told another request so since."""
         self.num_failures = 0
         self.rests_until_s = 0.0
 
@@ -64,7 +71,11 @@ class Replica:
 
     def is_busy_for(self, wait_s: float) -> None:
         """It asked to be left alone (HTTP 429), which is no failure."""
-        self.rests_until_s = monotonic() + min(wait_s, MAX_REST_S)
+        self.busy_until_s = monotonic() + min(wait_s, MAX_REST_S)
+
+    def forget(self) -> None:
+        self.succeeded()
+        self.busy_until_s = 0.0
 
 
 class Replicas:
@@ -77,7 +88,7 @@ class Replicas:
     @property
     def rest_s(self) -> float:
         """How long all of them still rest; 0 while one does not."""
-        return max(0.0, min(replica.rests_until_s for replica in self.all) - monotonic())
+        return max(0.0, min(replica.away_until_s for replica in self.all) - monotonic())
 
     @property
     def are_resting(self) -> bool:
@@ -101,4 +112,4 @@ class Replicas:
     def try_again(self) -> None:
         """Forget what went wrong: somebody has asked for it."""
         for replica in self.all:
-            replica.succeeded()
+            replica.forget()

@@ -41,10 +41,11 @@ _PROTOCOLS = {"openai": openai_chat, "anthropic": anthropic_messages}
 class _Flight:
     """A request on its way. `text` is what it has said for the reader, `written` all that it has, by
     whichever server, and `said` whether anything. `reader` hears the server that was asked last; None:
-    nothing has been sent to any."""
+    nothing has been sent to any. `is_heard`: that server has answered, and its replica knows."""
 
     request: ChatRequest
     reader: Reader | None = None
+    is_heard: bool = False
     updates: "asyncio.Queue[UpstreamUpdate]" = field(default_factory=asyncio.Queue)
     since_s: float = field(default_factory=monotonic)
     first_s: float | None = None
@@ -67,6 +68,13 @@ class _Flight:
                 else:
                     self.said_only_text = False
         self.updates.put_nowait(update)
+
+    def hear_from(self, replica: Replica) -> None:
+        """The server speaks: who waits for its trial need not wait for the end. Once an answer, for
+        what others have heard of the server since is newer."""
+        if not self.is_heard:
+            self.is_heard = True
+            replica.succeeded()
 
     def hear_end_of(self, task: "asyncio.Task[None]") -> None:
         """The task is over, in whatever way, and somebody may wait for a word: a callback, because a
@@ -215,6 +223,7 @@ class Upstream:
 
     async def _ask(self, replica: Replica, flight: _Flight) -> None:
         """One server's answer. Raises Problem, and has told the replica of it."""
+        flight.is_heard = False
         try:
             await self._hear_out(replica, flight)
         except httpx2.SSEError:
@@ -236,7 +245,7 @@ class Upstream:
             case "busy":
                 replica.is_busy_for(problem.failed.retry_after_s or 1.0)
             case "refused":
-                replica.succeeded()  # it answers
+                flight.hear_from(replica)
         if not flight.said:
             flight.reader = None  # it has read nothing
         raise problem
@@ -279,7 +288,7 @@ class Upstream:
                 if not event.data.strip():
                     continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
                 segments = reader.read(event.event, event.data)
-                replica.succeeded()  # it speaks: who waits for its trial need not wait for the end
+                flight.hear_from(replica)
                 if segments:
                     flight.hear(Said(tuple(segments)))
                 num_bytes += len(event.data)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -284,6 +285,38 @@ def test_many_failures_at_once_are_one_rest() -> None:
         servers.all[0].failed()
     assert servers.all[0].num_failures == replicas.MAX_FAILURES
     assert 0 < servers.rest_s <= replicas.FIRST_REST_S
+
+
+async def test_a_long_answer_hides_nothing_that_others_hear(
+    server: UpstreamServer, far: Far
+) -> None:
+    """Who was told to wait does so, and failures in a row stay in a row."""
+    replica = far.engine._upstream("far").replicas.all[0]
+    full = status(429, {"error": {"message": "wait"}}, Retry_After="1.5")
+    server.answers = [events(*texts(*["word "] * 120), pause_s=0.02), full, status(500), HELLO]
+    long_one = asyncio.create_task(far.ask())
+    while not replica.num_running or not server.asked:  # noqa: ASYNC110  in another thread
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+    since_s = monotonic()
+    others = asyncio.create_task(far.ask())
+    while not replica.num_failures:  # noqa: ASYNC110  set by the third answer
+        await asyncio.sleep(0.01)
+    assert monotonic() - since_s >= 1.5
+    await asyncio.sleep(0.1)
+    assert replica.num_failures == 1, "five words later"
+    assert text_of(await others) == "Hello."
+    await long_one
+
+
+def test_who_asks_for_a_busy_server_gets_it() -> None:
+    servers = replicas.Replicas(("http://x",))
+    servers.all[0].is_busy_for(30.0)
+    assert servers.are_resting
+    servers.all[0].succeeded()
+    assert servers.are_resting
+    servers.try_again()
+    assert not servers.are_resting
 
 
 async def test_a_server_that_speaks_again_is_back_at_once(server: UpstreamServer, far: Far) -> None:
