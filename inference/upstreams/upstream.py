@@ -120,6 +120,12 @@ def _left(options: dict[str, Any], num_said: int) -> dict[str, Any]:
     return {**options, "max_tokens": max(0, options["max_tokens"] - num_said)}
 
 
+def _has_written(reader: Reader) -> bool:
+    """Whether the model has, though nothing is to be seen: hidden thoughts, or a stop string at once."""
+    is_cut = reader.reason in ("length", "content_filter") or reader.stop is not None
+    return is_cut or reader.usage.completion_tokens > 0
+
+
 class Upstream:
     """Lives on one event loop. Neither loads nor starts anything until it is asked."""
 
@@ -311,8 +317,7 @@ class Upstream:
             raise problems.down(host, "broke off")
         if segments := reader.finish():
             flight.hear(Said(tuple(segments)))
-        is_whole = flight.said or flight.request.begun or reader.reason == "content_filter"
-        if not is_whole:
+        if not (flight.said or flight.request.begun or _has_written(reader)):
             raise Problem("refused", Failed(problems.REFUSED, f"{host} ended without an answer."))
         asked = flight.request.options.get("stop") or ()
         stop = reader.stop if reader.stop in asked else None

@@ -246,6 +246,40 @@ async def test_an_answer_that_is_whole_is_not_asked_for_again(
     assert isinstance(updates[-1], Finished)
 
 
+THOUGHT = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 50}}
+STOPPED = {"type": "message_delta", "delta": {"stop_reason": "stop_sequence", "stop_sequence": "#"}}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "stream", "reason", "usage"),
+    [
+        ("", events(chunk("length", content=""), THOUGHT, "[DONE]"), "length", Usage(5, 0, 50)),
+        ("", events(chunk("length"), "[DONE]"), "length", None),
+        ("", events(chunk("stop"), THOUGHT, "[DONE]"), "stop", Usage(5, 0, 50)),
+        ("anthropic+", events(STOPPED, {"type": "message_stop"}), "stop", None),
+    ],
+)
+async def test_an_answer_may_have_nothing_to_show(
+    server: UpstreamServer,
+    tmp_path: Path,
+    *,
+    scheme: str,
+    stream: Any,
+    reason: str,
+    usage: Usage | None,
+) -> None:
+    """A model that hides its thoughts has spent them all, or began with a stop string."""
+    far = Far(spec_of(server, scheme=scheme), tmp_path)
+    server.answers = [stream]
+    try:
+        end = (await far.ask(options={"stop": ["#"]}))[-1]
+    finally:
+        await far.engine.close()
+    assert isinstance(end, Finished)
+    assert end.reason == reason
+    assert usage in (None, end.usage)
+
+
 @pytest.mark.parametrize(("max_tokens", "num_asked"), [(500, 1), (100, 0)])
 async def test_what_was_said_before_counts(
     server: UpstreamServer, other: UpstreamServer, tmp_path: Path, max_tokens: int, num_asked: int
