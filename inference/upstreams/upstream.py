@@ -234,7 +234,7 @@ class Upstream:
             await self._hear_out(replica, flight)
         except httpx2.SSEError:
             problem = problems.not_understood(replica.host)
-        except httpx2.TimeoutException:
+        except (TimeoutError, httpx2.TimeoutException):
             problem = problems.down(replica.host, "was silent for too long")
         except httpx2.HTTPError as error:
             how = "broke off" if flight.said else "cannot be reached"
@@ -289,10 +289,13 @@ class Upstream:
     ) -> None:
         num_bytes = 0
         events = aiter(httpx2.EventSource(response))
-        async with aclosing(events):  # type: ignore[type-var]
+        # The client's own limit starts anew at each byte, so comments alone would hold for ever.
+        silence = asyncio.timeout(self.upstream.timeout_s)
+        async with silence, aclosing(events):  # type: ignore[type-var]
             async for event in events:
                 if not event.data.strip():
                     continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
+                silence.reschedule(asyncio.get_running_loop().time() + self.upstream.timeout_s)
                 segments = reader.read(event.event, event.data)
                 flight.hear_from(replica)
                 if segments:
@@ -310,7 +313,7 @@ class Upstream:
         host = replica.host
         try:
             await self._read_events(response, reader, flight, replica)
-        except httpx2.HTTPError:
+        except (TimeoutError, httpx2.HTTPError):
             if reader.reason is None:
                 raise  # else it only hung up without a goodbye
         if reader.reason is None:

@@ -377,15 +377,35 @@ async def test_who_finds_all_servers_on_trial_waits(
         assert text_of(updates) == "Hello."
 
 
+IDLE = [": keep-alive\n\n", "event: ping\n\n"] * 100
+
+
+@pytest.mark.parametrize(
+    "silent", [events(hangs_s=20), stream(*IDLE, pause_s=0.1)], ids=["nothing", "comments"]
+)
 async def test_a_silent_server_is_left(
-    server: UpstreamServer, other: UpstreamServer, tmp_path: Path
+    server: UpstreamServer, other: UpstreamServer, tmp_path: Path, silent: Any
 ) -> None:
     far = Far(spec_of(server, other, options="&timeout=1"), tmp_path)
-    server.answers = [events(hangs_s=20)]
+    server.answers = [silent]
     try:
-        assert text_of(await far.ask()) == "Hello."
+        assert text_of(await asyncio.wait_for(far.ask(), 10)) == "Hello."
     finally:
         await far.engine.close()
+
+
+async def test_a_slow_server_is_not_silent(server: UpstreamServer, tmp_path: Path) -> None:
+    """An answer may take longer than any silence in it, and its end needs no goodbye."""
+    far = Far(spec_of(server, options="&timeout=1"), tmp_path)
+    said = wired(*[chunk(content="word ")] * 4, chunk("stop"))
+    server.answers = [stream(*said, *IDLE, pause_s=0.4)]
+    try:
+        updates = await asyncio.wait_for(far.ask(), 10)
+    finally:
+        await far.engine.close()
+    assert text_of(updates) == "word " * 4
+    assert isinstance(updates[-1], Finished)
+    assert len(server.asked) == 1
 
 
 async def test_servers_that_fail_rest_and_come_back(
