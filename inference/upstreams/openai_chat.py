@@ -68,6 +68,12 @@ def _text_of(function: dict[str, Any]) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
+def _joined(thinking: Any) -> str:
+    if not isinstance(thinking, list):
+        return str(thinking)
+    return "".join(str(part["text"]) for part in thinking if part.get("type") == "text")
+
+
 @dataclass(slots=True)
 class _CallPieces:
     index: Any
@@ -117,12 +123,25 @@ class OpenAIReader:
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
             segments.append(Reasoning(str(thought)))
         if text := delta.get("content") or delta.get("refusal"):
-            segments += self._splitter.feed(str(text))
+            segments += self._read_content(text)
         for piece in delta.get("tool_calls") or ():
             function = piece.get("function") or {}
             call = self._call_of(piece.get("index") or 0, str(piece.get("id") or ""))
             call.name += function.get("name") or ""
             call.arguments += function.get("arguments") or ""
+        return segments
+
+    def _read_content(self, content: Any) -> list[Segment]:
+        """A text or, as Mistral's thinking models write, a list of parts."""
+        if not isinstance(content, list):
+            return self._splitter.feed(str(content))
+        segments: list[Segment] = []
+        for part in content:
+            match part.get("type"):
+                case "text":
+                    segments += self._splitter.feed(str(part["text"]))
+                case "thinking" if thought := _joined(part["thinking"]):
+                    segments.append(Reasoning(thought))
         return segments
 
     def _call_of(self, index: Any, call_id: str) -> "_CallPieces":

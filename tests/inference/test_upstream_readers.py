@@ -75,6 +75,19 @@ def test_calls_in_pieces_become_whole() -> None:
     ]
 
 
+def test_content_in_parts_is_text_and_thoughts() -> None:
+    """Mistral's thinking models write so."""
+    thoughts = [{"type": "text", "text": "Look. "}, {"type": "text", "text": "Yes."}]
+    segments = read_openai(
+        chunk(content=[{"type": "thinking", "thinking": thoughts}]),
+        chunk(content=[{"type": "thinking", "thinking": " Go."}, {"type": "text", "text": "It "}]),
+        chunk(content=[{"type": "reference", "reference_ids": [1]}]),
+        chunk(content=[{"type": "text", "text": "is "}, {"type": "thinking", "thinking": []}]),
+        chunk(content="so."),
+    )
+    assert segments == [Reasoning("Look. Yes. Go."), Text("It is so.")]
+
+
 def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
     """Ollama and Gemini count so."""
     segments = read_openai(
