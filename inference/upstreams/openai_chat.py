@@ -126,8 +126,10 @@ class OpenAIReader:
             segments += self._read_content(text)
         for piece in delta.get("tool_calls") or ():
             function = piece.get("function") or {}
-            call = self._call_of(piece.get("index") or 0, str(piece.get("id") or ""))
-            call.name += function.get("name") or ""
+            name = function.get("name") or ""
+            call = self._call_of(piece.get("index"), str(piece.get("id") or ""), name)
+            if name != call.name:  # some servers repeat it in each piece
+                call.name += name
             call.arguments += function.get("arguments") or ""
         return segments
 
@@ -144,12 +146,18 @@ class OpenAIReader:
                     segments.append(Reasoning(thought))
         return segments
 
-    def _call_of(self, index: Any, call_id: str) -> "_CallPieces":
-        """The call that a piece belongs to. Ollama and Gemini count all of them 0, by other ids."""
-        for call in reversed(self._calls):
-            if call.index == index and call_id in ("", call.id):
-                return call
-        self._calls.append(_CallPieces(index, call_id))
+    def _call_of(self, index: Any, call_id: str, name: str) -> "_CallPieces":
+        """The call that a piece belongs to. Ollama and Gemini count all of them 0, by other ids; where
+        there is neither index nor id, a name behind arguments begins the next."""
+        if index is None and not call_id and self._calls:
+            last = self._calls[-1]
+            if not (name and last.arguments):
+                return last
+        else:
+            for call in reversed(self._calls):
+                if call.index == (index or 0) and call_id in ("", call.id):
+                    return call
+        self._calls.append(_CallPieces(index or 0, call_id))
         return self._calls[-1]
 
     def finish(self) -> list[Segment]:

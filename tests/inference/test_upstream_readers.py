@@ -98,6 +98,27 @@ def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
     assert segments == [Call("f", '{"x": 1}'), Call("g", "{}")]
 
 
+def test_calls_without_a_mark_are_told_apart_by_their_names() -> None:
+    def unmarked(name: str | None, arguments: str) -> dict[str, Any]:
+        return {"function": piece(0, name, arguments)["function"]}
+
+    whole = [unmarked("f", "{}"), unmarked("g", '{"x": 1}'), unmarked("g", "{}")]
+    assert read_openai(chunk(tool_calls=whole)) == [
+        Call("f", "{}"),
+        Call("g", '{"x": 1}'),
+        Call("g", "{}"),
+    ]
+    cut = [unmarked("f", ""), unmarked(None, "{"), unmarked(None, "}"), unmarked("g", "{")]
+    segments = read_openai(chunk(tool_calls=cut), chunk(tool_calls=[unmarked(None, "}")]))
+    assert segments == [Call("f", "{}"), Call("g", "{}")]
+
+
+@pytest.mark.parametrize("mark", [{}, {"id": "a"}])
+def test_a_name_that_is_repeated_is_one(mark: dict[str, str]) -> None:
+    pieces = [piece(0, "f", arguments) | mark for arguments in ("{", '"x": 1', "}")]
+    assert read_openai(*(chunk(tool_calls=[one]) for one in pieces)) == [Call("f", '{"x": 1}')]
+
+
 def test_a_malformed_call_is_text() -> None:
     for number in ("NaN", "1e999"):
         arguments = f'{{"a": {number}}}'
