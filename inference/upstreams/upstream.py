@@ -288,6 +288,7 @@ class Upstream:
         self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
     ) -> None:
         num_bytes = 0
+        response.encoding = "utf-8-sig"  # what the standard has events in, whatever the header says
         events = aiter(httpx2.EventSource(response))
         # The client's own limit starts anew at each byte, so comments alone would hold for ever.
         silence = asyncio.timeout(self.upstream.timeout_s)

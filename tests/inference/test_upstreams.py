@@ -205,6 +205,13 @@ async def test_events_without_data_say_nothing(
     assert len(server.asked) == 1
 
 
+async def test_a_byte_order_mark_is_no_part_of_the_first_event(
+    server: UpstreamServer, far: Far
+) -> None:
+    server.answers = [stream("\ufeff", *wired(*texts("Hel", "lo. \ufeff")))]
+    assert text_of(await far.ask()) == "Hello. \ufeff"
+
+
 async def test_an_error_page_of_any_depth_is_an_error(server: UpstreamServer, far: Far) -> None:
     deep: list[Any] = []
     for _ in range(400):
