@@ -137,6 +137,7 @@ class Upstream:
         self.replicas = Replicas(upstream.urls)
         self._changed = changed
         self._was_resting = False
+        self._rest_timer: asyncio.TimerHandle | None = None
         self._client: httpx2.AsyncClient | None = None
         self._flights: dict[_Flight, asyncio.Task[None]] = {}
 
@@ -163,6 +164,7 @@ class Upstream:
             flight.hear(Failed("engine_closed", "The engine was shut down."))
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._cancel_rest_timer()
         if self._client is not None:
             client, self._client = self._client, None
             await client.aclose()
@@ -334,9 +336,16 @@ class Upstream:
 
     def _tell_if_changed(self) -> None:
         is_resting = self.replicas.are_resting
+        self._cancel_rest_timer()
         if is_resting:
             rest_s = self.replicas.rest_s + 0.01
-            asyncio.get_running_loop().call_later(rest_s, self._tell_if_changed)
+            loop = asyncio.get_running_loop()
+            self._rest_timer = loop.call_later(rest_s, self._tell_if_changed)
         if is_resting != self._was_resting:
             self._was_resting = is_resting
             self._changed()
+
+    def _cancel_rest_timer(self) -> None:
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None

@@ -436,6 +436,30 @@ async def test_servers_that_fail_rest_and_come_back(
     assert far.engine.state("far").state == "ready"
 
 
+async def test_a_rest_is_waited_for_once(
+    server: UpstreamServer, far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ask meanwhile; and not beyond the engine's end."""
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = []
+    upstream = far.engine._upstream("far")
+
+    def call_later(delay_s: float, call: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        timer = type(loop).call_later(loop, delay_s, call, *args, **kwargs)
+        if call == upstream._tell_if_changed:
+            timers.append(timer)
+        return timer
+
+    monkeypatch.setattr(loop, "call_later", call_later)
+    upstream.replicas.all[0].is_busy_for(30.0)
+    for _ in range(5):
+        assert isinstance((await far.ask())[-1], Failed)
+    assert [timer.cancelled() for timer in timers] == [True] * 4 + [False]
+    assert far.engine.state("far").state == "failed"
+    await far.engine.close()
+    assert timers[-1].cancelled()
+
+
 async def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     spec = parse_upstream("far=http://127.0.0.1:9/v1", lambda _: None)
     far = Far(spec, tmp_path)
