@@ -192,6 +192,7 @@ def _start(
         sampling=sampling_from(generation.params.get("sampling", {})),
         tools=tools_named(generation.params.get("tools", [])),
         events=events,
+        num_brought=generation.params.get("num_brought", 0),
         turn=turn,
         usage=usage or RunUsage(),
         clock=trace.clock,

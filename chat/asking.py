@@ -65,7 +65,8 @@ class AnswerRequest:
     follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
     `events` are those that were logged before an interruption, `turn` the turn they end in, and `usage`
-    what the turns before that have taken.
+    what the turns before that have taken. The first `num_brought` are another answer's, which this one
+    goes on from.
     `source` is the way that it came, and `conversation_id` and `message_id` (of the answer) its place in
     a chat, for what moderation writes down; `api_key` is the key's id and prefix. `confirmed` are
     stages whose texts their author wants to send all the same, `confirmed_texts` are hashes
@@ -91,6 +92,7 @@ class AnswerRequest:
     cache: CacheScope | None = None
     max_context_tokens: int | None = None
     events: tuple[LogEvent, ...] = ()
+    num_brought: int = 0
     turn: TurnSoFar | None = None
     usage: RunUsage = field(default_factory=RunUsage)
     clock: Clock | None = None

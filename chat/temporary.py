@@ -203,6 +203,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         sampling=answers.sampling_from(setup.parameters),
         tools=tools_named(rights.tools),
         events=tuple(asked.before),
+        num_brought=len(asked.before),
         source="temporary",
         begun=tuple(assistant_messages(ask.messages[-1].parts)) if ask.goes_on else (),
     )

@@ -4,8 +4,10 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from chat.answer_state import AnswerState
+from chat.asking import Control
 from chat.engine import engine
-from chat.events import Delta, Event, Failed, Phase, Started, ToolCall
+from chat.events import Delta, Event, Failed, LogEvent, Phase, Started, ToolCall
 from chat.prompt_plan import fit
 from chat.turn import Turn
 from chat.untagged import untagged, untagged_value
@@ -33,6 +35,10 @@ class UpstreamTurn(Turn):
     Where the process died in the middle of an answer, a server that can go on behind a text does;
     another would write a different one, so the answer ends where it was seen.
     """
+
+    def __init__(self, state: AnswerState, control: Control, earlier: list[LogEvent]) -> None:
+        super().__init__(state, control, earlier)
+        self._num_earlier = len(earlier)
 
     async def events(self) -> AsyncGenerator[Event, None]:
         begun = self._begun()
@@ -109,7 +115,7 @@ class UpstreamTurn(Turn):
         """What was asked for, by OpenAI's names; what was not is the server's to choose."""
         asked = self.state.request.sampling
         options: dict[str, Any] = {
-            "max_tokens": asked.max_tokens,
+            "max_tokens": self._max_tokens_left(asked.max_tokens),
             "temperature": asked.temperature,
             "top_p": asked.top_p,
             "top_k": asked.top_k,
@@ -126,6 +132,14 @@ class UpstreamTurn(Turn):
             **untagged_value(self.state.request.upstream_options),
         }
         return {name: value for name, value in options.items() if value is not None}
+
+    def _max_tokens_left(self, max_tokens: int | None) -> int | None:
+        """Less what this turn had said, about, when it was interrupted."""
+        request = self.state.request
+        num_brought = max(0, request.num_brought - (len(request.events) - self._num_earlier))
+        said = self.logged[num_brought : self._num_earlier]
+        num_said = about_tokens(*(event.text for event in said if isinstance(event, Delta)))
+        return None if max_tokens is None else max(0, max_tokens - num_said)
 
     def _started(self) -> Started:
         """The server draws the seed where none was asked for, and keeps it to itself."""

@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 
+from inference import about_tokens
 from tests.chat.api_caller import Caller
 from tests.chat.reader import Frame, Reader, assert_gapless
 from tests.chat.test_bills import Books
@@ -166,7 +167,8 @@ def test_the_web_process_dies_and_the_answer_goes_on(
     reader: Reader, server: UpstreamServer, site: Site
 ) -> None:
     server.answers = [SLOW, events(*texts("and the rest."))]
-    accepted = reader.send("Say something long", model="steady")
+    limit = {"max_tokens": 500}
+    accepted = reader.send("Say something long", model="steady", parameters=limit)
     run = accepted["run"]
     reader.hear_events(run, 6)
     _come_back_after_a_crash(reader, site, run)
@@ -177,6 +179,8 @@ def test_the_web_process_dies_and_the_answer_goes_on(
     assert begun["content"].startswith("word0 word1 ")
     assert saved["text"] == begun["content"] + "and the rest."
     assert reader.text(run) == saved["text"]
+    left = [asked.body["max_tokens"] for asked in server.asked[:2]]
+    assert left == [500, 500 - about_tokens(begun["content"])]
 
 
 def test_where_it_cannot_go_on_what_was_seen_is_kept(
