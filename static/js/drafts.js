@@ -3,7 +3,7 @@
  * What one account has written in this browser and the server does not have yet, chat by chat: what
  * is typed, what was picked to answer it from, what is written in the place of messages, and, apart from these, what waits for an
  * answer to end, and what was sent and neither accepted nor refused. Sent again under its client id, after a reload say, it is
- * still one message.
+ * still one message. What the browser does not store is kept as long as the page.
  *
  * @typedef {{text: string, clientId: string, setup?: import("./chat-setup.js").NewChat,
  *   sources?: import("./sources.js").Sources, parent?: string | null, edits?: string}} Sent
@@ -15,13 +15,13 @@
 
 import { forgetAll, preference, remember } from "./preferences.js";
 
-/** The name under which a temporary chat is written; it is kept in this page's memory alone. */
+/** The name under which a temporary chat is written; it is never stored. */
 export const TEMPORARY = "temporary";
 
 export class Drafts {
   #isClosed = false;
-  /** @type {Draft | null} */
-  #temporary = null;
+  /** What may not or cannot be stored. @type {Map<string | null, Draft>} */
+  #unstored = new Map();
   /** @type {Map<string | null, string>} chat → what is typed, as this page last read or wrote it */
   #known = new Map();
   /** @type {Map<string, string>} chat that is gone → its draft, in memory alone */
@@ -38,8 +38,7 @@ export class Drafts {
    */
   of(conversation) {
     const empty = { typed: "", sources: null, editing: {}, queued: [], sent: [] };
-    if (conversation === TEMPORARY) return this.#temporary ?? empty;
-    return { ...empty, ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
+    return this.#unstored.get(conversation) ?? { ...empty, ...JSON.parse(preference(this.#nameOf(conversation)) ?? "{}") };
   }
 
   /**
@@ -58,7 +57,7 @@ export class Drafts {
    * @param {string} typed all that is in the box
    */
   type(conversation, typed) {
-    if (this.#isClosed || this.#known.get(conversation) === typed) return;
+    if (this.#known.get(conversation) === typed) return;
     this.#known.set(conversation, typed);
     this.#write(conversation, { ...this.of(conversation), typed });
   }
@@ -156,7 +155,7 @@ export class Drafts {
   /** The chat is gone. @param {string} conversation */
   forget(conversation) {
     this.#known.set(conversation, "");
-    if (conversation === TEMPORARY) this.#temporary = null;
+    this.#unstored.delete(conversation);
     const kept = preference(this.#nameOf(conversation));
     if (kept) this.#gone.set(conversation, kept);
     remember(this.#nameOf(conversation), null);
@@ -171,17 +170,18 @@ export class Drafts {
     remember(this.#nameOf(conversation), kept);
   }
 
-  /** The account has signed out: nothing stays, and nothing is kept from now on. */
+  /** The account has signed out: nothing stays, and nothing is stored from now on. */
   close() {
     this.#isClosed = true;
     this.#gone.clear();
-    this.#known.clear(); // once it is open again, what stands in a box is kept again
+    this.#known.clear(); // what stands in a box is kept again
     forgetAll(`draft.${this.user}.`);
   }
 
   /** It has signed in again. */
   open() {
     this.#isClosed = false;
+    for (const [conversation, draft] of this.#unstored) this.#write(conversation, draft);
   }
 
   /**
@@ -197,13 +197,11 @@ export class Drafts {
    * @param {Draft} draft
    */
   #write(conversation, draft) {
-    if (this.#isClosed) return;
-    if (conversation === TEMPORARY) {
-      this.#temporary = draft;
-      return;
-    }
     const { typed, sources, editing, queued, sent } = draft;
     const isEmpty = !typed.trim() && !sources && !Object.keys(editing).length && !sent.length && !queued.length;
-    remember(this.#nameOf(conversation), isEmpty ? null : JSON.stringify(draft));
+    const mayStore = conversation !== TEMPORARY && !this.#isClosed;
+    const isStored = mayStore && remember(this.#nameOf(conversation), isEmpty ? null : JSON.stringify(draft));
+    if (isStored || isEmpty) this.#unstored.delete(conversation);
+    else this.#unstored.set(conversation, draft);
   }
 }

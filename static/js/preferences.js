@@ -18,13 +18,15 @@ export function preference(name) {
 /**
  * @param {Preference | `draft.${string}` | `budget.${string}`} name
  * @param {string | null} value null forgets
+ * @returns {boolean} whether it is remembered
  */
 export function remember(name, value) {
   try {
     if (value === null) localStorage.removeItem(`vitrine.${name}`);
     else localStorage.setItem(`vitrine.${name}`, value);
+    return true;
   } catch {
-    return; // nothing depends on it
+    return false;
   }
 }
 

@@ -50,15 +50,40 @@ test("a page in which nobody typed leaves what another one writes", () => {
   assert.equal(tab.of("c1").typed, "typed here");
 });
 
-test("what stands in the box is kept again after signing in again", () => {
+test("what stands in the box is stored again after signing in again", () => {
   const drafts = new Drafts("1");
   drafts.type("c1", "half a sentence");
   drafts.close();
   drafts.type("c1", "half a sentence");
+  assert.deepEqual(kept(), []);
   drafts.open();
-  assert.equal(drafts.of("c1").typed, "");
-  drafts.type("c1", "half a sentence");
-  assert.equal(drafts.of("c1").typed, "half a sentence");
+  assert.equal(new Drafts("1").of("c1").typed, "half a sentence");
+});
+
+test("what the browser does not store waits in the page, in its order, and is stored once it can be", () => {
+  const full = () => {
+    throw new Error("QuotaExceededError");
+  };
+  const queued = ["x", "y", "z"].map((clientId) => ({ text: clientId, clientId }));
+  const ways = [
+    { shut: (drafts) => drafts.close(), open: (drafts) => drafts.open() },
+    { shut: () => Object.defineProperty(localStorage, "setItem", { value: full, configurable: true }), open: () => delete localStorage.setItem },
+  ];
+  for (const { shut, open } of ways) {
+    const drafts = new Drafts("1");
+    shut(drafts);
+    for (const message of queued) drafts.addQueued("c1", message);
+    drafts.moveQueued("c1", "c2");
+    assert.deepEqual(kept(), []);
+    assert.deepEqual(drafts.of("c1"), EMPTY);
+    assert.deepEqual(drafts.of("c2").queued, queued);
+    assert.equal(drafts.takeQueued("c2").clientId, "x");
+    open(drafts);
+    drafts.dropSent("c2", "x");
+    assert.deepEqual(new Drafts("1").of("c2"), { ...EMPTY, queued: queued.slice(1) });
+    for (const { clientId } of queued) drafts.dropQueued("c2", clientId);
+    assert.deepEqual(kept(), []);
+  }
 });
 
 test("what is empty is not kept", () => {
@@ -72,7 +97,7 @@ test("what is empty is not kept", () => {
   assert.deepEqual(kept(), []);
 });
 
-test("an account that has signed out leaves nothing and writes nothing more", () => {
+test("an account that has signed out leaves nothing and stores nothing more", () => {
   const drafts = new Drafts("1");
   const other = new Drafts("11");
   drafts.type(null, "mine");
@@ -80,10 +105,11 @@ test("an account that has signed out leaves nothing and writes nothing more", ()
   drafts.close();
   drafts.type(null, "too late");
   drafts.addSent("c1", { text: "too late", clientId: "x" });
+  drafts.type("c2", "begun");
+  drafts.type("c2", "");
   assert.deepEqual(kept(), ["vitrine.draft.11.new"]);
   drafts.open(); // signed in again
-  drafts.addQueued("c1", { text: "later", clientId: "y" });
-  assert.deepEqual(kept().sort(), ["vitrine.draft.1.c1", "vitrine.draft.11.new"]);
+  assert.deepEqual(kept().sort(), ["vitrine.draft.1.c1", "vitrine.draft.1.new", "vitrine.draft.11.new"]);
 });
 
 test("all drafts can be forgotten, and only they", () => {
@@ -94,7 +120,7 @@ test("all drafts can be forgotten, and only they", () => {
   assert.deepEqual(kept(), ["vitrine.theme"]);
 });
 
-test("without storage nothing is remembered and nothing breaks", () => {
+test("without storage nothing outlives the page and nothing breaks", () => {
   Object.defineProperty(globalThis, "localStorage", {
     get() {
       throw new Error("forbidden");
@@ -103,8 +129,9 @@ test("without storage nothing is remembered and nothing breaks", () => {
   });
   const drafts = new Drafts("1");
   drafts.type(null, "x");
+  assert.equal(drafts.of(null).typed, "x");
   drafts.close();
-  assert.deepEqual(drafts.of(null), EMPTY);
+  assert.deepEqual(new Drafts("1").of(null), EMPTY);
 });
 
 test("messages wait in their order, and one at a time is taken, by one tab only", () => {
