@@ -6,7 +6,6 @@ import { Api } from "./api.js";
 import { withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
 import { BudgetLine } from "./budget-line.js";
-import { listenForChatTools } from "./chat-tools.js";
 import { ChatSetup, welcomeOf } from "./chat-setup.js";
 import { ChatComposer } from "./composer.js";
 import { find, setText } from "./dom.js";
@@ -54,6 +53,8 @@ const foot = find(document, "#foot");
 const scroller = find(document, "#scroller");
 const list = /** @type {MessageList} */ (find(document, "message-list"));
 const unopened = find(page, ".unopened");
+const setupButton = find(page, "[data-chat-setup]");
+const tools = find(page, ".bar__tools");
 const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
@@ -128,6 +129,7 @@ function showPath() {
   page.toggleAttribute("data-empty", path.length === 0);
   list.show(path);
   showLeftOut(list, leftOutOf(path), (id) => api.summary(id));
+  tools.hidden = !session.store.conversation;
   temporary.show();
   showRunning();
 }
@@ -654,7 +656,7 @@ picker.addEventListener("pin", (event) => {
 picker.addEventListener("assistant", (event) => {
   chooseAssistant(/** @type {CustomEvent} */ (event).detail);
 });
-find(page, "[data-chat-setup]").addEventListener("click", () => setup.open(session.store.conversation));
+setupButton.addEventListener("click", () => setup.open(session.store.conversation));
 find(page, "[data-chat-menu]").addEventListener("click", (/** @type {Event} */ { currentTarget }) => {
   const { conversation } = session.store;
   if (conversation) sidebar.openMenu(conversation, /** @type {HTMLElement} */ (currentTarget));
@@ -666,7 +668,18 @@ find(page, ".starters").addEventListener("click", (event) => {
   const starter = /** @type {Element} */ (event.target).closest("[data-starter]");
   if (starter) composer.fill(/** @type {HTMLElement} */ (starter).dataset.starter ?? "");
 });
-listenForChatTools(session, api, (words) => toasts.show(words));
+document.addEventListener("click", async ({ target }) => {
+  const button = /** @type {HTMLElement | null} */ (/** @type {Element} */ (target).closest("[data-chat-tool]"));
+  const { store } = session;
+  const menu = /** @type {HTMLElement | null | undefined} */ (button?.closest("#chat-menu"));
+  const id = menu?.dataset.conversation ?? store.conversation?.id; // by the time that the tool is loaded it may be another one
+  if (!button || !id) return;
+  try {
+    await (await import("./chat-tools.js")).openChatTool(button.dataset.chatTool ?? "", id, store, api);
+  } catch (error) {
+    toasts.show(/** @type {Error} */ (error).message);
+  }
+});
 find(document, "[data-show-shortcuts]").addEventListener("click", showShortcuts);
 
 async function showShortcuts() {
