@@ -369,7 +369,7 @@ function notOpened({ status, message }, again) {
 /** What the list shows is not, or not yet, the chat of the address. @param {"loading" | "unopened" | null} why */
 function setAway(why) {
   list.ariaBusy = why && "true";
-  list.inert = why !== null;
+  for (const about of [list, setupButton, tools]) about.inert = why !== null;
   unopened.hidden = why !== "unopened";
   page.toggleAttribute("data-unopened", why === "unopened");
   if (!why) return;
@@ -713,22 +713,22 @@ const usual = chatShortcuts(
     startNew,
     search,
     toggleSidebar,
-    deleteShown,
+    deleteShown: here(deleteShown),
     showShortcuts,
     openSettings,
     focusComposer: () => composer.focusInput(),
-    stop: () => !list.ariaBusy && session.store.isBusy && stop(),
+    stop: here(() => session.store.isBusy && stop()),
     chooseModel: () => picker.toggle(),
     toStart: () => scroll.toStart(),
     toEnd: () => scroll.toEnd(),
     toggleTemporary: () => temporary.toggle(),
-    regenerate: () => actions.regenerateLast(),
-    goOn: () => actions.continueLast(),
-    olderVersion: () => actions.focused !== null && actions.step(actions.focused, -1),
+    regenerate: here(() => actions.regenerateLast()),
+    goOn: here(() => actions.continueLast()),
+    olderVersion: here(() => actions.focused !== null && actions.step(actions.focused, -1)),
     attach: () => press(composer, ".composer__attach") || toasts.show(whyNoFiles(composer) ?? ""), // never the page's source
-    allow: () => press(list, "[data-act=allow]"),
-    deny: () => press(list, "[data-act=deny]"),
-    newerVersion: () => actions.focused !== null && actions.step(actions.focused, 1),
+    allow: here(() => press(list, "[data-act=allow]")),
+    deny: here(() => press(list, "[data-act=deny]")),
+    newerVersion: here(() => actions.focused !== null && actions.step(actions.focused, 1)),
   },
   copyLast,
 );

@@ -124,3 +124,32 @@ def test_who_turns_back_to_the_chat_that_is_still_there_need_not_wait(
     page.fill(INPUT, "Second")
     page.press(INPUT, "Enter")
     expect(page.locator(".message--user")).to_have_count(2)
+
+
+def test_what_is_done_to_a_chat_is_not_done_to_the_one_before(
+    left: ScriptedChat, page: Page
+) -> None:
+    open_first(page)
+    expect(page.locator(".message--user")).to_have_count(1)
+    other = {**(left.conversation or {}), "id": id_of(left).replace("1", "2"), "title": "Other"}
+    other["url"] = f"/c/{other['id']}"
+    left.say({"type": "conversation.changed", "conversation": other, "running": []})
+    routes: list[Route] = []
+    page.route(f"**/api/conversations/{other['id']}", lambda route: routes.append(route))
+    asked: list[str] = []
+    page.on("request", lambda request: id_of(left) in request.url and asked.append(request.url))
+    page.locator(".chat-link a", has_text="Other").click()
+    states = {f"{LIST}[aria-busy=true]": ("setup", "menu", "tool=share"), UNOPENED: ("setup",)}
+    for state, tools in states.items():
+        page.locator(state).wait_for()
+        for tool in tools:
+            page.locator(f".bar [data-chat-{tool}]").click(force=True)
+        page.focus(INPUT)
+        for keys in ("Control+Shift+E", "Alt+Enter", "Control+Shift+Backspace"):
+            page.keyboard.press(keys)
+        page.wait_for_timeout(300)
+        expect(page.locator("dialog[open], .popover:popover-open")).to_have_count(0)
+        while routes:
+            routes.pop().abort()
+    assert asked == []
+    assert left.heard_of("answer.regenerate") == left.heard_of("answer.continue") == []
