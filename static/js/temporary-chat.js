@@ -5,7 +5,6 @@ import { confirmed } from "./dialog.js";
 import { find } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
-import { everything } from "./temporary.js";
 
 export class TemporaryChat {
   #clientId = "";
@@ -64,7 +63,7 @@ export class TemporaryChat {
 
   /** Keep it as a chat like any other. */
   async keep() {
-    const { session, api, tell, kept } = this.page;
+    const { session, tell } = this.page;
     const { store } = session;
     if (this.#keeping) return;
     if (store.isBusy) {
@@ -74,13 +73,8 @@ export class TemporaryChat {
     this.#keeping = store;
     this.show();
     try {
-      const model = this.page.model() ?? "";
-      const messages = everything(store);
-      const temporary = { client_id: this.#clientId, model, messages, ...session.setupOfTemporary() };
-      const made = await api.keep(temporary);
-      if (store === session.store) kept(made.conversation, made.messages);
-      session.emit("conversations", made.conversation);
-      tell(gettext("The chat is kept, and listed with the others."));
+      const { keep } = await import("./temporary-keeping.js");
+      await keep(this.page, store, this.#clientId);
     } catch (error) {
       tell(/** @type {Error} */ (error).message);
     } finally {

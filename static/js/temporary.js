@@ -47,15 +47,6 @@ export function acceptedHere(store, { client_id, run }) {
   return { client_id, run, conversation: null, message, answer: begun };
 }
 
-/** All messages, as they are kept: without what is deleted. @param {ConversationStore} store */
-export function everything(store) {
-  const there = [...store.messages.values()].filter(({ status }) => status !== "deleted");
-  return there.map((message) => {
-    const above = branch(store, message.parent).at(-1);
-    return { ...said(message), parent: above?.id ?? "" };
-  });
-}
-
 /**
  * What is said up to a message, as the server reads it.
  * @param {ConversationStore} store
@@ -66,7 +57,7 @@ export function branch(store, id) {
 }
 
 /** @param {Message} message */
-function said({ id, parent, role, status, parts, model, finish_reason = "", edited = false, sources = null, found = null }) {
+export function said({ id, parent, role, status, parts, model, finish_reason = "", edited = false, sources = null, found = null }) {
   const isFinal = status !== "sending" && status !== "running";
   return {
     id, parent: parent ?? "", role, status: isFinal ? status : "complete", parts, model,

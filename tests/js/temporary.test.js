@@ -3,7 +3,8 @@ import { test } from "node:test";
 
 import { ConversationStore } from "../../static/js/conversation-store.js";
 import { textOf } from "../../static/js/parts.js";
-import { acceptedHere, everything, temporaryFrame } from "../../static/js/temporary.js";
+import { acceptedHere, temporaryFrame } from "../../static/js/temporary.js";
+import { everything } from "../../static/js/temporary-keeping.js";
 import { TemporaryTree } from "../../static/js/temporary-tree.js";
 
 const delta = (text, offset) => ({ kind: "delta", part: "text", offset, text });
