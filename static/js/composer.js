@@ -66,7 +66,7 @@ export class ChatComposer extends HTMLElement {
       this.#changed();
     });
     this.picked.on("changed", () => this.#sendWhenReady());
-    this.picked.on("picked", () => this.#keepPicked(this.picked.ready));
+    this.picked.on("picked", (chat) => this.drafts?.pick(chat, this.picked.readyIn(chat)));
     this.input.addEventListener("keydown", (event) => this.#keyPressed(event));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -151,7 +151,10 @@ export class ChatComposer extends HTMLElement {
     const typed = this.drafts?.of(conversation).typed ?? "";
     if (wasKept?.edits) this.drafts?.edit(conversation, wasKept.edits, text);
     else if (conversation === this.#conversation) this.takeBack({ text, sources });
-    else if (wasKept) this.drafts?.type(conversation, join(text, typed));
+    else if (wasKept) {
+      this.drafts?.type(conversation, join(text, typed));
+      this.picked.takeBack(sources, conversation);
+    }
   }
 
   /**
@@ -225,7 +228,7 @@ export class ChatComposer extends HTMLElement {
 
   #sources() {
     const sources = this.picked.take();
-    this.#keepPicked(null); // they are the message's now
+    this.drafts?.pick(this.#conversation ?? null, null); // they are the message's now
     return sources ? { sources } : {};
   }
 
@@ -283,11 +286,6 @@ export class ChatComposer extends HTMLElement {
   #save() {
     clearTimeout(this.#saving);
     if (this.#conversation !== undefined) this.drafts?.type(this.#conversation, this.input.value);
-  }
-
-  /** @param {import("./sources.js").Sources | null} sources */
-  #keepPicked(sources) {
-    if (this.#conversation !== undefined) this.drafts?.pick(this.#conversation, sources);
   }
 
   #showState() {

@@ -2,7 +2,7 @@
 /**
  * What the next message is to be answered from, chat by chat: collections, which stay for the message after
  * it, documents, and files that are being brought, which are for one message. No DOM; emits "changed", and
- * "picked" where somebody did that and not another chat that is shown.
+ * "picked" with the chat where somebody did that and not another chat that is shown.
  *
  * @typedef {import("./sources.js").Named} Named
  * @typedef {import("./sources.js").Sources} Sources
@@ -34,25 +34,25 @@ export class PickedSources extends Emitter {
   #chat = null;
   #numAttached = 0;
 
-  /** @returns {Picked} */
-  get #picked() {
-    return this.#chats.get(this.#chat) ?? { collections: [], documents: [], attachments: [] };
+  /** @param {string | null} [chat] @returns {Picked} */
+  #in(chat = this.#chat) {
+    return this.#chats.get(chat) ?? { collections: [], documents: [], attachments: [] };
   }
 
   get collections() {
-    return this.#picked.collections;
+    return this.#in().collections;
   }
 
   get documents() {
-    return this.#picked.documents;
+    return this.#in().documents;
   }
 
   get attachments() {
-    return this.#picked.attachments;
+    return this.#in().attachments;
   }
 
   get size() {
-    return this.collections.length + this.documents.length + this.attachments.length;
+    return sizeOf(this.#in());
   }
 
   /** Why nothing can be sent now. @returns {"waiting" | "failed" | null} */
@@ -60,6 +60,11 @@ export class PickedSources extends Emitter {
     const states = this.attachments.map(({ state }) => state);
     if (states.includes("failed")) return "failed";
     return states.some((state) => state !== "ready") ? "waiting" : null;
+  }
+
+  /** Whether a file would be lost with the page, in whichever chat it is. */
+  get wouldLose() {
+    return [...this.#chats.values()].some(({ attachments }) => attachments.some(({ state }) => state !== "ready"));
   }
 
   /**
@@ -77,14 +82,14 @@ export class PickedSources extends Emitter {
     else if (isNew) this.#unknown.add(chat);
     else if (isLate) {
       this.takeBack(sources); // beside what was picked meanwhile
-      this.#tell();
+      this.#tell(chat);
     }
     this.emit("changed");
   }
 
   /** The new chat has got its address. @param {string} chat */
   move(chat) {
-    this.#chats.set(chat, this.#picked);
+    this.#chats.set(chat, this.#in());
     this.#chats.delete(this.#chat);
     this.#chat = chat;
   }
@@ -92,12 +97,14 @@ export class PickedSources extends Emitter {
   /**
    * @param {"collections" | "documents"} kind
    * @param {Named} named
+   * @param {string | null} [chat]
    * @returns {boolean} false where there are too many
    */
-  add(kind, { id, name }) {
-    if (this.#picked[kind].some((one) => one.id === id)) return true;
-    if (this.size >= MAX_PICKED) return false;
-    this.#put({ [kind]: [...this.#picked[kind], { id, name }] });
+  add(kind, { id, name }, chat = this.#chat) {
+    const picked = this.#in(chat);
+    if (picked[kind].some((one) => one.id === id)) return true;
+    if (sizeOf(picked) >= MAX_PICKED) return false;
+    this.#put({ [kind]: [...picked[kind], { id, name }] }, chat);
     return true;
   }
 
@@ -136,7 +143,8 @@ export class PickedSources extends Emitter {
   change(attachment, change) {
     Object.assign(attachment, change);
     this.emit("changed");
-    if (change.state === "ready" && this.attachments.includes(attachment)) this.#tell();
+    const [chat] = [...this.#chats].find(([, { attachments }]) => attachments.includes(attachment)) ?? [];
+    if (change.state === "ready" && chat !== undefined) this.#tell(chat);
   }
 
   /** Whether a file is still wanted. @param {Attachment} attachment */
@@ -146,7 +154,7 @@ export class PickedSources extends Emitter {
 
   /** @param {Named | Attachment} entry one of those that are picked */
   remove(entry) {
-    const { collections, documents, attachments } = this.#picked;
+    const { collections, documents, attachments } = this.#in();
     const isOther = (/** @type {Named | Attachment} */ one) => one !== entry;
     this.#put({
       collections: collections.filter(isOther), documents: documents.filter(isOther), attachments: attachments.filter(isOther),
@@ -168,9 +176,14 @@ export class PickedSources extends Emitter {
     return sources;
   }
 
-  /** What can be answered from now. @returns {Sources} */
+  /** What can be answered from now. */
   get ready() {
-    const { collections, documents, attachments } = this.#picked;
+    return this.readyIn(this.#chat);
+  }
+
+  /** @param {string | null} chat @returns {Sources} */
+  readyIn(chat) {
+    const { collections, documents, attachments } = this.#in(chat);
     const isReady = attachments.filter(({ state }) => state === "ready");
     const attached = isReady.flatMap(({ document: id, name }) => (id ? [{ id, name }] : []));
     return { collections, documents: [...documents, ...attached] };
@@ -179,10 +192,11 @@ export class PickedSources extends Emitter {
   /**
    * A message comes back, and what it was to be answered from.
    * @param {Sources | null} [sources]
+   * @param {string | null} [chat]
    */
-  takeBack(sources) {
-    for (const one of sources?.collections ?? []) this.add("collections", one);
-    for (const one of sources?.documents ?? []) this.add("documents", one);
+  takeBack(sources, chat = this.#chat) {
+    for (const one of sources?.collections ?? []) this.add("collections", one, chat);
+    for (const one of sources?.documents ?? []) this.add("documents", one, chat);
   }
 
   /** The chat is gone. @param {string} chat */
@@ -190,15 +204,23 @@ export class PickedSources extends Emitter {
     this.#chats.delete(chat);
   }
 
-  /** @param {Partial<Picked>} change */
-  #put(change) {
-    this.#chats.set(this.#chat, { ...this.#picked, ...change });
+  /**
+   * @param {Partial<Picked>} change
+   * @param {string | null} [chat]
+   */
+  #put(change, chat = this.#chat) {
+    this.#chats.set(chat, { ...this.#in(chat), ...change });
     this.emit("changed");
-    this.#tell();
+    this.#tell(chat);
   }
 
-  /** Not while it is only half of what the chat is answered from. */
-  #tell() {
-    if (!this.#unknown.has(this.#chat)) this.emit("picked");
+  /** Not while it is only half of what the chat is answered from. @param {string | null} chat */
+  #tell(chat) {
+    if (!this.#unknown.has(chat)) this.emit("picked", chat);
   }
+}
+
+/** @param {Picked} picked */
+function sizeOf({ collections, documents, attachments }) {
+  return collections.length + documents.length + attachments.length;
 }

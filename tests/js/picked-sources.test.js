@@ -114,8 +114,39 @@ test("what somebody picks is told, to be kept; what a chat brings along is not",
   assert.deepEqual(told.at(-1), { collections: [], documents: [FILE, { id: "b", name: "b.pdf" }] });
   assert.equal(told.length, 3);
   sources.open("c2", NONE);
-  sources.change(file, { state: "ready" });
-  assert.equal(told.length, 3, "in the chat that is shown");
+  assert.equal(told.length, 3);
+});
+
+test("whatever is ready is told of its chat, and the page holds what is not", () => {
+  const sources = picked();
+  /** @type {Map<string | null, unknown>} */
+  const told = new Map();
+  sources.on("picked", (chat) => told.set(chat, sources.readyIn(chat)));
+  const file = sources.attach("a.md");
+  assert.equal(sources.wouldLose, true);
+  sources.open("c1", NONE);
+  sources.change(file, { state: "failed" });
+  assert.equal(sources.wouldLose, true, "also in a chat that was left");
+  sources.change(file, { state: "ready", document: FILE.id });
+  assert.equal(sources.wouldLose, false);
+  assert.deepEqual([...told], [[null, { collections: [], documents: [FILE] }]]);
+});
+
+test("a message that comes back to a chat that was left brings its sources there", () => {
+  const sources = picked();
+  sources.add("documents", FILE);
+  const sent = sources.take();
+  sources.add("collections", NOTES);
+  sources.open("c1", NONE);
+  /** @type {unknown[]} */
+  const told = [];
+  sources.on("picked", (chat) => told.push([chat, sources.readyIn(chat)]));
+  sources.takeBack(sent, null);
+  assert.equal(sources.size, 0);
+  const both = { collections: [NOTES], documents: [FILE] };
+  assert.deepEqual(told, [[null, both]]);
+  sources.open(null, NONE);
+  assert.deepEqual(sources.ready, both);
 });
 
 test("collections of an assistant make room for those of another, and others stay", () => {
