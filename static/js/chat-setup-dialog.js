@@ -4,7 +4,9 @@
  * answers are drawn. Loaded when it is first opened.
  */
 
+import { confirmed } from "./dialog.js";
 import { find, setText } from "./dom.js";
+import { gettext } from "./i18n.js";
 
 /**
  * @typedef {import("./chat-setup.js").NewChat} NewChat
@@ -28,6 +30,12 @@ export function askForSetup(dialog, setup, usual, save) {
   showProblem(form, "");
   listening.abort();
   listening = new AbortController();
+  const before = JSON.stringify(read(form, setup));
+  dialog.addEventListener("cancel", async (event) => {
+    if (JSON.stringify(read(form, setup)) === before) return;
+    event.preventDefault();
+    if (await mayLeave()) dialog.close();
+  }, { signal: listening.signal });
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     if (/** @type {HTMLButtonElement | null} */ (event.submitter)?.value !== "yes") return;
     event.preventDefault();
@@ -40,6 +48,14 @@ export function askForSetup(dialog, setup, usual, save) {
     }
   }, { signal: listening.signal });
   dialog.showModal();
+}
+
+function mayLeave() {
+  return confirmed({
+    title: gettext("Leave without saving?"),
+    text: gettext("What you have changed about this chat is not saved yet."),
+    action: gettext("Leave"),
+  });
 }
 
 /**

@@ -574,6 +574,7 @@ const temporary = new TemporaryChat({
   api,
   tell: (words) => toasts.show(words),
   model: () => currentModel()?.name ?? null,
+  isTyped: () => !list.ariaBusy && composer.input.value.trim() !== "",
   leave: () => {
     goTo(null);
     sidebar.setCurrent(null);
@@ -702,7 +703,7 @@ function copyLast(selector, words) {
 }
 
 const openSettings = listenForSettings({
-  mayReload: () => !session.store.isTemporary && !composer.picked.holds,
+  mayReload: () => !session.store.isTemporary && !composer.picked.wouldLose,
   changed: async () => {
     picker.assistants = await api.assistants();
     showModels();
@@ -773,6 +774,7 @@ addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
 addEventListener("storage", ({ key, newValue }) => {
+addEventListener("beforeunload", (event) => (temporary.wouldBeLost || composer.picked.wouldLose) && event.preventDefault());
   if (key !== "vitrine.language" || !newValue) return;
   toasts.show(gettext("Another language was chosen in the settings."), { action: gettext("Reload"), run: () => location.reload(), shownMs: 60_000 });
 });

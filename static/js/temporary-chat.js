@@ -17,6 +17,7 @@ export class TemporaryChat {
    * @param {import("./api.js").Api} page.api
    * @param {(words: string) => void} page.tell
    * @param {() => string | null} page.model name of the one that answers next
+   * @param {() => boolean} page.isTyped whether a text waits to be sent
    * @param {() => void} page.leave go to the address of a new chat
    * @param {(conversation: any, messages: any[]) => void} page.kept
    */
@@ -27,15 +28,18 @@ export class TemporaryChat {
     this.button.addEventListener("click", () => this.toggle());
     this.keepButton = find(document, "[data-keep]");
     this.keepButton.addEventListener("click", () => this.keep());
-    addEventListener("beforeunload", (event) => this.#wouldBeLost && event.preventDefault());
   }
 
   get #isOn() {
     return this.page.session.store.isTemporary;
   }
 
-  get #wouldBeLost() {
+  get #hasBegun() {
     return this.#isOn && this.page.session.store.leaf !== null;
+  }
+
+  get wouldBeLost() {
+    return this.#hasBegun || (this.#isOn && this.page.isTyped());
   }
 
   /** Begin a temporary chat, or go back to a usual one. */
@@ -57,7 +61,7 @@ export class TemporaryChat {
     this.button.setAttribute("aria-pressed", String(this.#isOn));
     this.root.toggleAttribute("data-temporary-chat", this.#isOn);
     find(document, ".temporary").hidden = !this.#isOn;
-    this.keepButton.hidden = !this.#wouldBeLost;
+    this.keepButton.hidden = !this.#hasBegun;
     find(this.root, "#scroller").inert = this.#keeping === this.page.session.store; // what is said now is not kept
   }
 
@@ -85,10 +89,12 @@ export class TemporaryChat {
 
   /** Whether another chat may be shown now: nothing is lost by it, or the reader says so. */
   async mayLeave() {
-    if (!this.#wouldBeLost) return true;
+    if (!this.wouldBeLost) return true;
     return confirmed({
       title: gettext("Leave the temporary chat?"),
-      text: gettext("Nothing of it is stored: it will be gone for good. You can keep it instead."),
+      text: this.#hasBegun
+        ? gettext("Nothing of it is stored: it will be gone for good. You can keep it instead.")
+        : gettext("What you have written is not stored: it will be gone for good."),
       action: gettext("Leave it"),
     });
   }

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.pages import INPUT
+from tests.browser.pages import INPUT, ask
 from tests.browser.scripted import ScriptedChat
 from tests.browser.test_accessibility import expect_no_faults
 from tests.browser.test_composer_extras import LONG, chips, paste
@@ -111,3 +111,45 @@ def test_a_text_is_pasted_as_text_where_no_file_can_be_made_of_it(
     page.route(re.compile(r"/source-picker\b.*\.js"), lambda route: route.abort())
     paste(page, LONG)
     expect(page.locator(INPUT)).to_have_value(LONG)
+
+
+def test_a_file_that_is_not_there_yet_does_not_go_with_the_page(
+    chat: ScriptedChat, page: Page
+) -> None:
+    unloads: list[str] = []
+    page.on("dialog", lambda dialog: (unloads.append(dialog.type), dialog.dismiss()))
+    page.route(ATTACH, lambda route: route.abort())
+    page.locator(INPUT).click()
+    paste(page, LONG)
+    expect(chips(page)).to_have_attribute("data-state", "failed")
+    page.locator(".sidebar__new [data-new-chat]").click()
+    page.evaluate("location.reload()")
+    page.wait_for_timeout(300)
+    expect(chips(page)).to_have_count(1)
+    assert unloads == ["beforeunload"]
+
+
+def test_a_refused_message_has_its_files_again_in_the_chat_that_was_left(
+    chat: ScriptedChat, page: Page
+) -> None:
+    ask(page, "First")
+    chat.finish("r1")
+    page.wait_for_url("**/c/*")
+    page.locator(".sidebar__new [data-new-chat]").click()
+    expect(page.locator(".message")).to_have_count(0)
+    page.route(ATTACH, lambda route: route.fulfill(status=201, json=READY))
+    file: Any = {"name": "minutes.txt", "mimeType": "text/plain", "buffer": b"words"}
+    page.locator(".composer__files").set_input_files(file)
+    expect(chips(page)).to_have_attribute("data-state", "ready")
+    chat.auto_accept = False
+    ask(page, "What was said?")
+    page.locator(".chat-link a", has_text="First").click()
+    expect(page.locator(".message--user .message__text")).to_have_text("First")
+    client_id = chat.heard_of("message.send")[-1]["client_id"]
+    refused = {"type": "error", "client_id": client_id, "code": "insufficient_quota"}
+    chat.say({**refused, "message": "Your budget is used up."})
+    expect(page.locator(".toast")).to_contain_text("used up")
+    expect(chips(page)).to_have_count(0)
+    page.goto("/")  # as it is kept
+    expect(page.locator(INPUT)).to_have_value("What was said?")
+    expect(chips(page)).to_contain_text("minutes.txt")

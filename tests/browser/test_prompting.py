@@ -191,6 +191,26 @@ def test_a_chat_has_a_system_prompt_of_its_own_before_and_after_it_begins(own: P
     expect(own.locator("#chat-system-prompt")).to_have_value("You are Otto, a baker from Oslo.")
 
 
+def test_a_changed_set_up_is_not_left_by_mistake(own: Page) -> None:
+    dialog, question = own.locator("#chat-setup"), own.locator("#confirm")
+    own.click("[data-chat-setup]")
+    expect(dialog).to_be_visible()
+    own.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    own.click("[data-chat-setup]")
+    own.fill("#chat-system-prompt", NINA)
+    own.keyboard.press("Escape")
+    expect(question).to_contain_text("not saved yet")
+    expect_no_faults(own)
+    question.get_by_role("button", name="Cancel").click()
+    expect(own.locator("#chat-system-prompt")).to_have_value(NINA)
+    own.keyboard.press("Escape")
+    question.get_by_role("button", name="Leave").click()
+    expect(dialog).to_be_hidden()
+    own.click("[data-chat-setup]")
+    expect(own.locator("#chat-system-prompt")).to_have_value("")
+
+
 def test_a_chat_has_parameters_of_its_own_before_and_after_it_begins(own: Page) -> None:
     dialog = own.locator("#chat-setup")
     longest = dialog.get_by_label("Longest answer")

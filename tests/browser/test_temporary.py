@@ -160,3 +160,20 @@ def test_leaving_it_asks_first(own_page: Page) -> None:
     page.locator("#confirm [data-confirm]").click()
     expect(page.locator(".message")).to_have_count(0)
     expect(page.locator(".temporary")).to_be_hidden()
+
+
+def test_leaving_a_text_that_is_not_sent_asks_too(chat: ScriptedChat, page: Page) -> None:
+    unloads: list[str] = []
+    page.on("dialog", lambda dialog: (unloads.append(dialog.type), dialog.dismiss()))
+    page.locator("[data-temporary]").click()
+    page.fill(INPUT, "half a thought")
+    page.evaluate("location.reload()")
+    page.locator("[data-temporary]").click()
+    expect(page.locator("#confirm")).to_contain_text("gone for good")
+    expect(page.locator("#confirm")).not_to_contain_text("keep it")
+    page.locator("#confirm button", has_text="Cancel").click()
+    expect(page.locator(INPUT)).to_have_value("half a thought")
+    assert unloads == ["beforeunload"]
+    page.fill(INPUT, "")
+    page.locator("[data-temporary]").click()
+    expect(page.locator(".temporary")).to_be_hidden()
