@@ -50,11 +50,13 @@ function madeList(api) {
   form.addEventListener("change", showFacts);
   form.addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (form.ariaBusy === "true") return; // a second press would make a second link
+    form.ariaBusy = "true";
     attempt(async () => {
       const { share } = await api.createShare(wish());
       made.add(share);
       await made.copy(share);
-    });
+    }).finally(() => (form.ariaBusy = null));
   });
   find(form, "[data-close]").addEventListener("click", () => dialog.close());
   return made;
