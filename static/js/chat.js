@@ -127,9 +127,9 @@ function phaseOf(message, run) {
 function showPath() {
   const path = session.store.path();
   page.toggleAttribute("data-empty", path.length === 0);
+  tools.hidden = !session.store.conversation;
   list.show(path);
   showLeftOut(list, leftOutOf(path), (id) => api.summary(id));
-  tools.hidden = !session.store.conversation;
   temporary.show();
   showRunning();
 }
@@ -214,7 +214,7 @@ function chooseModel(name) {
   const { state } = choice.choose(name);
   showModels();
   if (state === "cold" || state === "failed") loadModel(name);
-  composer.focusInput();
+  composer.offerInput();
 }
 
 /**
@@ -229,7 +229,7 @@ async function chooseAssistant(id) {
   const model = setup.assistant?.model;
   if (model && choice.models.some(({ name }) => name === model)) choice.chooseHere(model);
   showModels();
-  composer.focusInput();
+  composer.offerInput();
 }
 
 function whoCanAnswer() {
@@ -284,7 +284,7 @@ function glide(moved, fromPx) {
 
 function stop() {
   session.stop((message) => list.numShown(message));
-  composer.focusInput();
+  composer.offerInput();
 }
 
 /**
@@ -709,6 +709,8 @@ const openSettings = listenForSettings({
     showModels();
   },
 });
+/** Not while another chat is on its way: it would be done to the one before. @param {() => unknown} act */
+const here = (act) => () => !list.ariaBusy && act();
 const usual = chatShortcuts(
   {
     startNew,
@@ -772,9 +774,9 @@ followTheme();
 onBackAndForward(show);
 addEventListener("online", () => socket.connect());
 addEventListener("offline", () => socket.verify()); // a server on this machine may still be there
+addEventListener("beforeunload", (event) => (temporary.wouldBeLost || composer.picked.wouldLose) && event.preventDefault());
 document.addEventListener("visibilitychange", () => document.hidden || socket.connect());
 addEventListener("storage", ({ key, newValue }) => {
-addEventListener("beforeunload", (event) => (temporary.wouldBeLost || composer.picked.wouldLose) && event.preventDefault());
   if (key !== "vitrine.language" || !newValue) return;
   toasts.show(gettext("Another language was chosen in the settings."), { action: gettext("Reload"), run: () => location.reload(), shownMs: 60_000 });
 });

@@ -1,8 +1,10 @@
 """What the message box does beside sending: who answers, long texts, what other apps share, sizes."""
 
 import re
+from contextlib import closing
+from typing import Any
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.pages import INPUT, ask, wait_for
 from tests.browser.scripted import ScriptedChat
@@ -161,3 +163,26 @@ def test_a_tool_is_allowed_by_the_keyboard(chat: ScriptedChat) -> None:
         expect(page.locator(".message--assistant").last).to_have_attribute(
             "data-status", "complete"
         )
+
+
+def test_on_a_phone_no_keyboard_comes_up_over_the_answer(
+    browser: Browser, base_url: str, reader_cookies: list[Any]
+) -> None:
+    phone: Any = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with closing(browser.new_context(base_url=base_url, service_workers="block", **phone)) as own:
+        own.add_cookies(reader_cookies)
+        chat = ScriptedChat(page := own.new_page())
+        page.goto("/")
+        page.locator("status-bar:defined").wait_for(state="attached")
+        page.tap(".picker")
+        page.tap("[data-model='org/assistant-8b']")
+        expect(page.locator(".picker")).to_contain_text("Assistant 8B")
+        expect(page.locator(INPUT)).not_to_be_focused()
+        page.fill(INPUT, "Tell me more")
+        page.tap(".composer__send")
+        chat.write("r1", "More")
+        page.evaluate("document.activeElement.blur()")
+        page.tap(".composer__send")
+        page.wait_for_timeout(200)
+        assert chat.heard_of("run.stop")
+        expect(page.locator(INPUT)).not_to_be_focused()
