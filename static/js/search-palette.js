@@ -2,7 +2,8 @@
 /**
  * <search-palette>, loaded when it is first opened: recent chats first, then what is found as one types, and names
  * for a filter that is half written. A combobox: the focus stays in the box, arrows walk the list, Enter takes a
- * name, or opens a chat at the message. What the server found is put in as text, never as HTML.
+ * name, or opens a chat at the message: of what is found for the words in the box, also where that is still on its
+ * way. What the server found is put in as text, never as HTML.
  * Event: "open" {conversation, message, url, text}.
  */
 
@@ -41,6 +42,10 @@ export class SearchPalette extends HTMLElement {
   /** What there is, read once for each time that the search is open. @type {Partial<Record<"tag" | "folder", Promise<string[]>>>} */
   #known = {};
   #active = -1;
+  /** The list is of other words than those in the box, and has not been walked since. */
+  #isStale = false;
+  /** Enter was pressed before the answer came. @type {{isElsewhere: boolean} | null} */
+  #entered = null;
   #timer = 0;
   #asked = new AbortController();
   /** @type {string | null} */
@@ -55,7 +60,7 @@ export class SearchPalette extends HTMLElement {
     this.#body.addEventListener("scroll", () => this.#loadMoreNearEnd());
     this.addEventListener("click", (event) => this.#buttonClicked(event));
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
-    this.dialog.addEventListener("close", () => this.#asked.abort());
+    this.dialog.addEventListener("close", () => this.#drop());
   }
 
   /**
@@ -74,14 +79,23 @@ export class SearchPalette extends HTMLElement {
 
   // --- asking ------------------------------------------------------------------------------
 
-  #typed() {
+  /** Whatever was asked, or wished of the answer, is no longer wanted. */
+  #drop() {
     clearTimeout(this.#timer);
+    this.#asked.abort();
+    this.#entered = null;
+  }
+
+  #typed() {
+    this.#drop();
+    this.#isStale = true;
     this.#timer = window.setTimeout(() => this.#search(), WAIT_MS);
   }
 
   async #search() {
     clearTimeout(this.#timer);
     this.#asked.abort();
+    this.#isStale = true;
     const asked = (this.#asked = new AbortController());
     const text = this.input.value.trim();
     this.#sayLoading();
@@ -150,6 +164,7 @@ export class SearchPalette extends HTMLElement {
    */
   #show(text, problems) {
     this.removeAttribute("aria-busy");
+    this.#isStale = false;
     this.#problem.hidden = !problems.length;
     setText(this.#problem, problems.join(" "));
     this.list.setAttribute("aria-label", text ? gettext("Chats that were found") : gettext("Recent chats"));
@@ -166,6 +181,9 @@ export class SearchPalette extends HTMLElement {
       ? ngettext("%(n)s or more chats found", "%(n)s or more chats found", number)
       : ngettext("%(n)s chat found", "%(n)s chats found", number);
     setText(find(this, "[data-count]"), text && number ? words : "");
+    const entered = this.#entered;
+    this.#entered = null;
+    if (entered) this.#open(0, entered.isElsewhere);
   }
 
   /**
@@ -190,6 +208,8 @@ export class SearchPalette extends HTMLElement {
   /** @param {string} words */
   #fail(words) {
     this.removeAttribute("aria-busy");
+    this.#isStale = false;
+    this.#entered = null;
     this.#hits = [];
     this.#names = [];
     this.#next = null;
@@ -231,6 +251,7 @@ export class SearchPalette extends HTMLElement {
       PageUp: this.#active - 8 }[event.key];
     if (to !== undefined && last >= 0) {
       event.preventDefault();
+      this.#isStale = false; // who walks the list means what it shows
       const isStep = event.key.startsWith("Arrow");
       if (isStep && this.#next === null) this.#activate((to + last + 1) % (last + 1));
       else this.#activate(Math.max(0, Math.min(last, to)));
@@ -238,7 +259,9 @@ export class SearchPalette extends HTMLElement {
     }
     if (event.key === "Enter") {
       event.preventDefault();
-      this.#open(this.#active, event.ctrlKey || event.metaKey);
+      const isElsewhere = event.ctrlKey || event.metaKey;
+      if (!this.#isStale) this.#open(this.#active, isElsewhere);
+      else if (!event.repeat) this.#entered = { isElsewhere }; // a key held down has just taken a name
     }
   }
 

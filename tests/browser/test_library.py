@@ -184,6 +184,31 @@ def test_what_is_typed_before_the_search_is_loaded_is_looked_for(library: Page) 
     expect(library.get_by_role("option")).to_have_count(1)
 
 
+def test_enter_before_the_answer_opens_what_is_found_and_not_what_was_listed(library: Page) -> None:
+    library.keyboard.press("Control+k")
+    options = library.get_by_role("option")
+    expect(options).to_have_count(len(CHATS))
+    held: list[Route] = []
+    library.route(re.compile(r"/api/search\?q=zebra"), lambda route: held.append(route))
+    with library.expect_request(re.compile(r"/api/search\?q=zebra")):
+        library.keyboard.type("zebra")
+        library.keyboard.press("Enter")
+    expect(library).to_have_url("/")
+    held[0].continue_()
+    expect(library.locator(".message[data-found]")).to_contain_text("Here hides the zebra")
+
+
+def test_enter_is_forgotten_where_something_else_is_typed(library: Page) -> None:
+    library.route(re.compile(r"/api/search\?q=zebra"), lambda route: None)
+    library.keyboard.press("Control+k")
+    library.keyboard.type("zebra")
+    library.keyboard.press("Enter")
+    library.keyboard.press("Control+a")
+    library.keyboard.type("walrus")
+    expect(library.get_by_role("option")).to_contain_text(["walrus"])
+    expect(library).to_have_url("/")
+
+
 def test_a_late_answer_to_an_older_question_is_not_shown(library: Page) -> None:
     waiting: list[Any] = []
     library.route(re.compile(r"/api/search\?q=zeb&"), lambda route: waiting.append(route), times=1)
