@@ -214,7 +214,7 @@ export class MessageList extends HTMLElement {
     turns.forEach((roots, index) => {
       const turn = turnOf(roots[0]);
       if (this.children[index] !== turn) this.insertBefore(turn, this.children[index] ?? null);
-      if (!sameNodes([...turn.children].filter(isMessage), roots)) turn.replaceChildren(...roots);
+      if (!sameNodes([...turn.children].filter(isRow), roots)) turn.replaceChildren(...roots);
     });
     while (this.children.length > turns.length) this.lastElementChild?.remove();
   }
@@ -270,7 +270,7 @@ export class MessageList extends HTMLElement {
  */
 function turnOf(question) {
   const turn = question.parentElement;
-  if (turn?.matches(".turn") && turn.firstElementChild === question) return turn;
+  if (turn?.matches(".turn") && [...turn.children].find(isRow) === question) return turn;
   return element("section", { class: "turn" });
 }
 
@@ -283,8 +283,8 @@ function sameNodes(present, wanted) {
 }
 
 /** @param {Element} child of a turn; the line of what is left out is none */
-function isMessage(child) {
-  return child.matches(".message");
+function isRow(child) {
+  return child.matches(".message, .beside");
 }
 
 customElements.define("message-list", MessageList);

@@ -47,6 +47,13 @@ def test_what_would_be_left_out_is_shown_where_it_is(chat: ScriptedChat, page: P
     expect(line).to_have_text("With your message, 2 messages above leave the model’s view")
     assert line.evaluate("line => line.nextElementSibling.dataset.message") == "u2"
     expect_no_faults(page)
+    edit = page.locator(".message--user").last.locator("[data-act=edit]")
+    edit.focus()
+    assert chat.conversation is not None
+    known = {**chat.conversation, "title": "Both", "version": 9}
+    chat.say({"type": "conversation.changed", "conversation": known})
+    expect(page).to_have_title("Both · Vitrine")
+    expect(edit).to_be_focused()
     chat.meter = meter_of(400, 26)
     page.fill(INPUT, "Short")
     expect(line).to_have_count(0)

@@ -48,6 +48,35 @@ def test_models_answer_in_columns_and_the_chat_goes_on_from_the_chosen_one(
     assert chat.heard_of("message.send")[1]["parent"] == "a2"
 
 
+def test_what_is_done_with_one_answer_outlives_news_of_the_chat(
+    chat: ScriptedChat, page: Page
+) -> None:
+    page.click(PICKER)
+    page.click("[data-beside='org/assistant-8b']")
+    page.keyboard.press("Escape")
+    ask(page, "Who are you?")
+    for run in ("r1", "r2"):
+        chat.write(run, "So and so.")
+        chat.finish(run)
+    choose = columns(page).last.locator("[data-act=choose]")
+    choose.focus()
+    page.evaluate(
+        """() => {
+          window.moves = 0;
+          const watch = { childList: true };
+          const observer = new MutationObserver((moves) => (window.moves += moves.length));
+          observer.observe(document.querySelector("message-list"), watch);
+          observer.observe(document.querySelector(".turn"), watch);
+        }"""
+    )
+    assert chat.conversation is not None
+    known = {**chat.conversation, "title": "Who they are", "version": 9}
+    chat.say({"type": "conversation.changed", "conversation": known})
+    expect(page).to_have_title("Who they are · Vitrine")
+    expect(choose).to_be_focused()
+    assert page.evaluate("window.moves") == 0
+
+
 def test_one_stop_stops_all_of_them(chat: ScriptedChat, page: Page) -> None:
     page.click(PICKER)
     page.click("[data-beside='org/assistant-8b']")
