@@ -224,6 +224,7 @@ export class MessageList extends HTMLElement {
     for (const [key, view] of this.#views) {
       if (wanted.has(key)) continue;
       this.#nearby.unobserve(view.root);
+      view.close();
       this.#views.delete(key);
     }
     for (const [key, columns] of this.#besides) if (!columns.isConnected) this.#besides.delete(key);

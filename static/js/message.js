@@ -86,6 +86,11 @@ export class MessageView {
     this.numShown = countText(message.parts);
   }
 
+  /** It is shown no more. */
+  close() {
+    for (const part of this.#parts) part.close?.();
+  }
+
   /** @param {Message} message */
   #label(message) {
     this.root.className = `message message--${message.role}`;

@@ -61,6 +61,32 @@ def test_what_is_sent_while_a_chat_opens_goes_into_that_chat(
     expect(page.locator(INPUT)).to_have_value("For the new chat")
 
 
+def test_a_chat_that_is_left_while_it_thinks_keeps_no_clock(chat: ScriptedChat, page: Page) -> None:
+    page.evaluate(
+        """() => {
+          window.clocks = new Set();
+          const [begin, end] = [window.setInterval, window.clearInterval];
+          window.setInterval = (...given) => {
+            const clock = begin(...given);
+            window.clocks.add(clock);
+            return clock;
+          };
+          window.clearInterval = (clock) => {
+            window.clocks.delete(clock);
+            end(clock);
+          };
+        }"""
+    )
+    ask(page, "Think")
+    before = page.evaluate("window.clocks.size")
+    chat.write("r1", "Let me think.", part="reasoning")
+    expect(page.locator(".aside--reasoning")).to_be_visible()
+    assert page.evaluate("window.clocks.size") == before + 1
+    page.locator(".sidebar__new [data-new-chat]").click()
+    expect(page.locator(".message")).to_have_count(0)
+    assert page.evaluate("window.clocks.size") == before
+
+
 def test_a_chat_that_does_not_open_can_be_tried_again(left: ScriptedChat, page: Page) -> None:
     address = f"/c/{id_of(left)}"
     page.route(f"**/api/conversations/{id_of(left)}", lambda route: route.abort())
