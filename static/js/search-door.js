@@ -23,7 +23,7 @@ export function searchDoor(api) {
       palette.search(api);
     } catch {
       palette.ariaBusy = null;
-      setText(find(dialog, ".palette__state"), gettext("The server cannot be reached."));
+      for (const place of [".palette__state", "[data-count]"]) setText(find(dialog, place), gettext("The server cannot be reached."));
     }
   };
 }

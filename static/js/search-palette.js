@@ -155,7 +155,9 @@ export class SearchPalette extends HTMLElement {
 
   #sayLoading() {
     this.setAttribute("aria-busy", "true");
-    if (!this.#hits.length) this.#say(gettext("Searching"));
+    if (this.#hits.length) return;
+    this.#say(gettext("Searching"));
+    this.#tell(""); // so that what comes to nothing once more is said once more
   }
 
   /**
@@ -172,15 +174,13 @@ export class SearchPalette extends HTMLElement {
     this.list.replaceChildren(...this.#names.map((name, index) => nameOption(name, index, sign)));
     this.#append(this.#hits.splice(0), this.#next);
     this.#activate(this.#options.length ? 0 : -1);
-    if (this.#options.length) this.#say("");
-    else if (!text) this.#say(gettext("Your chats will be found here."));
-    else if (problems.length) this.#say(gettext("Nothing was found."));
-    else this.#say(gettext("Nothing was found for “%(text)s”.", { text }), gettext("Fewer or shorter words find more."));
+    const nothing = this.#options.length ? [] : nothingWords(text, problems);
+    this.#say(...nothing);
     const number = this.#hits.length;
     const words = this.#next
       ? ngettext("%(n)s or more chats found", "%(n)s or more chats found", number)
       : ngettext("%(n)s chat found", "%(n)s chats found", number);
-    setText(find(this, "[data-count]"), text && number ? words : "");
+    this.#tell(...problems, ...(text && number ? [words] : nothing));
     const entered = this.#entered;
     this.#entered = null;
     if (entered) this.#open(0, entered.isElsewhere);
@@ -216,6 +216,7 @@ export class SearchPalette extends HTMLElement {
     this.list.replaceChildren();
     this.#activate(-1);
     this.#say(words);
+    this.#tell(words);
     const again = element("button", { type: "button", class: "button", "data-again": "" }, [gettext("Try again")]);
     this.#state.append(again);
   }
@@ -224,6 +225,11 @@ export class SearchPalette extends HTMLElement {
   #say(...lines) {
     this.#state.replaceChildren(...lines.filter(Boolean).map((line) => element("p", {}, [line])));
     this.input.setAttribute("aria-expanded", String(this.#options.length > 0));
+  }
+
+  /** To who listens, and does not see the list. @param {...string} lines */
+  #tell(...lines) {
+    setText(find(this, "[data-count]"), lines.join(" "));
   }
 
   /** @param {number} index */
@@ -319,6 +325,16 @@ export class SearchPalette extends HTMLElement {
     this.input.focus();
     this.#search();
   }
+}
+
+/**
+ * @param {string} text
+ * @param {string[]} problems
+ */
+function nothingWords(text, problems) {
+  if (!text) return [gettext("Your chats will be found here.")];
+  if (problems.length) return [gettext("Nothing was found.")];
+  return [gettext("Nothing was found for “%(text)s”.", { text }), gettext("Fewer or shorter words find more.")];
 }
 
 /**
