@@ -17,7 +17,7 @@
 /** @typedef {{from: number, query: string}} Call where the sign stands, and what follows it */
 
 import { insertText } from "./caret.js";
-import { element } from "./dom.js";
+import { element, isComposing } from "./dom.js";
 
 /** @template Item */
 export class CaretMenu {
@@ -112,7 +112,7 @@ export class CaretMenu {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
-    if (!this.#isOpen || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!this.#isOpen || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Escape") {
       this.#closedAt = this.#call()?.from ?? null;

@@ -53,6 +53,11 @@ export function isPlainClick(event) {
   return !(event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }
 
+/** Safari ends composing before the Enter that ended it: 229. @param {KeyboardEvent} event */
+export function isComposing(event) {
+  return event.isComposing || event.keyCode === 229;
+}
+
 /**
  * Set text only when it differs, so that a selection in it survives.
  * @param {Node} node

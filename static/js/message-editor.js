@@ -4,7 +4,7 @@
  * What was written is given to whoever asks for it, and before that to whoever keeps it.
  */
 
-import { element } from "./dom.js";
+import { element, isComposing } from "./dom.js";
 import { gettext } from "./i18n.js";
 
 const KEEP_AFTER_MS = 300;
@@ -57,7 +57,7 @@ export function edited({ root, text, typed = text, keep, isQuiet = false, label,
     });
     input.addEventListener("keydown", (event) => {
       event.stopPropagation(); // Escape leaves the editor, it does not stop an answer
-      if (event.isComposing) return;
+      if (isComposing(event)) return;
       if (event.key === "Escape") {
         event.preventDefault();
         end(null);

@@ -4,7 +4,7 @@
  * why one cannot be chosen. Arrows, Home, End and first letters walk it; a long one can be filtered.
  */
 
-import { element, icon, setText } from "./dom.js";
+import { element, icon, isComposing, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { groupsOf, stepFrom, stepTyped } from "./model-groups.js";
 import { percent, thousands } from "./words.js";
@@ -140,7 +140,7 @@ export class ModelList {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
-    if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
     const focused = /** @type {HTMLElement} */ (document.activeElement);
     const isInFilter = focused === this.#filter;
     const rows = /** @type {HTMLElement[]} */ ([...this.#list.querySelectorAll(".model")]);

@@ -1,7 +1,7 @@
 // @ts-check
 /** Renaming in place: an input where the title was. */
 
-import { element } from "./dom.js";
+import { element, isComposing } from "./dom.js";
 import { gettext } from "./i18n.js";
 
 /**
@@ -23,8 +23,9 @@ export function renameIn(row, title) {
     input.addEventListener("blur", () => end(true));
     input.addEventListener("keydown", (event) => {
       event.stopPropagation(); // Escape leaves the field, it does not stop an answer
+      if (isComposing(event)) return;
       if (event.key === "Escape") end(false);
-      if (event.key === "Enter" && !event.isComposing) end(true);
+      if (event.key === "Enter") end(true);
     });
   });
 }

@@ -7,7 +7,7 @@
  * Event: "open" {conversation, message, url, text}.
  */
 
-import { element, find, icon, setText } from "./dom.js";
+import { element, find, icon, isComposing, setText } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
 import { nameAt, namesFor, withName } from "./search-names.js";
 import { count, dayGroup, shortDate } from "./words.js";
@@ -251,7 +251,7 @@ export class SearchPalette extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
-    if (event.isComposing || event.keyCode === 229) return;
+    if (isComposing(event)) return;
     const last = this.#options.length - 1;
     const to = { ArrowDown: this.#active + 1, ArrowUp: this.#active - 1, PageDown: this.#active + 8,
       PageUp: this.#active - 8 }[event.key];

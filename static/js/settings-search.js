@@ -4,7 +4,7 @@
  * the page already; typing chooses which of them are seen, in place of the list of pages.
  */
 
-import { find, setText } from "./dom.js";
+import { find, isComposing, setText } from "./dom.js";
 import { gettext, ngettext } from "./i18n.js";
 import { matches } from "./word-search.js";
 
@@ -48,12 +48,13 @@ export class SettingsSearch extends HTMLElement {
 
   /** @param {KeyboardEvent} event */
   #keyPressed(event) {
+    if (isComposing(event)) return;
     const seen = this.#seen;
     const place = seen.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement));
     if (event.key === "ArrowDown") seen[Math.min(place + 1, seen.length - 1)]?.focus();
     else if (event.key === "ArrowUp") (seen[place - 1] ?? this.#input).focus();
     else if (event.key === "Escape" && this.#input.value) this.#goBack();
-    else if (event.key === "Enter" && place < 0 && !event.isComposing) seen[0]?.click();
+    else if (event.key === "Enter" && place < 0) seen[0]?.click();
     else return;
     event.preventDefault();
   }

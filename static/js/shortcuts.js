@@ -1,6 +1,8 @@
 // @ts-check
 /** Keyboard shortcuts, from one list that the help dialog shows too (shortcut-help.js). */
 
+import { isComposing } from "./dom.js";
+
 /**
  * @typedef {object} Shortcut
  * @property {string} [name] for hints elsewhere in the page
@@ -85,7 +87,7 @@ export function meantBy(event, shortcuts, isTyping) {
  */
 export function listenForShortcuts(shortcuts) {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.isComposing) return;
+    if (event.defaultPrevented || isComposing(event)) return;
     if (document.querySelector("dialog[open], :popover-open")) return; // they have their own keys
     const target = /** @type {HTMLInputElement} */ (event.target);
     const isTyping = target.matches("input, textarea, select");

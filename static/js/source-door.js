@@ -5,7 +5,7 @@
  */
 
 import { insertText } from "./caret.js";
-import { find, isPlainClick } from "./dom.js";
+import { find, isComposing, isPlainClick } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { preference } from "./preferences.js";
 import { keyOf } from "./shortcuts.js";
@@ -109,7 +109,7 @@ function listenForPicking({ composer, api, tell, maxFileBytes }) {
   picked.on("changed", () => picked.size && load().catch(() => null)); // tried again at the next change
   whenTyped(input, "#", async () => (await load()).menu);
   input.addEventListener("keydown", (event) => {
-    const isPlain = !event.isComposing && !event.repeat;
+    const isPlain = !isComposing(event) && !event.repeat;
     if (event.key === "Backspace" && isPlain && !input.value && picked.removeLast()) event.preventDefault();
   });
   if (composer.querySelector(".composer__attach")) listenForFiles(composer, attach, tell);
