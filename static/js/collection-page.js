@@ -292,10 +292,21 @@ function listenForDrops(add) {
     if (!isBusy()) add(await filesOf(event.dataTransfer));
   });
   addEventListener("paste", async (event) => {
-    if (isBusy() || !event.clipboardData?.files.length) return;
+    const { clipboardData, target } = event;
+    const isTyping = target instanceof Element && target.matches("input, textarea");
+    if (isBusy() || isTyping || !clipboardData?.files.length || isText(clipboardData)) return;
     event.preventDefault();
-    add(await filesOf(event.clipboardData));
+    add(await filesOf(clipboardData));
   });
+}
+
+/**
+ * What is copied from a text processor is text, and a picture of it; with a file its name may come as text.
+ * @param {DataTransfer} pasted
+ */
+function isText(pasted) {
+  const text = pasted.getData("text/plain");
+  return text !== "" && ![...pasted.files].some(({ name }) => text.includes(name));
 }
 
 if (collection.is_mine) {

@@ -284,17 +284,27 @@ def test_a_folder_is_dropped_and_everything_in_it_comes(alice: Person, page: Pag
     expect(page.locator("html[data-dragging]")).to_have_count(0)
 
 
+def paste(page: Page, place: str, name: str, text: str = "") -> bool:
+    """A file, and perhaps a text, where the focus is; whether the browser is left to do it."""
+    script = """([place, name, text]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["# Pasted\\n\\nWords."], name));
+      if (text) transfer.setData("text/plain", text);
+      const init = { clipboardData: transfer, bubbles: true, cancelable: true };
+      return document.querySelector(place).dispatchEvent(new ClipboardEvent("paste", init));
+    }"""
+    left: bool = page.evaluate(script, [place, name, text])
+    return left
+
+
 def test_what_is_pasted_is_kept_renamed_tagged_and_deleted(alice: Person, page: Page) -> None:
     page.goto(f"/documents/collections/{alice.collection()}")
-    page.evaluate(
-        """() => {
-          const transfer = new DataTransfer();
-          transfer.items.add(new File(["# Pasted\\n\\nWords."], "pasted.md"));
-          const init = { clipboardData: transfer, bubbles: true };
-          document.body.dispatchEvent(new ClipboardEvent("paste", init));
-        }"""
-    )
+    page.locator(".document-search input").wait_for()
+    assert paste(page, ".document-search input", "image.png"), "what is typed into is the browser's"
+    assert paste(page, "body", "image.png", "a cell"), "a text and its picture are no file"
+    assert not paste(page, "body", "pasted.md", "pasted.md"), "some systems give the name as text"
     wait_ready(page, "pasted.md")
+    expect(page.locator(".document-row")).to_have_count(1)
     page.get_by_role("button", name="More for pasted.md").click()
     page.get_by_role("menuitem", name="Name and tags").click()
     dialog = page.get_by_role("dialog", name="Name and tags")
