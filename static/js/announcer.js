@@ -58,12 +58,12 @@ export class Announcer {
   }
 
   /**
-   * The line went or came back; not each attempt in between.
+   * The line went or came back; not each attempt in between. That one is signed out the status bar says.
    * @param {import("./socket.js").SocketState} state
    */
   sayConnection(state) {
     const isLost = state === "waiting" || state === "signed-out";
-    if (isLost && !this.#isOffline) this.say(gettext("No connection."));
+    if (state === "waiting" && !this.#isOffline) this.say(gettext("No connection."));
     if (state === "open" && this.#isOffline) this.say(gettext("Connected again."));
     this.#isOffline = isLost || (this.#isOffline && state !== "open");
   }

@@ -1,16 +1,18 @@
 // @ts-check
 /**
  * <status-bar>: one line above the composer for what stands in the way, the most important first:
- * signed out, offline, the model failed, the model is loading.
+ * signed out, offline, the model failed, the model is loading. Its first child is read
+ * out: nothing runs on in it.
  */
 
-import { element, icon, morphChildren } from "./dom.js";
+import { element, find, icon, morphChildren, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { percent } from "./words.js";
 
 /**
- * @typedef {{iconName: string, tone: string, text: string, progress?: number,
+ * @typedef {{iconName: string, tone: string, text: string, said?: string, progress?: number,
  *   action?: {words: string, event: string}}} Notice
+ *   `said`: read out, unless the announcer speaks
  */
 
 export class StatusBar extends HTMLElement {
@@ -49,7 +51,8 @@ export class StatusBar extends HTMLElement {
     const notice = this.#ofConnection() ?? this.#ofModel();
     const wanted = document.createDocumentFragment();
     if (notice) wanted.append(render(notice));
-    morphChildren(this, wanted); // the button stays while the seconds are counted
+    setText(find(this, "p"), notice?.said ?? "");
+    morphChildren(this, wanted, 1); // the button stays while the seconds are counted
   }
 
   /** @returns {Notice | null} */
@@ -58,7 +61,7 @@ export class StatusBar extends HTMLElement {
     if (state === "signed-out") {
       const action = { words: gettext("Sign in"), event: "sign-in" };
       const text = gettext("You are signed out. What you wrote is kept.");
-      return { iconName: "circle-alert", tone: "danger", text, action };
+      return { iconName: "circle-alert", tone: "danger", text, said: text, action };
     }
     if (state === "open" || (state === "connecting" && !wasOpen && !retryAt)) return null;
     const wait = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
@@ -73,12 +76,12 @@ export class StatusBar extends HTMLElement {
       const { title, detail, progress } = this.#model;
       const about = detail ? ` · ${detail}` : "";
       const text = gettext("%(model)s is loading · %(about)s. You can write already.", { model: title, about: `${percent(progress)}${about}` });
-      return { iconName: "box", tone: "", text, progress };
+      return { iconName: "box", tone: "", text, said: gettext("%(model)s is loading.", { model: title }), progress };
     }
     if (this.#model?.state === "failed") {
       const text = gettext("%(model)s cannot answer: %(reason)s", { model: this.#model.title, reason: this.#model.detail || gettext("it did not load") });
       const action = { words: gettext("Load again"), event: "load" };
-      return { iconName: "circle-alert", tone: "danger", text, action };
+      return { iconName: "circle-alert", tone: "danger", text, said: text, action };
     }
     return null;
   }

@@ -106,6 +106,23 @@ def test_letters_walk_a_short_one(chat: ScriptedChat, page: Page) -> None:
     expect(row(page, "org/assistant-8b")).to_be_focused()
 
 
+def test_how_the_model_stands_is_said_and_not_how_far_it_is(chat: ScriptedChat, page: Page) -> None:
+    said = page.locator("status-bar [role=status]")
+
+    def stands(state: str, **more: Any) -> None:
+        models = [{**chat.models[0], "state": state, **more}, *chat.models[1:]]
+        chat.say({"type": "models.changed", "models": models})
+
+    for progress in (0.1, 0.2):
+        stands("loading", progress=progress)
+        expect(page.locator("status-bar .status")).to_contain_text(f"{progress:.0%}")
+        expect(said).to_have_text("Vitrine small is loading.")
+    stands("failed", detail="The weights do not fit.")
+    expect(said).to_have_text("Vitrine small cannot answer: The weights do not fit.")
+    stands("ready")
+    expect(page.locator("status-bar")).to_be_empty()
+
+
 def test_who_answers_beside_outlives_a_reload(chat: ScriptedChat, page: Page) -> None:
     page.click(PICKER)
     page.click("[data-beside='org/assistant-8b']")

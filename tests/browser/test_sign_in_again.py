@@ -52,6 +52,8 @@ def test_what_was_sent_in_vain_is_answered_after_all(
     expect(page.locator("status-bar")).to_contain_text(
         "You are signed out. What you wrote is kept."
     )
+    said = page.locator("status-bar").get_by_role("status")
+    expect(said).to_have_text("You are signed out. What you wrote is kept.")
     sign_in(page, name)
     expect(page.locator("status-bar .status")).to_have_count(0)
     expect(last_answer(page)).to_contain_text("391")

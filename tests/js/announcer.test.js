@@ -62,6 +62,14 @@ test("what was on the screen is not said again", () => {
   assert.deepEqual(said, ["And this."]);
 });
 
+test("a line that went and came back is said once each; that a session ended is the status bar's", () => {
+  const { said, announcer } = spoken();
+  for (const state of ["connecting", "open", "waiting", "connecting", "waiting", "connecting", "open"]) announcer.sayConnection(state);
+  assert.deepEqual(said.splice(0), ["No connection.", "Connected again."]);
+  for (const state of ["signed-out", "connecting", "open"]) announcer.sayConnection(state);
+  assert.deepEqual(said, ["Connected again."]);
+});
+
 test("how an answer ended is said once, behind what it says, and also where it says nothing", () => {
   const { said, announcer } = spoken();
   const end = "The model is gone. What was written is kept.";
