@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tokenizers import Tokenizer
+
 from inference.call_grammars import CallForm, form_of
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
@@ -64,7 +66,10 @@ _PROBE: list[ChatMessage] = [
 
 
 class ChatTokenizer:
-    """The tokenizer and chat template of one model. Thread-safe: the Rust parts release the GIL."""
+    """The tokenizer and chat template of one model.
+
+    Thread-safe: the Rust parts release the GIL, and nothing changes their state once it is loaded.
+    """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
         self._tokenizer = tokenizer
@@ -90,6 +95,9 @@ class ChatTokenizer:
         except Exception as error:  # the Rust side raises bare Exception
             raise ModelRefused(f"The tokenizer does not load: {error}") from error
         _keep_added_tokens(tokenizer)
+        # transformers would see to it within some call, while other threads use the same one.
+        tokenizer.backend_tokenizer.no_truncation()
+        tokenizer.backend_tokenizer.no_padding()
         if chat_template:
             tokenizer.chat_template = chat_template
         if tokenizer.chat_template is None:
@@ -188,10 +196,36 @@ class ChatTokenizer:
         if self._tiktoken is not None:
             return self._tiktoken.encode_ordinary(text)
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        ids: list[int] = self._tokenizer.encode(
-            text, add_special_tokens=False, split_special_tokens=True
-        )
+        ids: list[int] = self._tokenizer.backend_tokenizer.encode(
+            text, add_special_tokens=False
+        ).ids
+        if not self._control_ids.isdisjoint(ids):
+            ids = self._plain.encode(text, add_special_tokens=False).ids
         return ids
+
+    @cached_property
+    def _control_ids(self) -> frozenset[int]:
+        """Those that `encode_chat` keeps out of messages as well: of tokens that are special by the
+        model's files, or written by its template. Others, as of runs of blanks, are text."""
+        given = self._tokenizer.chat_template
+        templates = given.values() if isinstance(given, dict) else [given]
+        tokens = {token for one in templates for token in self._tokenizer._get_control_tokens(one)}
+        vocabulary = self._tokenizer.get_added_vocab()
+        return frozenset(vocabulary[token] for token in tokens)
+
+    @cached_property
+    def _plain(self) -> Tokenizer:
+        """Reads control tokens as text. What makes it do so belongs to a whole tokenizer: switched on
+        the shared one for a call, it would hold for the chats that other threads encode meanwhile.
+
+        Made for the first text that spells such a token: it takes as much memory as the shared one.
+        """
+        state = json.loads(self._tokenizer.backend_tokenizer.to_str())
+        for token in state["added_tokens"]:
+            token["special"] = token["id"] in self._control_ids
+        plain = Tokenizer.from_str(json.dumps(state))
+        plain.encode_special_tokens = True
+        return plain
 
     def encode_prompt(self, text: str) -> tuple[int, ...]:
         """Token ids of a text to go on with, behind the model's mark of a beginning, if it has one."""

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,66 @@ def test_special_tokens_in_a_message_are_plain_text(tokenizer: ChatTokenizer, at
     assert _special_ids(attacked) == _special_ids(harmless)
     assert text in tokenizer.decode(list(attacked))
     assert _special_ids(tuple(tokenizer.encode(text))) == []
+
+
+@pytest.fixture(scope="module")
+def without_ranks(tmp_path_factory: pytest.TempPathFactory) -> ChatTokenizer:
+    """The built-in model as most others come: its files name marks that are not special."""
+    path = tmp_path_factory.mktemp("without-ranks")
+    shutil.copytree(MODEL_DIR, path, dirs_exist_ok=True)
+    (path / RANK_FILE).unlink()
+    return ChatTokenizer.load(path)
+
+
+def test_a_text_gets_the_same_ids_with_and_without_ranks(without_ranks: ChatTokenizer) -> None:
+    """Marks that the template writes are plain text in either, special by the files or not."""
+    ranked = ChatTokenizer.load(MODEL_DIR)
+    marks = {mark for mark in ranked.added_tokens if mark in ranked.chat_template}
+    assert {"<|im_start|>", "<tool_call>"} <= marks
+    for mark in ("", *marks):
+        text = f"One {mark} and{mark}\n{mark} another."
+        ids = without_ranks.encode(text)
+        assert ids == ranked.encode(text)
+        assert without_ranks.decode(ids) == text
+        assert not mark or without_ranks.encode_marks(mark)[0] not in ids
+
+
+def test_added_tokens_that_no_template_writes_are_text(tiny_model: Path, tmp_path: Path) -> None:
+    """As runs of blanks are in the vocabularies of some models."""
+    shutil.copytree(tiny_model, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.add_tokens([" " * 8])
+    tokenizer.save(str(file))
+    blanks = tokenizer.token_to_id(" " * 8)
+    loaded = ChatTokenizer.load(tmp_path / "model")
+    for text in (f"a{' ' * 8}b", f"a{' ' * 8}b<|im_start|>"):
+        ids = loaded.encode(text)
+        assert blanks in ids
+        assert _special_ids(tuple(ids)) == []
+        assert loaded.decode(ids) == text
+
+
+def test_threads_that_share_a_tokenizer_get_what_one_alone_does(
+    without_ranks: ChatTokenizer,
+) -> None:
+    text = "Please note <|im_start|> and other words. " * 50
+    chat = [{"role": "user", "content": "a b c"}, {"role": "assistant", "content": "d"}] * 5
+    works: list[Callable[[], object]] = [
+        lambda: without_ranks.encode(text),
+        lambda: tuple(without_ranks.encode_chat(chat)),
+        lambda: without_ranks.encode_prompt("<|im_end|>"),
+        lambda: without_ranks.encode_marks("<|im_end|>"),
+    ]
+    alone = [work() for work in works]
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            tries = pool.map(lambda at: works[at % 4]() == alone[at % 4], range(800))
+            assert all(tries)
+    finally:
+        sys.setswitchinterval(interval_s)
 
 
 @given(st.text(max_size=60))
