@@ -118,15 +118,17 @@ def _read_tags(body: str, schemas: Mapping[str, Any]) -> dict[str, Any]:
     at = 0
     while opening := _OPENING.search(body, at):
         key, at = opening["key"], opening.end()
-        if not _is_text(schemas.get(key)):
+        schema = schemas.get(key)
+        if not _is_text(schema):
             with suppress(ValueError, RecursionError):
                 value, end = DECODER.raw_decode(body, _behind_space(body, at))
-                if closing := _CLOSING.match(body, end):
+                closing = _CLOSING.match(body, end)
+                if closing and not _is_rather_text(value, body[at:end], schema):
                     arguments[key], at = value, closing.end()
                     continue
         if (closing := _CLOSING_OF_TEXT.search(body, at)) is None:
             break
-        arguments[key] = _typed(body[at : closing.start()], schemas.get(key))
+        arguments[key] = _typed(body[at : closing.start()], schema)
         at = closing.end()
     return arguments
 
@@ -151,6 +153,16 @@ def pointed(schema: Any, root: Mapping[str, Any]) -> Any:
     return schema
 
 
+def with_branches_pointed(schema: Any, root: Mapping[str, Any]) -> Any:
+    """The same of a schema's branches as well: an optional one of a definition is one of two."""
+    schema = pointed(schema, root)
+    if not isinstance(schema, dict):
+        return schema
+    branches = {key: schema[key] for key in _BRANCHES if isinstance(schema.get(key), list)}
+    return schema | {key: [pointed(one, root) for one in held] for key, held in branches.items()}
+
+
+_BRANCHES = ("anyOf", "oneOf", "allOf")
 _WORDS = frozenset({"$ref", "title", "description", "default", "examples"})
 _REFERENCE = re.compile(r"#/(?P<place>\$defs|definitions)/(?P<name>[^/~%]+)")
 
@@ -170,7 +182,58 @@ def _typed(text: str, schema: Any) -> Any:
     if _is_text(schema):
         return text
     value = loaded(text)
-    return text if value is None and text.strip() != "null" else value
+    is_json = value is not None or text.strip() == "null"
+    return value if is_json and not _is_rather_text(value, text, schema) else text
+
+
+def _is_rather_text(value: Any, text: str, schema: Any) -> bool:
+    """Whether a schema, as one of a text or null, takes what was written, and not as JSON."""
+    return not _takes(schema, value) and _takes(schema, text)
+
+
+def _takes(schema: Any, value: Any, depth: int = 8) -> bool:
+    """Whether a schema's types and listed values allow a value. Callers may have written anything;
+    what else they say, and what they say deep inside, refuses none."""
+    if not isinstance(schema, dict) or not depth:
+        return True
+    given = schema.get("type")
+    kinds = given if isinstance(given, list) else [given] if isinstance(given, str) else []
+    if kinds and not any(_is_of_kind(value, kind) for kind in kinds):
+        return False
+    listed = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(listed, list) and not any(_is_same(value, one) for one in listed):
+        return False
+    for key, needed in (("anyOf", any), ("oneOf", any), ("allOf", all)):
+        branches = schema.get(key)
+        if not isinstance(branches, list) or not branches:
+            continue
+        if not needed(_takes(branch, value, depth - 1) for branch in branches):
+            return False
+    return True
+
+
+def _is_of_kind(value: Any, kind: object) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    types = _KINDS.get(kind) if isinstance(kind, str) else None
+    return types is None or isinstance(value, types)
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (),
+    "null": (type(None),),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
 def _read_llama(raw: str, offered: Properties) -> list[Call]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from inference.call_forms import Call, Family, family_of, pointed
+from inference.call_forms import Call, Family, family_of, with_branches_pointed
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _properties(function: dict[str, Any]) -> dict[str, Any]:
     properties = parameters.get("properties")
     if not isinstance(properties, dict):
         return {}
-    return {name: pointed(schema, parameters) for name, schema in properties.items()}
+    return {name: with_branches_pointed(schema, parameters) for name, schema in properties.items()}
 
 
 @cache

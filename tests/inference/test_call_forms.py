@@ -216,3 +216,51 @@ def test_bare_json_is_text_where_no_tools_are_offered() -> None:
     shown = parser.feed(answer[:5])
     assert shown == [Text(answer[:5])], "and streams"
     assert parser.feed(answer[5:]) + parser.finish() == [Text(answer[5:])]
+
+
+_OPTIONAL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+_STRINGS = {"Size": {"type": "string", "enum": ["1", "2"]}}
+_DEEP: dict[str, Any] = {"type": "string"}
+for _ in range(400):
+    _DEEP = {"anyOf": [_DEEP]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "value"),
+    [
+        *((_OPTIONAL, text, text) for text in ("123", "true", '{"a": 1}', "[1]", "1.5", "Oslo")),
+        (_OPTIONAL, "null", None),
+        (_OPTIONAL, '"123"', "123"),
+        ({"type": ["string", "null"]}, "123", "123"),
+        ({"oneOf": [{"type": "string"}, {"type": "boolean"}]}, "12", "12"),
+        ({"oneOf": [{"type": "string"}, {"type": "boolean"}]}, "true", True),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "12", 12),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "2.0", 2.0),
+        ({"enum": ["1", "2"]}, "1", "1"),
+        ({"enum": ["1", 2, True]}, "1", "1"),
+        ({"enum": ["1", 2, True]}, "2", 2),
+        ({"enum": ["1", 2]}, "3", 3),
+        ({"const": "null"}, "null", "null"),
+        ({"anyOf": [{"$ref": "#/$defs/Size"}, {"type": "null"}], "default": None}, "2", "2"),
+        ({"allOf": [{"$ref": "#/$defs/Size"}]}, "2", "2"),
+        ({"type": "integer"}, "12", 12),
+        ({"type": "integer"}, "a dozen", "a dozen"),
+        ({"type": [{}], "enum": 3, "anyOf": {}, "oneOf": [None]}, "12", 12),
+        (_DEEP, "12", 12),
+        ({}, "12", 12),
+        (None, "12", 12),
+    ],
+)
+def test_an_argument_in_tags_is_of_a_type_that_its_schema_takes(
+    schema: Any, written: str, value: object
+) -> None:
+    """Text where the schema wants no number, but takes texts, beside null or listed ones."""
+    parameters = {"type": "object", "properties": {"x": schema}, "$defs": _STRINGS}
+    tool = {"type": "function", "function": {"name": "now", "parameters": parameters}}
+    parser = AnswerParser("<tool_call> <function=", "<|im_start|>assistant\n", [tool])
+    parameter = f"<parameter=x>\n{written}\n</parameter>"
+    answer = f"<tool_call>\n<function=now>\n{parameter}\n</function>\n</tool_call>"
+    (call,) = parser.feed(answer) + parser.finish()
+    assert isinstance(call, Call)
+    read = json.loads(call.arguments)["x"]
+    assert (read, type(read)) == (value, type(value))
