@@ -70,7 +70,8 @@ class EngineTurn(Turn):
         output_ids: tuple[int, ...] = ()
         if self.so_far is not None:
             output_ids = self.so_far.output_ids
-            parser.feed(self.tokenizer.replay(output_ids, params.stop, params.min_tokens))
+            said = self.tokenizer.replay(prompt_ids, output_ids, params.stop, params.min_tokens)
+            parser.feed(said)
         else:
             yield self.log(self._started(params, prompt_ids))
             if left_out := self.newly_left_out():

@@ -165,7 +165,7 @@ def _said(old: Generation, turn: Turn, tokenizer: ChatTokenizer) -> list[LogEven
     tail = tokenizer.tail_of(turn.prompt_ids)
     parser = AnswerParser(tokenizer.chat_template, tail, [tool.schema() for tool in tools])
     params = turn.params
-    text = tokenizer.replay(turn.output_ids, params.stop, params.min_tokens)
+    text = tokenizer.replay(turn.prompt_ids, turn.output_ids, params.stop, params.min_tokens)
     started = Started(
         old.model, old.model_revision, params.seed, turn.index, turn.prompt_ids, params
     )

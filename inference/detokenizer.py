@@ -1,16 +1,18 @@
 """Token ids to text, as they come: never half a character, never a part of a stop string."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
 _MOST_UNFINISHED = 3  # tokens of one character: of four bytes one is missing
 _MOST_HELD = 8
+_MOST_OF_PROMPT = 8
 
 
 class Detokenizer:
-    """The text of one answer. A stop string has no effect within the first `min_tokens`.
+    """The text that an answer adds `behind` a prompt's ids. A stop string has no effect within the first
+    `min_tokens`.
 
     Resuming an answer means feeding all its old ids into a new Detokenizer and dropping the text:
     priming DecodeStream with ids instead gives other text when the cut lies inside a character
@@ -18,15 +20,23 @@ class Detokenizer:
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, stop: tuple[str, ...] = (), *, min_tokens: int = 0
+        self,
+        tokenizer: Tokenizer,
+        stop: tuple[str, ...] = (),
+        *,
+        min_tokens: int = 0,
+        behind: Sequence[int] = (),
     ) -> None:
         self._tokenizer = tokenizer
         self._num_unstoppable = min_tokens
-        self._stream = DecodeStream(skip_special_tokens=False)
         # Of the last piece of text: what comes is decoded behind it. And those that have come since.
-        self._shown_ids: list[int] = []
+        self._shown_ids, whole = self._end_of(behind)
         self._held_ids: list[int] = []
-        self._shown: str | None = None  # of the text of `_shown_ids`, where that is not all of it
+        self._stream = DecodeStream(self._shown_ids, skip_special_tokens=False)
+        # Of the text of `_shown_ids`, by what comes, where the stream says that text again.
+        before = self._decode(self._shown_ids)
+        is_unfinished = before.endswith("\ufffd")
+        self._shown: tuple[str, ...] | None = (before, whole) if is_unfinished else None
         self._stop = StopStrings(stop)
 
     @property
@@ -49,6 +59,18 @@ class Detokenizer:
         shown = text if self._num_unstoppable >= 0 else self._stop.feed(text)
         return shown + self._stop.flush()
 
+    def _end_of(self, prompt: Sequence[int]) -> tuple[list[int], str]:
+        """As little of it as is whole characters, with their text, and an unfinished one behind them:
+        decoders take the blank off the first token of a text, which the answer's is not."""
+        end = list(prompt[-_MOST_OF_PROMPT - _MOST_UNFINISHED :])
+        for num_unfinished in range(_MOST_UNFINISHED + 1):
+            whole = end[: len(end) - num_unfinished]
+            for num in range(1, min(len(whole), _MOST_OF_PROMPT) + 1):
+                text = self._decode(whole[-num:])
+                if text and "\ufffd" not in text:
+                    return end[len(whole) - num :], text
+        return end, ""
+
     def _step(self, token_id: int) -> str:
         self._held_ids.append(token_id)
         try:
@@ -59,7 +81,7 @@ class Detokenizer:
             text = self._stream.step(self._tokenizer, token_id) or ""
             self._held_ids, self._shown = [token_id], None
         if text:
-            text = text.removeprefix(self._shown or "")
+            text = _behind(text, self._shown or ())
             self._shown_ids, self._held_ids, self._shown = self._held_ids, [], None
         elif len(self._held_ids) > _MOST_HELD:
             text = self._let_go()
@@ -79,7 +101,7 @@ class Detokenizer:
         text = min(texts, key=lambda text: text.count("\ufffd"))
         unfinished = held[len(held) - texts.index(text) :]
         # The stream says all of what is unfinished again, once it is finished.
-        self._shown_ids, self._shown = (unfinished, "") if unfinished else (held, None)
+        self._shown_ids, self._shown = (unfinished, ("",)) if unfinished else (held, None)
         self._held_ids = []
         self._stream = DecodeStream(self._shown_ids, skip_special_tokens=False)
         return text
@@ -90,11 +112,23 @@ class Detokenizer:
 
     def _behind_shown(self) -> str:
         both = self._decode(self._shown_ids + self._held_ids)
-        shown = self._decode(self._shown_ids) if self._shown is None else self._shown
+        if self._shown is not None:
+            return _behind(both, self._shown)
+        shown = self._decode(self._shown_ids)
         return both.removeprefix(shown) if both.startswith(shown) else self._decode(self._held_ids)
 
     def _decode(self, ids: list[int]) -> str:
         return str(self._tokenizer.decode(ids, skip_special_tokens=False))
+
+
+def _behind(text: str, shown: Sequence[str]) -> str:
+    """An unfinished character at the end of what is shown may have become another one in the text."""
+    return text[max((_num_shared(text, one) for one in shown), default=0) :]
+
+
+def _num_shared(text: str, other: str) -> int:
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((at for at, (one, same) in pairs if one != same), min(len(text), len(other)))
 
 
 class StopStrings:

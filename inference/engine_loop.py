@@ -119,7 +119,9 @@ class EngineLoop:
         grammar = None
         if params.grammar:
             grammar = self.grammars.start(params.grammar, request.output_ids)
-        detokenizer = Detokenizer(self.tokenizer, params.stop, min_tokens=params.min_tokens)
+        detokenizer = Detokenizer(
+            self.tokenizer, params.stop, min_tokens=params.min_tokens, behind=request.prompt_ids
+        )
         detokenizer.feed(request.output_ids)
         return _Answer(detokenizer, grammar)
 

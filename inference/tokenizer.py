@@ -255,10 +255,17 @@ class ChatTokenizer:
     def _bytes(self) -> TokenBytes:
         return TokenBytes(self._tokenizer)
 
-    def replay(self, ids: tuple[int, ...], stop: tuple[str, ...] = (), min_tokens: int = 0) -> str:
+    def replay(
+        self,
+        prompt_ids: tuple[int, ...],
+        output_ids: tuple[int, ...],
+        stop: tuple[str, ...] = (),
+        min_tokens: int = 0,
+    ) -> str:
         """The text that a worker has emitted for the ids of an answer, held back text left out."""
-        detokenizer = Detokenizer(self._tokenizer.backend_tokenizer, stop, min_tokens=min_tokens)
-        return detokenizer.feed(ids)
+        backend = self._tokenizer.backend_tokenizer
+        detokenizer = Detokenizer(backend, stop, min_tokens=min_tokens, behind=prompt_ids)
+        return detokenizer.feed(output_ids)
 
     @cached_property
     def _tiktoken(self) -> "Encoding | None":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import cycle
+from os.path import commonprefix
 from pathlib import Path
 from time import process_time
 
@@ -37,6 +38,36 @@ def _byte_fallback(path: Path) -> Tokenizer:
     blanks, text = decoders.Replace("\u2581", " "), decoders.Fuse()
     tokenizer.decoder = decoders.Sequence([blanks, decoders.ByteFallback(), text])
     return tokenizer
+
+
+def _first_blank_stripped(path: Path) -> Tokenizer:
+    """In the manner of Llama 2, TinyLlama and Mistral 7B, whose decoder takes a text's first blank."""
+    tokenizer = _byte_fallback(path)
+    strip = decoders.Strip(" ", 1, 0)
+    blanks, fallback, fuse = (
+        decoders.Replace("\u2581", " "),
+        decoders.ByteFallback(),
+        decoders.Fuse(),
+    )
+    tokenizer.decoder = decoders.Sequence([blanks, fallback, fuse, strip])
+    return tokenizer
+
+
+def _metaspace(path: Path) -> Tokenizer:
+    """In the manner of T5: the first token has no blank."""
+    tokenizer = _byte_fallback(path)
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer
+
+
+FAMILIES = [_byte_level, _byte_fallback, _first_blank_stripped, _metaspace]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def any_family(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Tokenizer:
+    return request.param(tmp_path_factory.mktemp("tokenizer"))
 
 
 @pytest.fixture(scope="module", params=[_byte_level, _byte_fallback])
@@ -159,6 +190,74 @@ def test_an_answer_resumes_at_every_token(tokenizer: Tokenizer) -> None:
         resumed = Detokenizer(tokenizer, ("END of",))
         assert resumed.feed(ids[:cut]) == "".join(pieces[:cut])
         assert "".join(resumed.feed([i]) for i in ids[cut:]) == "".join(pieces[cut:])
+
+
+@given(
+    text=st.one_of(texts, st.sampled_from((" the ab", "  a", "世" * 9, "ቃል ቃል", "a\n\n世"))),
+    data=st.data(),
+    cuts=st.lists(st.integers(1, 7), min_size=1),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_prompt_and_what_streams_behind_it_join_to_the_text(
+    any_family: Tokenizer, text: str, data: st.DataObject, cuts: list[int]
+) -> None:
+    """Wherever the prompt ends; of a character that it leaves unfinished, nothing was said."""
+    ids = any_family.encode(text).ids
+    at = data.draw(st.integers(0, len(ids)))
+    detokenizer = Detokenizer(any_family, behind=ids[:at])
+    streamed = "".join(detokenizer.feed(piece) for piece in _pieces(ids[at:], cuts))
+    whole = any_family.decode(ids, skip_special_tokens=False)
+    said = next(
+        before
+        for num in range(at, -1, -1)
+        if whole.startswith(before := any_family.decode(ids[:num], skip_special_tokens=False))
+    )
+    streamed += detokenizer.finish()
+    assert (said + streamed).rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+@given(
+    ids=st.lists(st.integers(3, 361), max_size=20),
+    at=st.integers(0, 20),
+    cuts=st.lists(st.integers(1, 7), min_size=1),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_tokens_stream_behind_any_prompt(
+    byte_level: Tokenizer, ids: list[int], at: int, cuts: list[int]
+) -> None:
+    """Both may hold half characters, at their ends as well."""
+    detokenizer = Detokenizer(byte_level, behind=ids[:at])
+    streamed = "".join(detokenizer.feed(piece) for piece in _pieces(ids[at:], cuts))
+    streamed += detokenizer.finish()
+    whole = byte_level.decode(ids, skip_special_tokens=False)
+    before = byte_level.decode(ids[:at], skip_special_tokens=False)
+    said = commonprefix((whole, before))  # noqa: RUF071 of characters
+    assert (said + streamed).rstrip("\ufffd") == whole.rstrip("\ufffd")
+
+
+def test_an_answer_behind_a_prompt_resumes_at_every_token(any_family: Tokenizer) -> None:
+    ids = any_family.encode(TEXT).ids
+    for start in range(0, len(ids), 5):
+        prompt, output = ids[:start], ids[start:]
+        whole = Detokenizer(any_family, ("END of",), behind=prompt)
+        pieces = [whole.feed([i]) for i in output]
+        for cut in range(0, len(output) + 1, 3):
+            resumed = Detokenizer(any_family, ("END of",), behind=prompt)
+            assert resumed.feed(output[:cut]) == "".join(pieces[:cut])
+            assert "".join(resumed.feed([i]) for i in output[cut:]) == "".join(pieces[cut:])
+
+
+def test_an_engine_goes_on_with_the_text_of_the_prompt(tiny_model: Path) -> None:
+    loop = make_loop(tiny_model)
+    loop.tokenizer.decoder = decoders.Sequence([loop.tokenizer.decoder, decoders.Strip(" ", 1, 0)])
+    word = next(i for i in range(361) if (loop.tokenizer.id_to_token(i) or "").startswith("Ġf"))
+    params = {"max_tokens": 2, "logit_bias": ((word, 100.0),)}
+    prompt = tuple(loop.tokenizer.encode("The").ids)
+    for output_ids in ((), (word,)):
+        asked = request("r", prompt, output_ids=output_ids, **params)
+        streamed = "".join(u.text for u in run(loop, asked)["r"] if isinstance(u, Tokens))
+        said = loop.tokenizer.decode([*prompt, *output_ids])
+        assert said + streamed == loop.tokenizer.decode([*prompt, word, word])
 
 
 def test_an_answer_that_ends_by_length_may_end_by_such_a_stop_string(tiny_model: Path) -> None:

@@ -67,7 +67,7 @@ async def test_a_kill_costs_eight_streams_a_pause_and_nothing_else(engine: Engin
         cut = {name: _before_the_kill(updates) for name, updates in storm.items()}
         if all(0 < len(_ids(cut[n])) < len(_ids(calm[n])) for n in streams) and (
             any(_is_mid_character(tokenizer, cut[n]) for n in ("music", "seeded music"))
-            and any(_holds_back(tokenizer, cut[n]) for n in ("stop", "seeded stop"))
+            and any(_holds_back(tokenizer, streams[n], cut[n]) for n in ("stop", "seeded stop"))
         ):
             return
     raise AssertionError("never at such a moment")
@@ -157,7 +157,8 @@ def _is_mid_character(tokenizer: ChatTokenizer, updates: list[Update]) -> bool:
     return tokenizer.decode(_ids(updates)).endswith("\ufffd")
 
 
-def _holds_back(tokenizer: ChatTokenizer, updates: list[Update]) -> bool:
+def _holds_back(tokenizer: ChatTokenizer, request: GenerateRequest, updates: list[Update]) -> bool:
     """Whether more is written than was shown."""
     is_ended = isinstance(updates[-1], Finished)
-    return not is_ended and len(tokenizer.replay(tuple(_ids(updates)))) > len(_text(updates))
+    written = tokenizer.replay(request.prompt_ids, tuple(_ids(updates)))
+    return not is_ended and len(written) > len(_text(updates))

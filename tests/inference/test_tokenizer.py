@@ -242,7 +242,7 @@ def test_tokenizing_needs_no_torch(tiny_model: Path) -> None:
         "import sys, pathlib; from inference import AnswerParser, ChatTokenizer;"
         f"t = ChatTokenizer.load(pathlib.Path({str(tiny_model)!r}));"
         "t.encode_chat([{'role': 'user', 'content': 'hi'}]);"
-        "AnswerParser('<tool_call>').feed('x'); t.replay((5, 6));"
+        "AnswerParser('<tool_call>').feed('x'); t.replay((5,), (6,));"
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
