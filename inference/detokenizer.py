@@ -92,14 +92,21 @@ class Detokenizer:
 
         Tokens that are never a character would else be decoded together with all before them, each time.
         How many are unfinished is told by what is decoded without them: where one of them is left, or
-        bytes are taken one by one because the last of them is, there is more that is no character.
+        bytes are taken one by one because the last of them is, there is more that is no character. And
+        where both parts have more of it than the whole, the cut is within one.
         """
-        held, texts = self._held_ids, []
+        held, cuts = self._held_ids, []
         for num in range(_MOST_UNFINISHED + 1):
-            self._held_ids = held[: len(held) - num]
-            texts.append(self._behind_shown())
-        text = min(texts, key=lambda text: text.count("\ufffd"))
-        unfinished = held[len(held) - texts.index(text) :]
+            whole, unfinished = held[: len(held) - num], held[len(held) - num :]
+            self._held_ids = whole
+            text = self._behind_shown()
+            num_broken = text.count("\ufffd")
+            num_behind = self._decode(unfinished).count("\ufffd")
+            cuts.append((num_broken, num_broken + num_behind, text, unfinished))
+        most = cuts[0][0]
+        _, _, text, unfinished = min(
+            (cut for cut in cuts if cut[1] <= most), key=lambda cut: cut[0]
+        )
         # The stream says all of what is unfinished again, once it is finished.
         self._shown_ids, self._shown = (unfinished, ("",)) if unfinished else (held, None)
         self._held_ids = []

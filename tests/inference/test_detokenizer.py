@@ -144,6 +144,17 @@ def test_half_characters_without_an_end_stream_as_they_are_decoded(
     assert (streamed + detokenizer.finish()).rstrip("\ufffd") == whole.rstrip("\ufffd")
 
 
+def test_a_cut_within_half_a_character_is_not_taken_for_the_end_of_one(
+    byte_level: Tokenizer,
+) -> None:
+    """`à` begins what the first byte of `©âĢįðŁĳ` goes on with: together they are one that is none."""
+    pieces = ["à", *["¡"] * 7, "à", "©âĢįðŁĳ", "â", "Ħ", "¬"]
+    ids = [byte_level.token_to_id(piece) for piece in pieces]
+    detokenizer = Detokenizer(byte_level)
+    streamed = detokenizer.feed(ids) + detokenizer.finish()
+    assert streamed == byte_level.decode(ids, skip_special_tokens=False)
+
+
 def test_half_characters_take_no_longer_the_more_there_are(tokenizer: Tokenizer) -> None:
     (half,) = [i for i in range(361) if tokenizer.id_to_token(i) in ("<0x80>", "Ģ")]
     detokenizer = Detokenizer(tokenizer, ("END",))
