@@ -204,7 +204,9 @@ def test_an_answer_resumes_at_every_token(tokenizer: Tokenizer) -> None:
 
 
 @given(
-    text=st.one_of(texts, st.sampled_from((" the ab", "  a", "世" * 9, "ቃል ቃል", "a\n\n世"))),
+    text=st.one_of(texts, st.sampled_from((" the ab", "  a", "世" * 9, "ቃል ቃል", "a\n\n世"))).filter(
+        lambda text: "\ufffd" not in text  # which decoders say of half a character as well
+    ),
     data=st.data(),
     cuts=st.lists(st.integers(1, 7), min_size=1),
 )
