@@ -27,6 +27,7 @@ from inference.upstreams.wire import Continued, Reader
 logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 4
 MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
+MAX_PINGED = 5  # silences: so long a server that only says that it lives is waited for
 MAX_ANSWER_BYTES = 64 * 2**20  # of events, which take some fifty times their text
 # What reading an answer raises that is not as it should be: deep, of other types, without a field.
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
@@ -293,12 +294,13 @@ class Upstream:
         response.encoding = "utf-8-sig"  # what the standard has events in, whatever the header says
         events = aiter(httpx2.EventSource(response))
         # The client's own limit starts anew at each byte, so comments alone would hold for ever.
-        silence = asyncio.timeout(self.upstream.timeout_s)
+        most_s = MAX_PINGED * self.upstream.timeout_s
+        silence = asyncio.timeout(most_s)
         async with silence, aclosing(events):  # type: ignore[type-var]
             async for event in events:
                 if not event.data.strip():
                     continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
-                silence.reschedule(asyncio.get_running_loop().time() + self.upstream.timeout_s)
+                silence.reschedule(asyncio.get_running_loop().time() + most_s)
                 segments = reader.read(event.event, event.data)
                 flight.hear_from(replica)
                 if segments:

@@ -24,7 +24,7 @@ from inference import (
     Usage,
     parse_upstream,
 )
-from inference.upstreams import replicas
+from inference.upstreams import replicas, upstream
 from tests.inference.far import Far, spec_of, text_of
 from tests.upstream_server import UpstreamServer, chunk, events, status, stream, texts, wired
 
@@ -391,8 +391,13 @@ IDLE = [": keep-alive\n\n", "event: ping\n\n"] * 100
     "silent", [events(hangs_s=20), stream(*IDLE, pause_s=0.1)], ids=["nothing", "comments"]
 )
 async def test_a_silent_server_is_left(
-    server: UpstreamServer, other: UpstreamServer, tmp_path: Path, silent: Any
+    server: UpstreamServer,
+    other: UpstreamServer,
+    tmp_path: Path,
+    silent: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(upstream, "MAX_PINGED", 1)
     far = Far(spec_of(server, other, options="&timeout=1"), tmp_path)
     server.answers = [silent]
     try:
@@ -401,8 +406,11 @@ async def test_a_silent_server_is_left(
         await far.engine.close()
 
 
-async def test_a_slow_server_is_not_silent(server: UpstreamServer, tmp_path: Path) -> None:
+async def test_a_slow_server_is_not_silent(
+    server: UpstreamServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An answer may take longer than any silence in it, and its end needs no goodbye."""
+    monkeypatch.setattr(upstream, "MAX_PINGED", 1)
     far = Far(spec_of(server, options="&timeout=1"), tmp_path)
     said = wired(*[chunk(content="word ")] * 4, chunk("stop"))
     server.answers = [stream(*said, *IDLE, pause_s=0.4)]
