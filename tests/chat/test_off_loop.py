@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextvars import ContextVar
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -28,6 +29,12 @@ async def test_a_prompt_leaves_it_where_it_is_long(num_chars: int, stays: bool) 
     thread, name = await off_loop.off_loop_if_long(num_chars, where)
     assert (thread == threading.get_ident()) is stays
     assert name == "alice"
+
+
+@pytest.fixture(autouse=True)
+def turns_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock is its loop's. One that a test left may be in a cycle, and is not collected yet."""
+    monkeypatch.setattr(off_loop, "_turns", WeakValueDictionary())
 
 
 async def test_who_counts_much_keeps_nobody_waiting() -> None:
