@@ -117,6 +117,7 @@ static inline __attribute__((always_inline)) void attend_heads(
         int64_t from = (head + h) * a->query_head + token * a->query_token;
 #ifdef __AVX512BF16__
         if (by_pairs) memcpy(pairs[h], at(a->query, from, type), a->dim * 2);
+        else
 #endif
         for (int64_t d = 0; d < a->dim; d += 16)
             _mm512_store_ps(query[h] + d, _mm512_mul_ps(load16(a->query, from + d, type, 0xffff), _mm512_set1_ps(a->scale)));
