@@ -8,7 +8,7 @@
  */
 
 import { insertText } from "./caret.js";
-import { find, setText } from "./dom.js";
+import { find, isComposing, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { newId } from "./ids.js";
 import { PickedSources } from "./picked-sources.js";
@@ -245,7 +245,7 @@ export class ChatComposer extends HTMLElement {
       this.dispatchEvent(new CustomEvent("edit-last"));
     }
     if (event.key !== "Enter" || event.shiftKey || event.altKey) return;
-    if (event.isComposing || event.keyCode === 229) return; // 229: Safari ends composing first
+    if (isComposing(event)) return;
     if ((needsModifier() || hasVirtualKeyboard()) && !event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     this.#sendOrQueue();
