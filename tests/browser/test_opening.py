@@ -132,15 +132,21 @@ def test_a_chat_that_is_gone_leads_back(left: ScriptedChat, page: Page) -> None:
     assert left.heard_of("message.send")[1]["conversation"] is None
 
 
-def test_who_turns_back_to_the_chat_that_is_still_there_need_not_wait(
-    left: ScriptedChat, page: Page
-) -> None:
+def open_first_beside_other(left: ScriptedChat, page: Page) -> str:
+    """The chat is shown, and a second one listed; returns where that one is asked for."""
     open_first(page)
     expect(page.locator(".message--user")).to_have_count(1)
     other = {**(left.conversation or {}), "id": id_of(left).replace("1", "2"), "title": "Other"}
     other["url"] = f"/c/{other['id']}"
     left.say({"type": "conversation.changed", "conversation": other, "running": []})
-    page.route(f"**/api/conversations/{other['id']}", lambda route: route.abort())
+    return f"**/api/conversations/{other['id']}"
+
+
+def test_who_turns_back_to_the_chat_that_is_still_there_need_not_wait(
+    left: ScriptedChat, page: Page
+) -> None:
+    path = open_first_beside_other(left, page)
+    page.route(path, lambda route: route.abort())
     page.locator(".chat-link a", has_text="Other").click()
     expect(page.locator(UNOPENED)).to_be_visible()
     expect(page.locator(".message--user")).to_be_hidden()
@@ -155,13 +161,9 @@ def test_who_turns_back_to_the_chat_that_is_still_there_need_not_wait(
 def test_what_is_done_to_a_chat_is_not_done_to_the_one_before(
     left: ScriptedChat, page: Page
 ) -> None:
-    open_first(page)
-    expect(page.locator(".message--user")).to_have_count(1)
-    other = {**(left.conversation or {}), "id": id_of(left).replace("1", "2"), "title": "Other"}
-    other["url"] = f"/c/{other['id']}"
-    left.say({"type": "conversation.changed", "conversation": other, "running": []})
+    path = open_first_beside_other(left, page)
     routes: list[Route] = []
-    page.route(f"**/api/conversations/{other['id']}", lambda route: routes.append(route))
+    page.route(path, lambda route: routes.append(route))
     asked: list[str] = []
     page.on("request", lambda request: id_of(left) in request.url and asked.append(request.url))
     page.locator(".chat-link a", has_text="Other").click()
