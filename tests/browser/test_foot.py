@@ -32,9 +32,12 @@ def test_a_toast_stands_above_the_composer(chat: ScriptedChat, page: Page, width
     expect(last_answer(page).locator(".message__took")).to_be_visible()
     chat.say({"type": "error", "code": "x", "message": "Something is to be told."})
     expect(page.locator(".toast")).to_be_visible()
-    toast = box_of(page, ".toast")
-    assert toast["y"] + toast["height"] <= box_of(page, "#foot")["y"]
-    assert toast["y"] > 300
+
+    def is_above() -> bool:  # as soon as the composer, which glides down, has arrived
+        toast = box_of(page, ".toast")
+        return bool(300 < toast["y"] <= box_of(page, "#foot")["y"] - toast["height"])
+
+    wait_until(is_above, timeout_s=10, what="the toast above the composer")
 
 
 def test_a_keyboard_over_the_page_leaves_the_composer_and_the_last_line(

@@ -31,6 +31,7 @@ def test_what_is_written_meanwhile_waits_survives_a_reload_and_is_sent(
     chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
     page.locator(".chat-link a", has_text="First").click()
     expect(page.locator(".queue__text")).to_have_text(["Second", "Third"])
+    expect(last_answer(page)).to_have_attribute("data-status", "running")  # it is read behind them
     chat.finish("r1")
     expect(page.locator(".message--user .message__text")).to_have_text(["First", "Second"])
     expect(page.locator(".queue__text")).to_have_text(["Third"])
@@ -58,6 +59,7 @@ def test_what_waits_in_a_new_chat_stays_its_own_when_another_is_begun(
     expect(page.locator(".queue__item")).to_have_count(0)
     page.locator(".chat-link a", has_text="First").click()
     expect(page.locator(".queue__text")).to_have_text(["Second"])
+    expect(last_answer(page)).to_have_attribute("data-status", "running")
     chat.finish("r1")
     expect(page.locator(".message--user .message__text")).to_have_text(["First", "Second"])
     assert [frame["parent"] for frame in chat.heard_of("message.send")] == [None, "a1"]
@@ -77,6 +79,7 @@ def other(chat: ScriptedChat, page: Page, reader: BrowserContext) -> Iterator[Sc
     other.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
     other.page.locator(".chat-link a", has_text="First").click()
     expect(other.page.locator(".queue__text")).to_have_text(["Second", "Third"])
+    expect(last_answer(other.page)).to_have_attribute("data-status", "running")
     chat.auto_accept = other.auto_accept = False
     chat.finish("r1")
     expect(page.locator(".message--user")).to_have_count(2)
