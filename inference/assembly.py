@@ -30,6 +30,7 @@ from inference.hybrid_runner import make_runner
 from inference.kinds import read_kind
 from inference.kv import KVCache
 from inference.kv_cache import SlabKV
+from inference.layering import layer_chunks
 from inference.loader import (
     LoadedModel,
     Progress,
@@ -116,6 +117,7 @@ def _assemble_chat(
     scheduler = _make_scheduler(kv, config, draft_model, loaded.info.device)
     vocab_size = loaded.config.get_text_config().vocab_size
     runner = _make_runner(loaded, kv, followers, adapters)
+    scheduler.num_layers = layer_chunks(runner)
     grammars = Grammars(tokenizer, eos_ids=loaded.eos_ids, vocab_size=vocab_size)
     parts = (runner, kv, scheduler, tokenizer, grammars)
     eos_ids, is_ahead = loaded.eos_ids, "overlap" in config.gpu_step

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from array import array
 
     from inference.gpu.checking import CheckedKernels
+    from inference.layered_rows import LayeredRows
 
 NAME = "vitrine"
 
@@ -44,6 +45,7 @@ class StepContext:
     layers_by_keys: dict[int, int] = field(default_factory=dict)  # by the id of their key tensor
     paged: PagedStep | None = None
     parts: "array[int] | None" = None  # what the first fused layer has told the others
+    layered: "LayeredRows | None" = None  # who is not in all layers
 
 
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process

@@ -38,6 +38,7 @@ from inference.model_runner import ModelRunner, StepResult
 from inference.out_of_memory import give_back, is_fault, is_out_of_memory
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
+from inference.step_work import StepWork
 
 logger = logging.getLogger(__name__)
 _SAME_LOGPROB = 0.01  # the same kernels compute it, over an empty cache each time
@@ -198,18 +199,19 @@ class EngineLoop:
         plan = self.scheduler.plan()
         for sequence, num_tokens in plan:
             is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
+            is_new = is_new and not (sequence.chunk and sequence.chunk.begin)
             if is_new and num_tokens < sequence.num_pending:
                 self._emit(sequence.id, sequence.progress(monotonic()))
         if frame := self.announce():
             yield frame
         started_s = monotonic()
-        num_read, num_planned = self._compute(plan)
+        num_read, num_decoded = self._compute(plan)
         step_ms = (monotonic() - started_s) * 1e3
-        if frame := self._frame(step_ms, num_read, num_planned - num_read):
+        if frame := self._frame(step_ms, num_read, num_decoded):
             yield frame
 
     def _compute(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
-        """Returns how many tokens of prompts it read, and how many it computed in all."""
+        """Returns how many tokens of prompts were read, and how many of answers were computed."""
         return self._guess_and_run(plan) if plan else (0, 0)
 
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
@@ -218,27 +220,27 @@ class EngineLoop:
         plan = self.scheduler.guess(plan, self._grammar_of)
         guessed_s = monotonic()
         num_wrong = self.scheduler.num_wrong
-        num_read = sum(num for sequence, num in plan if not sequence.is_decoding)
-        num_drafted = sum(len(sequence.draft) for sequence, _ in plan)
-        is_usual = not any(sequence.is_read_again for sequence, _ in plan)
+        work = StepWork.of(plan)
         self._run(plan)
-        num_planned = sum(num for _, num in plan)
         num_wrong = self.scheduler.num_wrong - num_wrong
-        num_tokens = num_planned - num_wrong
+        num_tokens = work.num_read + work.num_decoded - num_wrong
         took_s = monotonic() - guessed_s
         guessing_s = guessed_s - started_s
-        if is_usual:  # what is read again costs more than a prompt, and tells nothing of one
-            estimates = self.scheduler.estimates
-            estimates.learn_step(num_tokens, took_s, num_read, guessing_s, num_wrong)
-        if not num_read:
-            self.scheduler.speculation.pace.learn_step(took_s, num_drafted)
-        return num_read, num_planned
+        if work.is_usual:  # what is read again costs more than a prompt, and tells nothing of one
+            self.scheduler.estimates.learn_step(
+                num_tokens, took_s, work.num_read, guessing_s, num_wrong, work.num_layered
+            )
+        if not work.num_read:
+            self.scheduler.speculation.pace.learn_step(took_s, work.num_drafted)
+        num_read = sum(num for s, num in plan if s in work.reading and not s.chunk)
+        return num_read, work.num_decoded
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar
 
     def _run(self, plan: list[tuple[Sequence, int]]) -> None:
         was_prefilling = [s for s, _ in plan if not s.is_decoding]
+        worth = [(s, s.worth_tokens(num)) for s, num in plan]
         started_s = monotonic()
         result, is_short = None, False
         try:
@@ -257,10 +259,12 @@ class EngineLoop:
         self.scheduler.relief.note_calm()
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
+            if sequence.chunk:
+                continue  # it is on its way
             computed = sequence.token_ids[: sequence.num_computed]
             self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))
-        self._advance(result, plan)
+        self._advance(result, worth)
 
     def _relieve(self, plan: list[tuple[Sequence, int]]) -> bool:
         """Make room after a step that found no memory. False: there is nothing more to be done."""
@@ -287,13 +291,14 @@ class EngineLoop:
             else:
                 self._advance(result, [(sequence, num_tokens)])
 
-    def _advance(self, result: StepResult, plan: list[tuple[Sequence, int]]) -> None:
-        """Rate prompts, draw a token for every sequence that is due, and act on it."""
+    def _advance(self, result: StepResult, worth: list[tuple[Sequence, float]]) -> None:
+        """Rate prompts, draw a token for every sequence that is due, and act on it. `worth` is how many
+        tokens were computed for each sequence of the step."""
         problems: draws.Problems = {}
         for sequence, rated in draws.rate_prompts(result, problems):
             self._emit(sequence.id, rated)
         drawn = draws.draw_all(result, self.eos_ids, self._grammar_of, problems)
-        self._charge(plan)
+        self._charge(worth)
         for sequence, own in drawn:
             if problem := problems.get(sequence.id):
                 self._fail(sequence, problem)
@@ -303,12 +308,12 @@ class EngineLoop:
             if sequence.id in problems and sequence.id in self._answers:
                 self._fail(sequence, problems[sequence.id])
 
-    def _charge(self, plan: list[tuple[Sequence, int]]) -> None:
+    def _charge(self, worth: list[tuple[Sequence, float]]) -> None:
         """Share the time since the last charge out among those it was spent on, token by token."""
         now_s = monotonic()
-        per_token_s = (now_s - self._charged_s) / max(1, sum(num for _, num in plan))
+        per_token_s = (now_s - self._charged_s) / max(1, sum(num for _, num in worth))
         self._charged_s = now_s
-        for sequence, num_tokens in plan:
+        for sequence, num_tokens in worth:
             sequence.engine_s += per_token_s * num_tokens
 
     def _take_safely(self, sequence: Sequence, drawn: list[draws.Drawn]) -> None:

@@ -10,6 +10,8 @@ from inference.adapters import Adapters
 from inference.attention import StepContext
 from inference.host_copy import HostCopy
 from inference.kv import KVCache
+from inference.layered_chunk import LayeredChunk
+from inference.layered_rows import LayeredRows
 from inference.pinned import sent
 from inference.sequence import Sequence
 from inference.spans import Span
@@ -64,7 +66,11 @@ class ModelRunner:
 
     @torch.inference_mode()
     def run(self, plan: list[tuple[Sequence, int]]) -> StepResult:
-        """Compute the planned tokens and advance `num_computed`; drafts are not counted in."""
+        """Compute the planned tokens and advance `num_computed`; drafts are not counted in, nor a chunk
+        that has not passed all layers. One sequence at most has such a one."""
+        chunk = next((sequence.chunk for sequence, _ in plan if sequence.chunk), None)
+        if chunk is not None and len(plan) == 1:
+            chunk.end = chunk.num_layers  # there is no other row for the layers behind it
         ids: list[int] = []
         positions: list[int] = []
         spans: list[Span] = []
@@ -72,7 +78,7 @@ class ModelRunner:
         prompt_rows: list[int] = []
         prompts: list[tuple[Sequence, range]] = []
         due: list[Sequence] = []
-        for sequence, num_tokens in _by_adapter(plan):
+        for sequence, num_tokens in _in_order(plan):
             num_drafted = len(sequence.draft)
             start, end = sequence.num_computed, sequence.num_computed + num_tokens - num_drafted
             if unrated := sequence.unrated_between(start, end):
@@ -83,13 +89,20 @@ class ModelRunner:
             adapter = sequence.request.adapter
             each_alone = start >= sequence.num_prompt
             spans.append(Span(sequence.id, start, num_tokens, each_alone, adapter))
-            if end == len(sequence.token_ids):
+            is_through = sequence.chunk is None or sequence.chunk.is_last
+            if is_through and end == len(sequence.token_ids):
                 due.append(sequence)
                 last_rows += range(len(ids) - 1 - num_drafted, len(ids))
         # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
         rows = last_rows + prompt_rows
-        logits = self.forward(ids, positions, spans, rows or [len(ids) - 1])
+        if chunk is None:
+            logits = self.forward(ids, positions, spans, rows or [0])
+        else:
+            logits = self._forward_layered(chunk, ids, positions, spans, rows or [0])
         for sequence, num_tokens in plan:
+            if sequence.chunk is not None and not sequence.chunk.is_through:
+                continue
+            sequence.chunk = None
             sequence.num_computed += num_tokens - len(sequence.draft)
         of_prompts = torch.split(
             logits[len(last_rows) : len(rows)], [len(unrated) for _, unrated in prompts]
@@ -103,8 +116,28 @@ class ModelRunner:
     def forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]
     ) -> Tensor:
-        with attention.in_step(StepContext(self.kv, spans, self.layers_seen)):
-            self.adapters.enter(spans)
+        return self._compute(StepContext(self.kv, spans, self.layers_seen), ids, positions, rows)
+
+    def _forward_layered(
+        self,
+        chunk: LayeredChunk,
+        ids: list[int],
+        positions: list[int],
+        spans: list[Span],
+        rows: list[int],
+    ) -> Tensor:
+        """The last span is the chunk's."""
+        context = StepContext(self.kv, spans, self.layers_seen)
+        context.layered = LayeredRows(chunk, context)
+        logits = self._compute(context, ids, positions, rows)
+        chunk.take(context.layered.left)  # only now: a step that fails may be tried again
+        return logits
+
+    def _compute(
+        self, context: StepContext, ids: list[int], positions: list[int], rows: list[int]
+    ) -> Tensor:
+        with attention.in_step(context):
+            self.adapters.enter(context.spans)
             numbers = sent(torch.tensor([*ids, *positions, *rows]), self.device)  # in one copy
             on_ids, on_positions, on_rows = torch.split(
                 numbers, [len(ids), len(positions), len(rows)]
@@ -121,8 +154,9 @@ class ModelRunner:
         return logits.float()  # on a processor, bfloat16's argmax takes four times as long as both
 
 
-def _by_adapter(plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
-    """Those of one adapter next to each other, so that its products are one for all of them."""
-    if not any(sequence.request.adapter for sequence, _ in plan):
+def _in_order(plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
+    """Those of one adapter next to each other, so that its products are one for all of them; who is not
+    in all layers behind the others."""
+    if not any(sequence.request.adapter or sequence.chunk for sequence, _ in plan):
         return plan
-    return sorted(plan, key=lambda planned: planned[0].request.adapter)
+    return sorted(plan, key=lambda planned: (bool(planned[0].chunk), planned[0].request.adapter))

@@ -13,6 +13,7 @@ from time import monotonic
 
 from inference.fair_share import OUTPUT_COST, FairShare
 from inference.kv import KVBooks
+from inference.layered_plan import layered
 from inference.messages import Queued
 from inference.ngrams import MOST_DRAFTED
 from inference.prefix_index import count_common
@@ -49,6 +50,7 @@ class Scheduler:
         draft_model: Guesser | None = None,
     ) -> None:
         self.kv = kv
+        self.num_layers = 0  # that a chunk may pass step by step; 0: it passes all at once
         self.relief = Relief(step_budget_tokens, max_num_sequences)
         self.max_num_drafting = max_num_drafting
         self.speculation = Speculation(draft_model)
@@ -121,13 +123,18 @@ class Scheduler:
                 plan.append((sequence, 1))
                 budget -= 1
         modest = self._modest()
+        share = None
         if plan:
             is_urgent = modest is not None
-            budget = self._budget_beside_writers(budget, len(plan), is_urgent=is_urgent)
+            budget, share = self._budget_beside_writers(budget, len(plan), is_urgent=is_urgent)
         budget = min(budget, self._shared_budget())
         if modest is not None and budget:
             budget = self._read_modest(plan, modest, budget)
         self._read_on(plan, budget)
+        if self.num_layers:
+            plan = layered(
+                plan, self.running.values(), self.num_layers, share, budget=self.step_budget_tokens
+            )
         self._charge(plan)
         return plan
 
@@ -136,22 +143,25 @@ class Scheduler:
         has_all = sequence.num_output >= sequence.request.params.max_tokens
         return has_all or len(sequence.token_ids) >= self.kv.max_context_tokens
 
-    def _budget_beside_writers(self, budget: int, num_writers: int, *, is_urgent: bool) -> int:
-        """What may be read in this step; now and then nothing, to see how long a calm step takes by
-        now: it grows with their number and their length."""
+    def _budget_beside_writers(
+        self, budget: int, num_writers: int, *, is_urgent: bool
+    ) -> tuple[int, float | None]:
+        """What may be read in this step, and what share of that should be, where less is possible. Now
+        and then nothing, to see how long a calm step takes: it grows with their number and length."""
         least = LEAST_CHUNK_TOKENS if self.kv.shares_prefixes else _LEAST_CHUNK_WITH_STATES
         # One alone may wait. Of others each waits with all that it asked, a writer a little each step.
         # Who finds no place yet is helped by nothing that is read.
         num_places = self.max_num_sequences - len(self.running)
         num_to_read = self._num_reading + min(len(self.waiting), max(0, num_places))
         crowd = 2 * (num_to_read - 1) / num_writers
-        chunk_tokens = self.estimates.chunk_tokens(
-            num_writers, least=least, is_urgent=is_urgent, crowd=crowd
-        )
+        chunk_tokens = self.estimates.chunk_tokens(num_writers, is_urgent=is_urgent, crowd=crowd)
         if chunk_tokens is None:
-            return budget
+            return budget, None
         self._num_steps += 1
-        return min(budget, chunk_tokens) if self._num_steps % _CALM_EVERY else 0
+        if self._num_steps % _CALM_EVERY == 0:
+            return 0, None
+        # At least so much: it has to come to an end.
+        return min(budget, max(least, int(chunk_tokens))), min(1.0, chunk_tokens / least)
 
     def shrink(self, plan: Plan) -> bool:
         """A step found no memory and advanced nobody: the next ones are smaller. Who has no place in
@@ -163,7 +173,7 @@ class Scheduler:
                 break
             self._preempt(sequence)
         for sequence in self.running.values():
-            sequence.draft = []
+            sequence.draft, sequence.chunk = [], None
         return True
 
     def guess(self, plan: Plan, grammar_of: GrammarOf | None = None) -> Plan:
@@ -272,7 +282,7 @@ class Scheduler:
 
     def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
-            cost = OUTPUT_COST if sequence.is_decoding else num_tokens
+            cost = OUTPUT_COST if sequence.is_decoding else sequence.worth_tokens(num_tokens)
             self.share.charge(sequence.request.user, cost, sequence.request.weight)
         decay = (_EXPECTED_AT_FIRST - _EXPECTED_AT_LEAST) / _EXPECTED_STEPS
         self._expected_share = max(_EXPECTED_AT_LEAST, self._expected_share - decay)

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from time import monotonic
 
+from inference.layered_chunk import LayeredChunk
 from inference.messages import GenerateRequest, Prefill, Timings, Usage
 
 UNKNOWN = -1  # a token that is being drawn
@@ -18,7 +19,8 @@ class Sequence:
     but the last token, the sequence decodes; before that it prefills. A sequence that comes back
     (preempted, or resumed after a crash) simply has more to prefill.
 
-    `draft` is what the next step computes beyond the last token, on the chance that it is drawn.
+    `draft` is what the next step computes beyond the last token, on the chance that it is drawn; `chunk`
+    is what of a prompt is on its way through the layers.
     While steps that were launched have not been read, their tokens stand at the end, as `num_promised`
     times UNKNOWN, and their inputs count as computed. Whoever gives away or keeps what is computed takes
     them back first.
@@ -37,6 +39,7 @@ class Sequence:
     first_token_s: float | None = None
     last_token_s: float | None = None
     draft: list[int] = field(default_factory=list)
+    chunk: LayeredChunk | None = None
     num_prompt_rated: int = field(init=False)
     num_promised: int = 0
     _output_counts: Counter[int] | None = None
@@ -70,6 +73,10 @@ class Sequence:
         num_of_prompt = self.num_prompt - self.num_computed
         return num_of_prompt if num_of_prompt > 0 else min(self.num_pending, most_of_answer)
 
+    def worth_tokens(self, num_tokens: int) -> float:
+        """What the planned tokens cost: those that pass some of the layers are worth fewer."""
+        return self.chunk.worth_tokens if self.chunk else num_tokens
+
     @property
     def is_read_again(self) -> bool:
         """Whether tokens of its answer are to be computed anew next, behind a crash or a preemption."""
@@ -84,6 +91,7 @@ class Sequence:
         self.num_computed = 0
         self.num_to_prefill = len(self.token_ids)
         self.draft = []
+        self.chunk = None
 
     def promise(self) -> None:
         """A step that computes its last token, and draws one, was launched."""

@@ -41,29 +41,32 @@ class Estimates:
 
     def learn_step(
         self,
-        num_tokens: int,
+        num_tokens: float,
         took_s: float,
-        num_read: int = 0,
+        num_read: float = 0,
         guessing_s: float = 0.0,
         num_wrong: int = 0,
+        num_layered: int = 0,
     ) -> None:
         """`num_read` of the tokens were prompts'; `num_wrong` guesses were computed beside them for
-        nothing. What guessing ahead took is no part of a calm step: beside prompts nobody guesses."""
+        nothing. What guessing ahead took is no part of a calm step: beside prompts nobody guesses.
+        `num_layered` passed some of the layers, and are counted for what that is worth."""
         if took_s <= 0:
             return
         self.tokens_per_s = _mixed(self.tokens_per_s, num_tokens / (took_s + guessing_s), 0.05)
         if not num_read:
-            num_rows = num_tokens + num_wrong
+            num_rows = int(num_tokens) + num_wrong
             self.calm_step_s = _mixed(self.calm_beside(num_rows), took_s, 0.3)
             self.calm_rows = num_rows
             return
         if num_read == num_tokens:
-            self._learn_reading(took_s / num_read, num_read)
+            self._learn_reading(took_s / num_read, max(num_read, num_layered))
         elif self.calm_step_s is not None:
             num_more = num_tokens - self.calm_rows
             # Where writers have left, what a step varies by would be the price of few tokens.
             if 2 * num_more >= num_read:
-                self._learn_reading(max(0.0, took_s - self.calm_step_s) / num_more, num_read)
+                more_s = max(0.0, took_s - self.calm_step_s)
+                self._learn_reading(more_s / num_more, max(num_read, num_layered))
 
     def calm_beside(self, num_writers: int) -> float | None:
         """A calm step of so many writers, where it was measured with others: a writer's token is
@@ -74,7 +77,7 @@ class Estimates:
         more_s = (num_writers - self.calm_rows) * (self.reading_s or 0.0)
         return max(0.5 * self.calm_step_s, self.calm_step_s + more_s)
 
-    def _learn_reading(self, token_s: float, num_read: int) -> None:
+    def _learn_reading(self, token_s: float, num_read: float) -> None:
         """A few tokens tell of the step more than of tokens, the first ones as well: a worker begins
         with three, and beside writers would go on with crumbs, which hardly tell better.
 
@@ -85,17 +88,12 @@ class Estimates:
         self.reading_s = _mixed(self.reading_s, token_s, share / self._reading_weight)
 
     def chunk_tokens(
-        self,
-        num_writers: int,
-        *,
-        least: int = LEAST_CHUNK_TOKENS,
-        is_urgent: bool = False,
-        crowd: float = 1.0,
-    ) -> int | None:
+        self, num_writers: int, *, is_urgent: bool = False, crowd: float = 1.0
+    ) -> float | None:
         """So much of prompts may be read beside those who write; None while nothing is known.
 
         Their step then takes .4 as long again as a calm one (urgent: three times), with what varies
-        not twice as long, or as long as nobody notices. At `least` so much: it has to come to an end.
+        not twice as long, or as long as nobody notices.
 
         `crowd` tells how many more wait to be read than write. Of sixteen that come together the
         first two would else write to their end before the last is read: a few who write wait for the
@@ -109,7 +107,7 @@ class Estimates:
         if crowd > 1 and not is_urgent:
             most_s = max(_URGENT_SPARE * calm_s, _CROWD_STEP_S)
             spare_s = max(spare_s, min(crowd * _SPARE * calm_s, most_s))
-        return max(least, int(spare_s / self.reading_s))
+        return spare_s / self.reading_s
 
     def shared_tokens(self) -> int | None:
         """So much is read in a step while others wait to be read: whoever comes next waits for the

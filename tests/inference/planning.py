@@ -64,6 +64,11 @@ def run_step(scheduler: Scheduler) -> list[tuple[Sequence, int]]:
     """What the engine does with a plan: compute it, and draw a token where a sequence is due."""
     plan = scheduler.plan()
     for sequence, num_tokens in plan:
+        if sequence.chunk:
+            sequence.chunk.take(None)
+            if not sequence.chunk.is_through:
+                continue
+            sequence.chunk = None
         sequence.num_computed += num_tokens
         if sequence.num_pending == 0:
             sequence.append(7, 0.0)

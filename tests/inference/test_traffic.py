@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from inference import block_pool, paged_kv
+from inference import block_pool, layered_chunk, layered_plan, paged_kv
 from inference.grammar import json_schema_grammar, regex_grammar
 from inference.messages import GenerateRequest, SamplingParams
 from tests.inference.tiny_models import make_model
@@ -25,6 +25,7 @@ GRAMMARS = (
 STATES = {"layer_types": ["conv", "full_attention"]}  # in slots
 LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
     "slabs": ("qwen3", {}),
+    "layers": ("qwen3", {"num_hidden_layers": 5}),  # some of them in each step
     "pages": ("qwen3", {}),
     "states": ("lfm2", STATES),
 }
@@ -38,8 +39,11 @@ def maker(
     model_type, settings = LAYOUTS[request.param]
     path = tmp_path_factory.mktemp("traffic") / model_type
     small = {"num_hidden_layers": 2, "max_position_embeddings": CONTEXT_TOKENS}
-    make_model(path, model_type, **small, **settings)
+    make_model(path, model_type, **{**small, **settings})
     with pytest.MonkeyPatch.context() as patch:
+        if request.param == "layers":
+            patch.setattr(layered_plan, "_BEHIND_TOKENS", 4)
+            patch.setattr(layered_chunk, "LEAST_TOKENS", 8)
         for module in (block_pool, paged_kv):
             patch.setattr(module, "BLOCK_TOKENS", PAGE_TOKENS)
         yield LoopMaker.load(path, is_paged=request.param == "pages")
@@ -199,4 +203,5 @@ def test_such_traffic_is_dense(maker: LoopMaker, monkeypatch: pytest.MonkeyPatch
     kinds = {"preempted", "refused", "aborted", "cached"}
     if traffic.loop.scheduler.max_num_drafting:
         kinds.add("accepted")
+    del traffic.seen["layered"]  # it takes a slower clock: see test_layered_prefill
     assert {what for what, number in traffic.seen.items() if number} == kinds

@@ -82,6 +82,7 @@ class LoopMaker:
             max_waiting_tokens=max_waiting_tokens,
             max_num_drafting=max_num_drafting,
         )
+        scheduler.num_layers = self.whole.scheduler.num_layers if isinstance(kv, SlabKV) else 0
         return EngineLoop(
             make_runner(self.whole.runner.model, kv),
             kv,
@@ -136,7 +137,10 @@ class Traffic:
 
     def step(self) -> None:
         running = set(self.loop.scheduler.running)
+        on_its_way = self._on_its_way()
         step(self.loop, self.told)
+        self.seen["layered"] += len(on_its_way)
+        assert len(self._on_its_way()) <= 1
         waiting = {sequence.id for sequence in self.loop.scheduler.waiting.sequences}
         self.seen["preempted"] += len(running & waiting)
         assert len(self.loop.scheduler.running) <= MAX_NUM_SEQUENCES
@@ -145,6 +149,11 @@ class Traffic:
             assert not any(isinstance(update, Finished | Failed) for update in updates[:-1])
             if updates and isinstance(updates[-1], Finished) and name not in self.ended:
                 self.ended.append(name)
+
+    def _on_its_way(self) -> list[str]:
+        """Whose chunk is between two layers."""
+        running = self.loop.scheduler.running.values()
+        return [sequence.id for sequence in running if sequence.chunk]
 
     def run_to_the_end(self) -> None:
         for _ in range(MAX_STEPS):

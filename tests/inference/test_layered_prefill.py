@@ -1,0 +1,271 @@
+"""A long prompt beside those who write passes some layers in each step, and says the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference import layered_plan, layering
+from inference.engine_loop import EngineLoop
+from inference.kv_cache import SlabKV
+from inference.layered_chunk import LEAST_TOKENS, MOST_TOKENS, LayeredChunk, tokens_of_chunk
+from inference.layered_rows import LayeredRows
+from inference.layering import layer_chunks
+from inference.messages import Failed, Finished
+from inference.model_runner import ModelRunner
+from tests.inference.loops import answers, ids, make_loop, request, step
+from tests.inference.planning import Books, a_scheduler, a_sequence, run_step
+from tests.inference.tiny_models import make_model
+
+NUM_LAYERS = 5
+CONTEXT_TOKENS = 512
+LONG = tuple((j * 13) % 300 + 3 for j in range(300))
+SHORT = tuple((j * 7) % 300 + 3 for j in range(20))
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    small = {"num_hidden_layers": NUM_LAYERS, "max_position_embeddings": CONTEXT_TOKENS}
+    return make_model(tmp_path_factory.mktemp("layered") / "qwen3", "qwen3", **small)
+
+
+@pytest.fixture
+def loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineLoop:
+    """On a machine that could read two tokens beside those who write; in double precision, so that no
+    batch decides between two tokens."""
+    monkeypatch.setattr(layered_plan, "_BEHIND_TOKENS", 16)
+    loop = make_loop(path, kv_bytes=2**24)
+    loop.runner.model.double()
+    slow_down(loop, monkeypatch)
+    return loop
+
+
+def slow_down(loop: EngineLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    estimates = loop.scheduler.estimates
+    monkeypatch.setattr(type(estimates), "learn_step", lambda *_: None)
+    estimates.calm_step_s, estimates.calm_rows, estimates.reading_s = 1.0, 1, 0.2
+
+
+def begin(loop: EngineLoop, told: dict[str, list[Any]]) -> None:
+    """One writes, and another's long prompt is on its way."""
+    loop.submit(request("writer", SHORT, max_tokens=400))
+    step(loop, told)
+    loop.submit(request("reader", LONG, max_tokens=8))
+    for _ in range(400):
+        step(loop, told)
+        if chunk_of(loop) is not None:
+            return
+    raise AssertionError("no chunk went through some of the layers")
+
+
+def chunk_of(loop: EngineLoop) -> LayeredChunk | None:
+    return next((s.chunk for s in loop.scheduler.running.values() if s.chunk), None)
+
+
+def run_to_the_end(loop: EngineLoop, told: dict[str, list[Any]]) -> None:
+    while not loop.is_idle:
+        step(loop, told)
+    loop.check()
+
+
+def test_it_says_the_same_as_alone_and_nobody_misses_a_step(loop: EngineLoop) -> None:
+    expected = answers(loop, request("one", LONG, max_tokens=8))[0]
+    loop.kv.forget_all()
+    told: dict[str, list[Any]] = {}
+    begin(loop, told)
+    passed = []
+    while chunk := chunk_of(loop):
+        num_written = len(ids(told["writer"]))
+        passed.append((chunk.begin, chunk.num_tokens))
+        step(loop, told)
+        assert len(ids(told["writer"])) == num_written + 1
+    assert [begin for begin, _ in passed] == sorted(begin for begin, _ in passed)
+    assert len(passed) >= 3, "a layer or two in each step"
+    assert passed[0][1] >= LEAST_TOKENS
+    loop.abort("writer")
+    run_to_the_end(loop, told)
+    assert ids(told["reader"]) == expected
+
+
+def test_where_nobody_writes_any_more_the_rest_of_the_layers_is_one_step(loop: EngineLoop) -> None:
+    expected = answers(loop, request("one", LONG, max_tokens=8))[0]
+    loop.kv.forget_all()
+    told: dict[str, list[Any]] = {}
+    begin(loop, told)
+    loop.abort("writer")
+    step(loop, told)
+    assert chunk_of(loop) is None
+    run_to_the_end(loop, told)
+    assert ids(told["reader"]) == expected
+
+
+@pytest.mark.parametrize("what", ["fails", "has no memory"])
+def test_a_step_that_fails_on_the_way_has_moved_nothing(
+    loop: EngineLoop, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    expected = answers(loop, request("one", LONG, max_tokens=8))[0]
+    loop.kv.forget_all()
+    told: dict[str, list[Any]] = {}
+    begin(loop, told)
+    error = RuntimeError("once") if what == "fails" else torch.OutOfMemoryError("once")
+    compute, failures = loop.runner._compute, [error]
+
+    def once(*given: Any) -> torch.Tensor:
+        logits = compute(*given)
+        if failures:
+            raise failures.pop()
+        return logits
+
+    monkeypatch.setattr(loop.runner, "_compute", once)
+    step(loop, told)
+    assert not failures
+    loop.abort("writer")
+    run_to_the_end(loop, told)
+    assert ids(told["reader"]) == expected
+
+
+def test_who_comes_with_an_adapter_is_not_kept_waiting(
+    loop: EngineLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an adapter adds is told of all rows: the chunk begins anew, and passes all layers."""
+    told: dict[str, list[Any]] = {}
+    begin(loop, told)
+    plan = loop.scheduler.plan()
+    writer = loop.scheduler.running["writer"]
+    monkeypatch.setattr(layered_plan, "_can", lambda plan, reader: False)
+    again = loop.scheduler.plan()
+    assert chunk_of(loop) is None
+    assert dict(plan)[writer] == dict(again)[writer] == 1
+    loop.abort("reader")
+    loop.abort("writer")
+    run_to_the_end(loop, told)
+
+
+def test_an_abort_on_the_way_leaves_what_was_read_to_the_end(loop: EngineLoop) -> None:
+    told: dict[str, list[Any]] = {}
+    begin(loop, told)
+    while loop.scheduler.running["reader"].num_computed < 100 or chunk_of(loop) is None:
+        step(loop, told)
+    num_computed = loop.scheduler.running["reader"].num_computed
+    loop.abort("reader")
+    loop.abort("writer")
+    run_to_the_end(loop, told)
+    assert isinstance(told["reader"][-1], Finished | Failed)
+    assert loop.kv.count_cached(LONG, request("one", LONG).kv_salt) == num_computed
+
+
+@pytest.mark.parametrize(
+    "kind", ["llama", "qwen2", "gemma2", "qwen3_moe", "olmo2", "phi3", "granite", "cohere"]
+)
+def test_models_of_other_kinds_give_the_same_logits(tmp_path: Path, kind: str) -> None:
+    """As at load: a chunk through all layers in one step, and in three."""
+    small = {"num_hidden_layers": NUM_LAYERS, "max_position_embeddings": CONTEXT_TOKENS}
+    loop = make_loop(make_model(tmp_path / kind, kind, **small))
+    assert loop.scheduler.num_layers == NUM_LAYERS
+    with torch.inference_mode():
+        one, three = (
+            layering._tried(loop.runner.model, NUM_LAYERS, in_steps=steps)
+            for steps in (False, True)
+        )
+    torch.testing.assert_close(one, three, rtol=1e-3, atol=1e-4)
+
+
+def unlayered(path: Path) -> Any:
+    """A loaded model, as before it was found out whether chunks may pass its layers."""
+    model: Any = make_loop(path).runner.model
+    for layer in model.model.layers:
+        layer.forward = layer.forward._forward
+    return model
+
+
+def test_a_model_that_looks_at_all_rows_behind_its_layers_stays_as_it_is(path: Path) -> None:
+    model = unlayered(path)
+    norm, seen = model.model.norm, []
+
+    class AddsEmbeddings(torch.nn.Module):
+        """As a model would that goes around its layers."""
+
+        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+            embedded = seen[-1]
+            result: torch.Tensor = norm(hidden + embedded)
+            return result
+
+    model.model.embed_tokens.register_forward_hook(lambda *given: seen.append(given[2]))
+    model.model.norm = AddsEmbeddings()
+    assert layer_chunks(ModelRunner(model, SlabKV(256, 128))) == 0
+    assert not any(isinstance(layer.forward, layering._Layer) for layer in model.model.layers)
+
+
+def test_a_chunk_that_goes_astray_is_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = unlayered(path)
+    enter = LayeredRows.enter
+
+    def astray(self: Any, layer: int, hidden: torch.Tensor) -> torch.Tensor:
+        result = enter(self, layer, hidden)
+        return result.flip(1) if layer == self.chunk.begin > 0 else result
+
+    monkeypatch.setattr(LayeredRows, "enter", astray)
+    assert layer_chunks(ModelRunner(model, SlabKV(256, 128))) == 0
+
+
+# --- the plan, on integers ------------------------------------------------------------------------
+
+
+@given(
+    calm_s=st.floats(0.01, 1.0),
+    token_s=st.floats(1e-4, 1.0),
+    num_layers=st.integers(2, 80),
+    num_prompt=st.integers(520, 1500),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_step_does_no_more_than_it_has_to_spare(
+    calm_s: float, token_s: float, num_layers: int, num_prompt: int
+) -> None:
+    """Or than a layer of the fewest tokens; and the prompt comes to its end."""
+    scheduler = a_scheduler(Books(capacity_tokens=10**6), step_budget_tokens=256)
+    scheduler.num_layers = num_layers
+    scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = calm_s, token_s
+    scheduler.add(a_sequence("writer", 4, max_tokens=10**6))
+    run_step(scheduler)
+    scheduler.add(reader := a_sequence("reader", num_prompt))
+    spare = scheduler.estimates.chunk_tokens(1)
+    assert spare is not None
+    num_steps = 0
+    while not reader.num_output:
+        chunk = reader.chunk
+        behind = reader.num_computed
+        plan = dict(scheduler.plan())
+        planned = reader.worth_tokens(plan.get(reader, 0))
+        if behind >= 512 and reader.num_pending >= MOST_TOKENS:
+            least = LEAST_TOKENS / num_layers
+            one_layer = reader.chunk.num_tokens / num_layers if reader.chunk else 0.0
+            assert planned <= max(spare + 1e-6 + 0.2 * one_layer, least)
+        assert chunk is None or reader.chunk is chunk, "one that has begun goes on"
+        run_planned(plan)
+        num_steps += 1
+        assert num_steps < 200 * num_prompt
+    assert reader.num_computed == num_prompt
+
+
+def run_planned(plan: dict[Any, int]) -> None:
+    for sequence, num_tokens in plan.items():
+        if sequence.chunk:
+            sequence.chunk.take(None)
+            if not sequence.chunk.is_through:
+                continue
+            sequence.chunk = None
+        sequence.num_computed += num_tokens
+        if sequence.num_pending == 0:
+            sequence.append(7, 0.0)
+
+
+@given(num_tokens=st.integers(1, 5000), most=st.floats(0.01, 300), num_layers=st.integers(2, 100))
+def test_a_layer_of_a_chunk_is_no_more_than_a_step_may_do(
+    num_tokens: int, most: float, num_layers: int
+) -> None:
+    found = tokens_of_chunk(num_tokens, most, num_layers)
+    assert 0 < found <= min(num_tokens, MOST_TOKENS)
+    assert found <= LEAST_TOKENS or found / num_layers <= most
