@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from inference.layered_chunk import LayeredChunk, tokens_of_chunk
+from inference.priority import RANK
 from inference.sequence import Sequence
 
 Plan = list[tuple[Sequence, int]]
@@ -20,51 +21,51 @@ def layered(
     """The plan, where a prompt of which little may be read beside those who write goes through some of
     the layers with more of it. It may do `share` of what it was planned to do; None: all of it.
 
-    One at a time: its rows are the last of the step, so that the others lie together.
+    One at a time, whose rows are the last of the step, so that the others lie together. Of several long
+    prompts it has the others' parts: even a token of theirs would read all of their keys.
     """
-    under_way = next((sequence for sequence in running if sequence.chunk), None)
-    if under_way is not None and not _can(plan, under_way):
-        under_way.chunk = None
-        under_way = None
-    if under_way is None and share is not None:
-        under_way = _begun(plan, num_layers, share, budget)
-    chunk = under_way.chunk if under_way else None
-    planned = dict(plan).get(under_way) if under_way else None
-    if chunk is None or under_way is None or planned is None:
+    reader = next((sequence for sequence in running if sequence.chunk), None)
+    if _has_adapters(plan, reader):
+        if reader is not None:
+            reader.chunk = None
         return plan
-    chunk.plan(chunk.num_tokens if share is None else share * planned)
-    others = [(sequence, num) for sequence, num in plan if sequence is not under_way]
-    return [*others, (under_way, chunk.num_tokens)]
+    long = {s: num for s, num in plan if s is reader or (share is not None and _is_long(s, num))}
+    if reader is None and share is not None:
+        reader = _next(long)
+        if reader is not None:
+            _begin_chunk(reader, share * sum(long.values()), num_layers, budget - len(plan))
+    if reader is None or reader.chunk is None or reader not in long:
+        return plan
+    num_tokens = reader.chunk.num_tokens
+    reader.chunk.plan(num_tokens if share is None else share * sum(long.values()))
+    return [*((s, num) for s, num in plan if s not in long), (reader, num_tokens)]
 
 
-def _can(plan: Plan, reader: Sequence) -> bool:
+def _has_adapters(plan: Plan, reader: Sequence | None) -> bool:
     """What an adapter adds to a layer is told of all rows of a step."""
-    return not any(s.request.adapter for s in (reader, *(s for s, _ in plan)))
+    planned = [sequence for sequence, _ in plan]
+    return any(s.request.adapter for s in (planned if reader is None else [*planned, reader]))
 
 
-def _begun(plan: Plan, num_layers: int, share: float, budget: int) -> Sequence | None:
-    """Of those whose prompts are read on in this step, the one that has most behind it begins."""
-    longest: tuple[Sequence, int] | None = None
-    for sequence, num_planned in plan:
-        if _may_begin(sequence, num_planned) and (
-            longest is None or sequence.num_computed > longest[0].num_computed
-        ):
-            longest = sequence, num_planned
-    if longest is None or not _can(plan, longest[0]):
-        return None
-    sequence, num_planned = longest
-    most_tokens = min(_num_left(sequence), budget - len(plan))
-    num_tokens = tokens_of_chunk(most_tokens, share * num_planned, num_layers)
-    if num_tokens <= num_planned:
-        return None
-    sequence.chunk = LayeredChunk(num_tokens, num_layers)
-    return sequence
-
-
-def _may_begin(sequence: Sequence, num_planned: int) -> bool:
+def _is_long(sequence: Sequence, num_planned: int) -> bool:
+    """Whether it has much behind it, and goes on behind this step."""
     is_rated = sequence.request.params.num_prompt_logprobs is not None
     is_long = sequence.num_computed >= _BEHIND_TOKENS
     return is_long and not is_rated and _num_left(sequence) > num_planned
+
+
+def _next(long: Iterable[Sequence]) -> Sequence | None:
+    """Of the highest class, who has had the fewest chunks."""
+    turns = sorted(long, key=lambda s: (RANK[s.request.priority], s.num_chunks))
+    return turns[0] if turns else None
+
+
+def _begin_chunk(reader: Sequence, worth: float, num_layers: int, budget: int) -> None:
+    """Where a step may do so much that all layers can be passed by as many tokens, there is no chunk."""
+    num_tokens = tokens_of_chunk(min(_num_left(reader), budget), worth, num_layers)
+    if num_tokens > worth:
+        reader.chunk = LayeredChunk(num_tokens, num_layers)
+        reader.num_chunks += 1
 
 
 def _num_left(sequence: Sequence) -> int:

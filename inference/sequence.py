@@ -40,6 +40,7 @@ class Sequence:
     last_token_s: float | None = None
     draft: list[int] = field(default_factory=list)
     chunk: LayeredChunk | None = None
+    num_chunks: int = 0  # that it has begun so
     num_prompt_rated: int = field(init=False)
     num_promised: int = 0
     _output_counts: Counter[int] | None = None

@@ -1,5 +1,6 @@
 """A long prompt beside those who write passes some layers in each step, and says the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from inference.layered_rows import LayeredRows
 from inference.layering import layer_chunks
 from inference.messages import Failed, Finished
 from inference.model_runner import ModelRunner
+from inference.sequence import Sequence
 from tests.inference.loops import answers, ids, make_loop, request, step
 from tests.inference.planning import Books, a_scheduler, a_sequence, run_step
 from tests.inference.tiny_models import make_model
@@ -135,7 +137,7 @@ def test_who_comes_with_an_adapter_is_not_kept_waiting(
     begin(loop, told)
     plan = loop.scheduler.plan()
     writer = loop.scheduler.running["writer"]
-    monkeypatch.setattr(layered_plan, "_can", lambda plan, reader: False)
+    monkeypatch.setattr(layered_plan, "_has_adapters", lambda plan, reader: True)
     again = loop.scheduler.plan()
     assert chunk_of(loop) is None
     assert dict(plan)[writer] == dict(again)[writer] == 1
@@ -248,6 +250,33 @@ def test_a_step_does_no_more_than_it_has_to_spare(
         num_steps += 1
         assert num_steps < 200 * num_prompt
     assert reader.num_computed == num_prompt
+
+
+def test_of_several_long_prompts_one_has_its_turn_in_a_step() -> None:
+    """Each step would else read the keys of all of them; and none waits for another's end."""
+    scheduler = a_scheduler(Books(capacity_tokens=10**6), step_budget_tokens=256)
+    scheduler.num_layers = 24
+    scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.03, 0.01
+    scheduler.add(a_sequence("writer", 4, max_tokens=10**6))
+    run_step(scheduler)
+    requests = [a_sequence(f"reader{n}", 20_000, user=str(n)).request for n in range(2)]
+    readers = [
+        Sequence(replace(request, prompt_ids=(number, *request.prompt_ids)))
+        for number, request in enumerate(requests)
+    ]
+    for reader in readers:
+        scheduler.add(reader)
+    while min(reader.num_computed for reader in readers) < 600:
+        run_step(scheduler)
+    began = [reader.num_computed for reader in readers]
+    for _ in range(1000):
+        plan = dict(scheduler.plan())
+        read = [reader for reader in readers if reader in plan]
+        assert len(read) <= 1
+        assert sum(reader.worth_tokens(plan[reader]) for reader in read) <= 4
+        run_planned(plan)
+    gained = [reader.num_computed - num for reader, num in zip(readers, began, strict=True)]
+    assert min(gained) > 0.8 * max(gained) > 0
 
 
 def run_planned(plan: dict[Any, int]) -> None:
