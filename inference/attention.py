@@ -105,6 +105,8 @@ def attention(
     layer = _layer_of(module, key, context)
     num_rows = query.shape[0]
     query, key, value = (_packed(tensor) for tensor in (query, key, value))
+    if context.layered is not None:  # kernels read as many keys as they are told of
+        assert key.shape[1] == query.shape[1] == sum(span.num_tokens for span in context.spans)
     has_kernels = _kernels is not None and isinstance(context.kv, PagedKV)
     if has_kernels or context.paged is not None:
         assert isinstance(context.kv, PagedKV)

@@ -38,7 +38,7 @@ from inference.model_runner import ModelRunner, StepResult
 from inference.out_of_memory import give_back, is_fault, is_out_of_memory
 from inference.scheduler import Scheduler
 from inference.sequence import Sequence
-from inference.step_work import StepWork
+from inference.step_work import Computed, StepWork
 
 logger = logging.getLogger(__name__)
 _SAME_LOGPROB = 0.01  # the same kernels compute it, over an empty cache each time
@@ -192,7 +192,7 @@ class EngineLoop:
     def announce(self) -> StepFrame | None:
         """What is known before a step runs, so that nobody waits a whole step for a sign of life."""
         self._updates += self.scheduler.changed_positions()
-        return self._frame(step_ms=0.0) if self._updates else None
+        return self._frame(0.0, Computed()) if self._updates else None
 
     def step(self) -> Iterable[StepFrame]:
         """Run one step; a frame before it for what was just admitted, and one after it."""
@@ -205,16 +205,15 @@ class EngineLoop:
         if frame := self.announce():
             yield frame
         started_s = monotonic()
-        num_read, num_decoded = self._compute(plan)
+        computed = self._compute(plan)
         step_ms = (monotonic() - started_s) * 1e3
-        if frame := self._frame(step_ms, num_read, num_decoded):
+        if frame := self._frame(step_ms, computed):
             yield frame
 
-    def _compute(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
-        """Returns how many tokens of prompts were read, and how many of answers were computed."""
-        return self._guess_and_run(plan) if plan else (0, 0)
+    def _compute(self, plan: list[tuple[Sequence, int]]) -> Computed:
+        return self._guess_and_run(plan) if plan else Computed()
 
-    def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> tuple[int, int]:
+    def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> Computed:
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, self._grammar_of)
@@ -232,8 +231,7 @@ class EngineLoop:
             )
         if not work.num_read:
             self.scheduler.speculation.pace.learn_step(took_s, work.num_drafted)
-        num_read = sum(num for s, num in plan if s in work.reading and not s.chunk)
-        return num_read, work.num_decoded
+        return work.computed()
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar
@@ -259,10 +257,9 @@ class EngineLoop:
         self.scheduler.relief.note_calm()
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
-            if sequence.chunk:
-                continue  # it is on its way
             computed = sequence.token_ids[: sequence.num_computed]
-            self.kv.share(sequence.id, computed, sequence.request.kv_salt)
+            if not sequence.chunk:
+                self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))
         self._advance(result, worth)
 
@@ -401,7 +398,7 @@ class EngineLoop:
     def _emit(self, request_id: str, update: Update) -> None:
         self._updates.append((request_id, update))
 
-    def _frame(self, step_ms: float, num_read: int = 0, num_decoded: int = 0) -> StepFrame | None:
+    def _frame(self, step_ms: float, computed: Computed) -> StepFrame | None:
         if not self._updates:
             return None
         updates, self._updates = tuple(self._updates), []
@@ -415,8 +412,9 @@ class EngineLoop:
                 kv_tokens_total=self.kv.capacity_tokens,
                 step_ms=step_ms,
                 forward_ms=self._forward_ms,
-                num_decoded_tokens=num_decoded,
-                num_read_tokens=num_read,
+                num_decoded_tokens=computed.num_decoded,
+                num_read_tokens=computed.num_read,
+                is_reading=computed.is_reading,
                 num_drafted=self.scheduler.num_drafted,
                 num_accepted=self.scheduler.num_accepted,
             ),

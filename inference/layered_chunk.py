@@ -44,6 +44,11 @@ class LayeredChunk:
         """How many tokens through all layers are as much work as the planned step's part of this."""
         return self.num_tokens * (self.end - self.begin) / self.num_layers
 
+    @property
+    def passed_tokens(self) -> float:
+        """The same of the layers that it has passed."""
+        return self.num_tokens * self.begin / self.num_layers
+
     def plan(self, most_tokens: float) -> None:
         """Take as many layers as are worth so many tokens, one at least."""
         num_layers = max(1, int(most_tokens * self.num_layers / self.num_tokens + _SLACK))

@@ -37,6 +37,9 @@ def layered(
     if reader is None or reader.chunk is None or reader not in long:
         return plan
     num_tokens = reader.chunk.num_tokens
+    if num_tokens + sum(num for s, num in plan if s not in long) > budget:
+        reader.chunk = None  # there are more who write by now, or less memory
+        return plan
     reader.chunk.plan(num_tokens if share is None else share * sum(long.values()))
     return [*((s, num) for s, num in plan if s not in long), (reader, num_tokens)]
 

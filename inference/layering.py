@@ -1,7 +1,7 @@
 """Lets a step's last rows pass only some of a model's layers: see layered_chunk. Imports torch."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -82,6 +82,8 @@ def _layers_of(model: nn.Module) -> list[Any]:
     attending = [list(m) for m in lists if all(hasattr(one, "self_attn") for one in m) and len(m)]
     if len(attending) != 1:
         return []
+    if any(getattr(layer.self_attn, "is_kv_shared_layer", False) for layer in attending[0]):
+        return []  # they attend over another layer's keys, which have fewer rows then
     numbers = [getattr(layer.self_attn, "layer_idx", None) for layer in attending[0]]
     return attending[0] if numbers == list(range(len(numbers))) else []
 
@@ -100,29 +102,43 @@ def _is_same(model: nn.Module, num_layers: int) -> bool:
 def _tried(model: nn.Module, num_layers: int, *, in_steps: bool) -> Tensor:
     """(rows, vocab): the logits of those that write, and of one whose prompt is read in three chunks.
 
-    The second passes in three steps, beside the writers, the third in two, the last of them alone.
+    The second passes one layer after the other by itself, the third in steps beside those that write.
     """
     runner = ModelRunner(model, SlabKV(512, 128))
     writers, reader = [_sequence("one"), _sequence("other")], _sequence("reader")
     for sequence in (*writers, reader):
         assert runner.kv.reserve(sequence.id, 2 * _NUM_TOKENS)
     rows = [runner.run([(s, _NUM_TOKENS) for s in writers] + [(reader, _CHUNK_TOKENS)]).logits]
-    third = -(-num_layers // 3)
-    for ends in ([third, 2 * third, num_layers], [third, num_layers]):
+    alone = range(1, num_layers + 1) if in_steps else [num_layers]
+    rows += _pass(runner, reader, alone, [])
+    beside = sorted({1, num_layers // 2, num_layers})
+    return torch.cat(rows + _pass(runner, reader, beside, writers, in_steps=in_steps))
+
+
+def _pass(
+    runner: ModelRunner,
+    reader: Sequence,
+    ends: Iterable[int],
+    writers: list[Sequence],
+    *,
+    in_steps: bool = True,
+) -> list[Tensor]:
+    """The logits of steps beside some that write, in each of which the next chunk comes to such a layer;
+    or else through all layers in the last one."""
+    *_, num_layers = ends
+    rows = []
+    if in_steps:
         reader.chunk = LayeredChunk(_CHUNK_TOKENS, num_layers)
-        for number, end in enumerate(ends):
-            is_alone = len(ends) == 2 and number == 1
-            plan = [] if is_alone else [(writer, 1) for writer in writers]
-            for writer, _ in plan:
-                writer.append(number, 0.0)
-            if in_steps and reader.chunk is not None:
-                reader.chunk.end = end
-                plan.append((reader, _CHUNK_TOKENS))
-            elif number == len(ends) - 1:
-                reader.chunk = None
-                plan.append((reader, _CHUNK_TOKENS))
-            rows.append(runner.run(plan).logits)
-    return torch.cat(rows)
+    for number, end in enumerate(ends):
+        plan = [(writer, 1) for writer in writers]
+        for writer in writers:
+            writer.append(number, 0.0)
+        if reader.chunk is not None:
+            reader.chunk.end = end
+        if reader.chunk is not None or end == num_layers:
+            plan.append((reader, _CHUNK_TOKENS))
+        rows.append(runner.run(plan).logits)
+    return rows
 
 
 def _sequence(name: str) -> Sequence:

@@ -381,7 +381,8 @@ class EngineStats:
 
     Of all tokens that were ever guessed ahead, `num_drafted`, so many were right: `num_accepted`.
     The step took `forward_ms` in the model alone, for `num_decoded_tokens` (guessed ones included) and
-    `num_read_tokens` of prompts; or for `num_encoded_tokens` of inputs, the longest of `num_longest`.
+    `num_read_tokens` of prompts, which passed their last layer in it; `is_reading` where others passed
+    some layers as well; or for `num_encoded_tokens` of inputs, the longest of `num_longest`.
     """
 
     num_running: int = 0
@@ -393,6 +394,7 @@ class EngineStats:
     forward_ms: float = 0.0
     num_decoded_tokens: int = 0
     num_read_tokens: int = 0
+    is_reading: bool = False
     num_encoded_tokens: int = 0
     num_longest: int = 0
     num_drafted: int = 0

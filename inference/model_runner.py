@@ -69,8 +69,6 @@ class ModelRunner:
         """Compute the planned tokens and advance `num_computed`; drafts are not counted in, nor a chunk
         that has not passed all layers. One sequence at most has such a one."""
         chunk = next((sequence.chunk for sequence, _ in plan if sequence.chunk), None)
-        if chunk is not None and len(plan) == 1:
-            chunk.end = chunk.num_layers  # there is no other row for the layers behind it
         ids: list[int] = []
         positions: list[int] = []
         spans: list[Span] = []
@@ -98,7 +96,9 @@ class ModelRunner:
         if chunk is None:
             logits = self.forward(ids, positions, spans, rows or [0])
         else:
-            logits = self._forward_layered(chunk, ids, positions, spans, rows or [0])
+            is_bare = len(plan) == 1 and not chunk.is_last  # no row comes to the end
+            some_rows = rows if rows or is_bare else [0]
+            logits = self._forward_layered(chunk, ids, positions, spans, some_rows)
         for sequence, num_tokens in plan:
             if sequence.chunk is not None and not sequence.chunk.is_through:
                 continue

@@ -44,7 +44,7 @@ class _Calm:
 def _cell_of(stats: EngineStats) -> _Cell | None:
     if stats.num_encoded_tokens:
         return stats.num_encoded_tokens.bit_length(), stats.num_longest.bit_length()
-    if stats.num_decoded_tokens and not stats.num_read_tokens:
+    if stats.num_decoded_tokens and not stats.is_reading:
         return stats.num_decoded_tokens.bit_length(), stats.kv_tokens_used.bit_length()
     return None
 

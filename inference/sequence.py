@@ -169,7 +169,9 @@ class Sequence:
         )
 
     def progress(self, now_s: float) -> Prefill:
-        """How far the prompt is read."""
+        """How far the prompt is read. What has passed some layers counts for what that is worth."""
         num_done = min(self.num_computed, self.num_to_prefill)
+        if self.chunk:
+            num_done += int(self.chunk.passed_tokens)
         elapsed_ms = (now_s - self.reading_since_s) * 1e3
         return Prefill(num_done, self.num_to_prefill, self.num_cached, elapsed_ms)

@@ -14,6 +14,7 @@ _SPARE = 0.4  # of a calm step, for reading beside those who write: what varies 
 _SHARED_STEP_S = 0.05  # of reading, where others wait to be read
 _LEAST_SHARED_TOKENS = 64  # but no less, or the weights are read for too few
 _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has several
+_MOST_DEARER = 4.0  # that a token has become within a step that took some through a layer
 _TOLD_EVERY_S = 1.0
 _LEAST_CHANGE, _LEAST_CHANGE_S = 1 / 3, 1.0  # of an estimated wait
 _CROWD_STEP_S = 0.1  # of reading at least, where more wait to be read than write
@@ -60,13 +61,13 @@ class Estimates:
             self.calm_rows = num_rows
             return
         if num_read == num_tokens:
-            self._learn_reading(took_s / num_read, max(num_read, num_layered))
+            self._learn_reading(took_s / num_read, num_read, num_layered)
         elif self.calm_step_s is not None:
             num_more = num_tokens - self.calm_rows
             # Where writers have left, what a step varies by would be the price of few tokens.
             if 2 * num_more >= num_read:
                 more_s = max(0.0, took_s - self.calm_step_s)
-                self._learn_reading(more_s / num_more, max(num_read, num_layered))
+                self._learn_reading(more_s / num_more, num_read, num_layered)
 
     def calm_beside(self, num_writers: int) -> float | None:
         """A calm step of so many writers, where it was measured with others: a writer's token is
@@ -77,13 +78,16 @@ class Estimates:
         more_s = (num_writers - self.calm_rows) * (self.reading_s or 0.0)
         return max(0.5 * self.calm_step_s, self.calm_step_s + more_s)
 
-    def _learn_reading(self, token_s: float, num_read: float) -> None:
+    def _learn_reading(self, token_s: float, num_read: float, num_layered: int) -> None:
         """A few tokens tell of the step more than of tokens, the first ones as well: a worker begins
         with three, and beside writers would go on with crumbs, which hardly tell better.
 
-        So the first samples have their share of what there is (Kingma and Ba 2015, section 3).
+        So the first samples have their share of what there is (Kingma and Ba 2015, section 3). A layer
+        tells as much of many tokens as it has rows; but what disturbs its step is divided by little.
         """
-        share = 0.2 * min(1.0, num_read / 64)
+        share = 0.2 * min(1.0, max(num_read, num_layered) / 64)
+        if num_layered and self.reading_s:
+            token_s = min(token_s, _MOST_DEARER * self.reading_s)
         self._reading_weight = _mixed(self._reading_weight, 1.0, share)
         self.reading_s = _mixed(self.reading_s, token_s, share / self._reading_weight)
 

@@ -21,6 +21,7 @@ from inference.gpu.sampling import BROKEN
 from inference.logits import Row
 from inference.out_of_memory import is_fault
 from inference.sequence import Sequence
+from inference.step_work import Computed
 
 logger = logging.getLogger(__name__)
 Plan = list[tuple[Sequence, int]]
@@ -60,12 +61,12 @@ class OverlappedLoop(EngineLoop):
 
     # --- the step -------------------------------------------------------------------------------
 
-    def _compute(self, plan: Plan) -> tuple[int, int]:
+    def _compute(self, plan: Plan) -> Computed:
         if self.is_ahead and plan and self._can_fly(plan) and not self.scheduler.may_guess:
-            return 0, self._fly_ahead([sequence for sequence, _ in plan])
+            return Computed(num_decoded=self._fly_ahead([sequence for sequence, _ in plan]))
         num_landed = self._land()
-        num_read, num_planned = super()._compute(self._still(plan))
-        return num_read, num_landed + num_planned
+        computed = super()._compute(self._still(plan))
+        return computed._replace(num_decoded=num_landed + computed.num_decoded)
 
     def _run(self, plan: Plan) -> None:
         """A step by itself: the one before is read."""
@@ -83,7 +84,10 @@ class OverlappedLoop(EngineLoop):
         if before is None:
             self._charged_s = self._landed_s = monotonic()
         if not self._is_launched(sequences):
-            return self._land() + super()._compute(self._still([(s, 1) for s in sequences]))[1]
+            num_landed = self._land()
+            return (
+                num_landed + super()._compute(self._still([(s, 1) for s in sequences])).num_decoded
+            )
         self.num_ahead += before is not None
         return self._read(before) if before is not None else 0
 

@@ -15,7 +15,7 @@ from inference.kv_cache import SlabKV
 from inference.layered_chunk import LEAST_TOKENS, MOST_TOKENS, LayeredChunk, tokens_of_chunk
 from inference.layered_rows import LayeredRows
 from inference.layering import layer_chunks
-from inference.messages import Failed, Finished
+from inference.messages import Failed, Finished, Prefill
 from inference.model_runner import ModelRunner
 from inference.sequence import Sequence
 from tests.inference.loops import answers, ids, make_loop, request, step
@@ -84,12 +84,27 @@ def test_it_says_the_same_as_alone_and_nobody_misses_a_step(loop: EngineLoop) ->
         passed.append((chunk.begin, chunk.num_tokens))
         step(loop, told)
         assert len(ids(told["writer"])) == num_written + 1
+    told_tokens = [u.num_done for u in told["reader"] if isinstance(u, Prefill)]
+    assert told_tokens == sorted(told_tokens), "and it is told how far it is"
+    assert len(set(told_tokens[-len(passed) :])) >= 3
     assert [begin for begin, _ in passed] == sorted(begin for begin, _ in passed)
     assert len(passed) >= 3, "a layer or two in each step"
     assert passed[0][1] >= LEAST_TOKENS
     loop.abort("writer")
     run_to_the_end(loop, told)
     assert ids(told["reader"]) == expected
+
+
+def test_a_step_between_two_layers_is_none_of_those_that_only_write(loop: EngineLoop) -> None:
+    """Else a worker that reads would be taken for a slow one."""
+    begin(loop, {})
+    frames = [frame for _ in range(3) for frame in loop.step() if frame.stats.forward_ms]
+    assert chunk_of(loop) is not None
+    assert all(frame.stats.is_reading for frame in frames)
+    assert sum(frame.stats.num_read_tokens for frame in frames) == 0
+    loop.abort("reader")
+    for frame in loop.step():
+        assert not frame.stats.is_reading
 
 
 def test_where_nobody_writes_any_more_the_rest_of_the_layers_is_one_step(loop: EngineLoop) -> None:
@@ -167,12 +182,27 @@ def test_models_of_other_kinds_give_the_same_logits(tmp_path: Path, kind: str) -
     small = {"num_hidden_layers": NUM_LAYERS, "max_position_embeddings": CONTEXT_TOKENS}
     loop = make_loop(make_model(tmp_path / kind, kind, **small))
     assert loop.scheduler.num_layers == NUM_LAYERS
+    assert isinstance(loop.kv, SlabKV)
     with torch.inference_mode():
         one, three = (
             layering._tried(loop.runner.model, NUM_LAYERS, in_steps=steps)
             for steps in (False, True)
         )
     torch.testing.assert_close(one, three, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("num_layers", [2, 3, 4])
+def test_few_layers_are_enough(tmp_path: Path, num_layers: int) -> None:
+    small = {"num_hidden_layers": num_layers, "max_position_embeddings": CONTEXT_TOKENS}
+    loop = make_loop(make_model(tmp_path / "qwen3", "qwen3", **small))
+    assert loop.scheduler.num_layers == num_layers
+
+
+def test_layers_that_share_keys_stay_together(path: Path) -> None:
+    """As gemma3n's and gemma4's last ones do."""
+    model = unlayered(path)
+    model.model.layers[-1].self_attn.is_kv_shared_layer = True
+    assert layer_chunks(ModelRunner(model, SlabKV(256, 128))) == 0
 
 
 def unlayered(path: Path) -> Any:
@@ -277,6 +307,24 @@ def test_of_several_long_prompts_one_has_its_turn_in_a_step() -> None:
         run_planned(plan)
     gained = [reader.num_computed - num for reader, num in zip(readers, began, strict=True)]
     assert min(gained) > 0.8 * max(gained) > 0
+
+
+def test_where_more_write_by_now_than_a_chunk_leaves_room_for_it_is_dropped() -> None:
+    scheduler = a_scheduler(
+        Books(capacity_tokens=10**6), step_budget_tokens=64, max_num_sequences=40
+    )
+    scheduler.num_layers = 24
+    scheduler.estimates.calm_step_s, scheduler.estimates.reading_s = 0.03, 0.01
+    scheduler.add(a_sequence("writer", 4, max_tokens=10**6))
+    run_step(scheduler)
+    scheduler.add(reader := a_sequence("reader", 5000, user="reader"))
+    while not (reader.chunk and reader.chunk.num_tokens > 24):
+        run_step(scheduler)
+        scheduler.estimates.reading_s = 0.005
+    for number in range(39):
+        scheduler.add(a_sequence(f"another{number}", 1, max_tokens=10**6, user=str(number)))
+    for _ in range(300):
+        assert sum(num for _, num in run_step(scheduler)) <= 64
 
 
 def run_planned(plan: dict[Any, int]) -> None:

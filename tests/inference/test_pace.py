@@ -20,6 +20,7 @@ def _step(num_tokens: int, kv_tokens: int, slowness: float = 1.0, num_read: int 
         forward_ms=calm_ms * slowness,
         num_decoded_tokens=num_tokens,
         num_read_tokens=num_read,
+        is_reading=num_read > 0,
     )
 
 
