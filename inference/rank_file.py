@@ -7,7 +7,7 @@ whole vocabulary, and of the ids of some hundred texts.
 import base64
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 RANK_FILE = "vocab.tiktoken"
 _NUM_TEXTS = 200
+_NUM_CHATS = 50
 _PIECES = (
     *("The quick brown fox", "naïve café", "Grüße aus Köln", "Zażółć gęślą jaźń", "İstanbul ǅ ß"),
     *(
@@ -108,8 +109,21 @@ def _check_vocabulary(ranks: dict[bytes, int], tokenizer: Tokenizer) -> None:
 def _encoding(name: str, ranks: dict[bytes, int], tokenizer: Tokenizer) -> "Encoding":
     from tiktoken import Encoding
 
-    pattern = _split_pattern(tokenizer)
-    return Encoding(name=name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    pattern, marks = _split_pattern(tokenizer), _marks(tokenizer)
+    return Encoding(name=name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=marks)
+
+
+def _marks(tokenizer: Tokenizer) -> dict[str, int]:
+    """The tokens that stand apart from text, with their ids, where tiktoken finds them as tokenizers
+    does: they take no blanks with them, and none begins with another. Else none of them."""
+    added = tokenizer.get_added_tokens_decoder()
+    marks = {token.content: number for number, token in added.items()}
+    is_plain = not any(
+        token.lstrip or token.rstrip or token.single_word or token.normalized
+        for token in added.values()
+    )
+    starts = any(one != other and one.startswith(other) for one in marks for other in marks)
+    return marks if is_plain and not starts else {}
 
 
 def _split_pattern(tokenizer: Tokenizer) -> str:
@@ -127,6 +141,19 @@ def _check_texts(encoding: "Encoding", tokenizer: Tokenizer) -> None:
     for text in _texts():
         if encoding.encode_ordinary(text) != tokenizer.encode(text, add_special_tokens=False).ids:
             raise ValueError(f"tokenizer.json gives other ids to {text!r}")
+    for chat in _chats(sorted(encoding.special_tokens_set)):
+        ids = encoding.encode(chat, allowed_special="all")
+        if ids != tokenizer.encode(chat, add_special_tokens=False).ids:
+            raise ValueError(f"tokenizer.json gives other ids to {chat!r}")
+
+
+def _chats(marks: Sequence[str]) -> Iterator[str]:
+    """Texts with marks between them, the same ones each time."""
+    random = Random(0)  # noqa: S311 not for secrets
+    for mark in marks:
+        yield f"{mark}user\n{random.choice(_PIECES)}{mark}{mark}\n {random.choice(_PIECES)} {mark}"
+    for _ in range(_NUM_CHATS if marks else 0):
+        yield "".join(random.choices((*_PIECES, *marks), k=8))
 
 
 def _texts() -> Iterator[str]:

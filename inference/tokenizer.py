@@ -138,16 +138,8 @@ class ChatTokenizer:
         """
 
         def render(messages: list[ChatMessage]) -> tuple[int, ...]:
-            return tuple(
-                self._tokenizer.apply_chat_template(
-                    messages,
-                    tools=list(tools) if tools else None,
-                    add_generation_prompt=True,
-                    sanitize_control_tokens=True,
-                    return_dict=False,
-                    **template_arguments,
-                )
-            )
+            given = list(tools) if tools else None
+            return tuple(self._ids_of_chat(self._rendered(messages, given, template_arguments)))
 
         messages = self._with_calls_as_read(messages)
         try:
@@ -166,6 +158,52 @@ class ChatTokenizer:
                 problem = f"the model's chat template refuses them: {error}"
                 raise InvalidParameter("messages", problem) from error
             raise ModelRefused(f"The model's chat template fails: {error}") from error
+
+    def _rendered(
+        self,
+        messages: list[ChatMessage],
+        tools: list[dict[str, Any]] | None,
+        template_arguments: dict[str, Any],
+    ) -> str:
+        """The chat as its template writes it, with the control tokens in what was given marked."""
+        from transformers.utils.chat_template_utils import (
+            _get_control_token_patterns,
+            mark_control_tokens,
+        )
+
+        template = self._tokenizer.get_chat_template(None, tools)
+        control_tokens = self._tokenizer._get_control_tokens(template)
+        pattern, _ = _get_control_token_patterns(control_tokens)
+        return str(
+            self._tokenizer.apply_chat_template(
+                mark_control_tokens(messages, pattern),
+                tools=mark_control_tokens(tools, pattern),
+                add_generation_prompt=True,
+                tokenize=False,
+                **mark_control_tokens(template_arguments, pattern),
+            )
+        )
+
+    def _ids_of_chat(self, chat: str) -> list[int]:
+        """As transformers' `apply_chat_template` encodes what it has rendered. Where nothing is marked,
+        as in nearly all chats, that is one call of a tokenizer: the way through transformers to it takes
+        as long again."""
+        from transformers.utils.chat_template_utils import (
+            _CONTROL_TOKEN_END,
+            _CONTROL_TOKEN_START,
+            encode_marked_chat,
+        )
+
+        if _CONTROL_TOKEN_START in chat or _CONTROL_TOKEN_END in chat:
+            return list(encode_marked_chat(self._tokenizer, chat))
+        ranks = self._tiktoken
+        if ranks is not None and ranks.special_tokens_set == self.added_tokens:
+            chat.encode()  # raises for half a character, which tiktoken would replace
+            return ranks.encode(chat, allowed_special="all")
+        ids: list[int] = self._tokenizer.backend_tokenizer.encode(
+            chat, add_special_tokens=False
+        ).ids
+        return ids
 
     def _with_calls_as_read(self, messages: list[ChatMessage]) -> list[ChatMessage]:
         if not any(message.get("tool_calls") for message in messages):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tokenizers.processors import TemplateProcessing
 
 from inference import ChatTokenizer, InvalidParameter, ModelRefused
 from inference.builtin import MODEL_DIR
-from inference.rank_file import RANK_FILE
+from inference.rank_file import RANK_FILE, read_encoding
 from tests.inference.tiny_models import SPECIAL_TOKENS
 
 
@@ -107,6 +108,41 @@ def test_threads_that_share_a_tokenizer_get_what_one_alone_does(
             assert all(tries)
     finally:
         sys.setswitchinterval(interval_s)
+
+
+_START, _END = "\U000f0000", "\U000f0001"  # transformers' marks of what a user has written
+_TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+_SAID = st.lists(
+    st.text(max_size=20)
+    | st.sampled_from([*SPECIAL_TOKENS, "<tool_call>", _START, _END, " \n", f"{_START}<think>"]),
+    max_size=6,
+).map("".join)
+
+
+@given(_SAID, _SAID)
+@settings(max_examples=150, deadline=None)
+def test_a_chat_gets_the_ids_that_transformers_gives_it(
+    tokenizer: ChatTokenizer, without_ranks: ChatTokenizer, system: str, question: str
+) -> None:
+    """Which encodes what it has rendered by a longer way."""
+    chat = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+    ranked = _ranked()
+    assert ranked._tiktoken is not None
+    for each in (tokenizer, without_ranks, ranked):
+        for tools in (None, _TOOLS):
+            expected = each._tokenizer.apply_chat_template(
+                chat,
+                tools=tools,
+                add_generation_prompt=True,
+                sanitize_control_tokens=True,
+                return_dict=False,
+            )
+            assert list(each.encode_chat(chat, tools=tools)) == expected
+
+
+@cache
+def _ranked() -> ChatTokenizer:
+    return ChatTokenizer.load(MODEL_DIR)
 
 
 @given(st.text(max_size=60))
@@ -223,6 +259,30 @@ def test_ranks_do_not_say_how_a_text_is_cut_before(
     tokenizer = _with_ranks(tmp_path / "model", lambda lines: lines, **{name: value})
     assert tokenizer._tiktoken is None
     assert problem in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("change", "is_alike"),
+    [
+        ({}, True),
+        ({"lstrip": True}, False),
+        ({"single_word": True}, False),
+        ({"normalized": True}, False),
+        ({"content": "<think>x"}, False),
+    ],
+)
+def test_ranks_have_marks_where_they_find_them_as_the_tokenizer_does(
+    tmp_path: Path, change: dict[str, Any], is_alike: bool
+) -> None:
+    """tiktoken knows none that takes blanks with it, or is looked for in a text that was changed."""
+    shutil.copytree(MODEL_DIR, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "tokenizer.json"
+    state = json.loads(file.read_text())
+    state["added_tokens"][-1] |= change
+    file.write_text(json.dumps(state))
+    encoding = read_encoding(tmp_path, Tokenizer.from_file(str(file)))
+    assert encoding is not None
+    assert bool(encoding.special_tokens_set) == is_alike
 
 
 def _with_ranks(
