@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from websockets.sync.client import connect
 
 from tests.sites import ROOT
 
@@ -21,6 +22,9 @@ async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
+        for number in range(int(scope["query_string"] or 0)):
+            text = str(number) * (100_000 if number % 10 == 0 else 1)
+            await send({"type": "websocket.send", "text": text})
         while (await receive())["type"] != "websocket.disconnect":
             pass
         return
@@ -212,3 +216,19 @@ def test_a_response_that_runs_when_the_end_comes_is_finished(server: Server) -> 
         while piece := connection.recv(2**20):
             num_received += len(piece)
     assert num_received > 50 * 2**20
+
+
+def test_frames_come_whole_and_in_their_order_however_slowly_they_are_read(server: Server) -> None:
+    """Small ones behind large ones, of which the kernel takes a part."""
+    with connect(f"ws://127.0.0.1:{server.port}/?300", max_queue=1, compression=None) as client:
+        time.sleep(0.5)
+        for number in range(300):
+            assert client.recv(timeout=20) == str(number) * (100_000 if number % 10 == 0 else 1)
+
+
+def test_what_is_sent_to_one_who_has_left_ends_the_connection(server: Server) -> None:
+    client = connect(f"ws://127.0.0.1:{server.port}/?1000", max_queue=1, compression=None)
+    client.socket.close()
+    with server.connect() as other:
+        other.sendall(b"GET /mib/1 HTTP/1.0\r\n\r\n")
+        assert other.recv(100)

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
+import autobahn.twisted.websocket
+import autobahn.websocket.protocol
 from daphne.http_protocol import WebRequest
 from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import defer, reactor
 
 from webapp.api_errors import error_at, is_api_path
+from webapp.serving.prompt_transport import PromptTransport
 
 logger = logging.getLogger(__name__)
 
@@ -25,6 +28,15 @@ MAX_UNSENT_BYTES = 256 * 2**10
 STALLED_AFTER_S = 60.0
 _POLL_S = 0.02
 _SHORTEST_PAUSE_S = 0.0005
+
+
+def _as_it_is(value: Any, **colours: Any) -> Any:
+    return value
+
+
+# autobahn colours what it would log of each frame before it looks whether anybody listens.
+for _module in (autobahn.twisted.websocket, autobahn.websocket.protocol):
+    vars(_module).update(hltype=_as_it_is, hlval=_as_it_is)
 
 _ERRORS = {
     400: ("bad_request", "The request was not understood."),
@@ -127,6 +139,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         self.port = reactor.adoptStreamPort(
             self.listener.fileno(), self.listener.family, self.http_factory
         )
+        self.port.transport = PromptTransport
         twisted_loop.call_soon(begin, twisted_loop)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:

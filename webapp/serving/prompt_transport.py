@@ -1,0 +1,30 @@
+"""A connection that hands what it is given to the kernel at once.
+
+Twisted's own keeps it until the reactor's next turn, asks epoll for that turn, and tells it afterwards
+that there is no more to come: for each frame of each socket two calls of the system more, and a turn of
+the loop. Only where the kernel takes no more is that the way for the rest.
+"""
+
+from typing import Any
+
+from twisted.internet import tcp
+
+
+class PromptTransport(tcp.Server):
+    """To be set as the `transport` of a port."""
+
+    def write(self, data: bytes) -> None:
+        """What cannot be sent, also for an error, is the reactor's to see to, as ever."""
+        if self._is_at_rest:
+            sent: Any = self.writeSomeData(data)
+            if isinstance(sent, int) and sent > 0:
+                data = data[sent:]
+        if data:
+            super().write(data)  # type: ignore[no-untyped-call]
+
+    @property
+    def _is_at_rest(self) -> bool:
+        """Whether nothing is before it, and it is not about to end."""
+        is_waiting = self.dataBuffer or self._tempDataLen or self.producerPaused
+        is_ending = self.disconnecting or self._writeDisconnected or not self.connected
+        return not (is_waiting or is_ending)
