@@ -180,7 +180,7 @@ class EngineTurn(Turn):
         return self._encode([*messages, *self.state.said], begun)
 
     def _encode(self, messages: list[ChatMessage], begun: str = "") -> tuple[int, ...]:
-        ids = self.tokenizer.encode_chat(untagged(messages), tools=self.tool_schemas())
+        ids = self.tokenizer.encode_chat(untagged(messages), tools=self.tool_schemas)
         if not begun:
             return ids
         tail = self.tokenizer.tail_of(ids)
@@ -191,7 +191,7 @@ class EngineTurn(Turn):
     def _parser(self, prompt_tail: str, is_thinking: bool, *, goes_on: bool) -> AnswerParser:
         """By the marks of the chat template, or by none where a grammar leaves nothing but text: a
         string in JSON may well speak of <think>."""
-        tools = self.tool_schemas()
+        tools = self.tool_schemas
         template, answer_mark = self.tokenizer.chat_template, ""
         if self.state.request.sampling.grammar and not tools and not is_thinking:
             form = self.tokenizer.call_form
@@ -204,7 +204,7 @@ class EngineTurn(Turn):
         grammar = asked.grammar
         if grammar and is_thinking:
             grammar = behind_thinking(grammar)
-        elif grammar and not self.tool_schemas():
+        elif grammar and not self.tool_schemas:
             grammar = in_form(self.tokenizer.call_form, grammar)
         if self.state.seed is None:
             self.state.seed = secrets.randbits(63)

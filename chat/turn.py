@@ -3,6 +3,7 @@
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
+from functools import cached_property
 from typing import Any
 
 from chat.answer_state import AnswerState
@@ -50,6 +51,7 @@ class Turn(ABC):
         self.log(left_out)
         return left_out
 
+    @cached_property
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The tools that the model is shown in this turn, as it reads them."""
         if self.state.turn_index >= MAX_TURNS - 1:

@@ -97,7 +97,7 @@ class UpstreamTurn(Turn):
     def _request(self, begun: str) -> ChatRequest:
         request = self.state.request
         is_capable = engine().upstream_spec(request.model).has_tools
-        tools = tuple(self.tool_schemas()) if is_capable else ()
+        tools = tuple(self.tool_schemas) if is_capable else ()
         options = self._options()
         if not tools:
             options.pop("tool_choice", None)
