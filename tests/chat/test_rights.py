@@ -2,11 +2,12 @@
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db.models import QuerySet
 
 from chat.rights import Rights
 from inference import UnknownModel
 from webapp.api_keys import create_api_key, find_api_key
-from webapp.models import GroupGrant, Tier, User
+from webapp.models import GroupGrant, Tier, User, granted_models
 
 pytestmark = pytest.mark.django_db
 
@@ -74,3 +75,16 @@ def test_requests_find_room_by_user_and_by_key(alice: User) -> None:
     assert of_user.key == Rights(now(alice)).windows()[0].key
     Tier.objects.filter(slug="free").update(requests_per_minute=None)
     assert Rights(now(alice)).windows() == []
+
+
+def test_users_are_asked_for_by_queries_that_share_nothing(alice: User) -> None:
+    """Threads compile theirs at the same time, each in place."""
+    plain = QuerySet(User).select_related("tier").annotate(granted_models=granted_models("pk"))
+    one, other = User.objects.all(), User.objects.all()
+    assert str(one.query) == str(other.query) == str(plain.query)
+    within, of_other = (each.query.annotations["granted_models"] for each in (one, other))
+    assert within.query is not of_other.query
+    group = Group.objects.create(name="Researchers")
+    GroupGrant.objects.create(group=group, model_names=["large"])
+    alice.groups.add(group)
+    assert [user.granted_models for user in group.user_set.all()] == [["large"]]
