@@ -18,6 +18,7 @@ from inference.checks import MAX_GRAMMAR_CHARS
 from inference.closed_schema import closed
 from inference.errors import InvalidParameter
 from inference.grammar_costs import LIMITS, check_costs
+from inference.plain_schema import not_held_to, plain
 
 _JSON_STYLE: Any = {
     "whitespace_pattern": r"[ \n]{0,16}"
@@ -31,8 +32,9 @@ def json_schema_grammar(schema: dict[str, Any], *, param: str = "response_format
     Numbers are doubles, as in JavaScript: integers are exact up to 2 to the power of 53.
     """
     try:
-        text = json.dumps(closed(schema), allow_nan=False)
-        return checked(LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE), param)
+        text = json.dumps(closed(plain(schema)), allow_nan=False)
+        grammar = LLMatcher.grammar_from_json_schema(text, defaults=_JSON_STYLE)
+        return checked(grammar, param, schema)
     except (ValueError, RecursionError) as error:
         raise InvalidParameter(param, f"the schema cannot be used: {error}") from None
 
@@ -59,7 +61,7 @@ def choice_grammar(choices: Sequence[str]) -> str:
 
 def json_part(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as a part of a larger grammar, which calls it `@name`."""
-    return {"name": name, "json_schema": {**closed(schema), "x-guidance": _JSON_STYLE}}
+    return {"name": name, "json_schema": {**closed(plain(schema)), "x-guidance": _JSON_STYLE}}
 
 
 def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:
@@ -70,13 +72,15 @@ def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:
     return [{**first, "name": name}, *rest]
 
 
-def checked(grammar: str, param: str) -> str:
-    """The grammar, if it is one and its compilation costs little. Raises InvalidParameter."""
+def checked(grammar: str, param: str, schema: Any = None) -> str:
+    """The grammar, if it is one and its compilation costs little. Raises InvalidParameter, which names
+    places in the schema that it was made of."""
     if len(grammar) > MAX_GRAMMAR_CHARS:
         raise InvalidParameter(param, f"longer than {MAX_GRAMMAR_CHARS // 1024} KiB")
     check_costs(grammar, param)
     if problem := LLMatcher.validate_grammar(grammar, limits=LIMITS):
-        raise InvalidParameter(param, problem.strip())
+        unknown = not_held_to(schema) if "Unimplemented keys" in problem else ""
+        raise InvalidParameter(param, unknown or problem.strip())
     return grammar
 
 

@@ -190,6 +190,46 @@ def test_what_a_schema_does_not_name_is_not_written() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "string", "format": "uuid4"}, '"any"'),
+        ({"properties": {"format": {"format": "path"}, "enum": {"format": "iri"}}}, '{"format": 1'),
+        ({"$defs": {"a": {"format": "regex"}}, "anyOf": [{"$ref": "#/$defs/a"}]}, "[]"),
+        ({"type": "array", "uniqueItems": False}, "[1, 1]"),
+        ({"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}, "-9007199254740993"),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1e30}, "12.5"),
+        ({"type": "string", "maxLength": 2**63 - 1}, '"a"'),
+        ({"const": {"format": "path", "uniqueItems": False}}, '{"format": "path", "uniqueItems"'),
+    ],
+)
+def test_words_that_hold_no_value_to_anything_are_passed_over(
+    schema: dict[str, Any], text: str
+) -> None:
+    state = GRAMMARS.start(json_schema_grammar(schema))
+    for token_id in TOKENIZER.encode(text).ids:
+        assert state.mask()[token_id]
+        state.take(token_id)
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "array", "uniqueItems": True}, "`uniqueItems` at # "),
+        ({"properties": {"not": {"not": {"type": "null"}}}}, "`not` at #/properties/not "),
+        ({"anyOf": [{"if": {}, "propertyNames": {}}]}, "`if`, `propertyNames` at #/anyOf/0 "),
+        ({"$defs": {"a": {"dependentRequired": {}}}, "$ref": "#/$defs/a"}, "#/$defs/a "),
+        ({"items": {"contains": {}, "type": "array"}}, "`contains` at #/items "),
+    ],
+)
+def test_words_that_no_grammar_holds_to_are_named_with_their_place(
+    schema: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(InvalidParameter) as caught:
+        json_schema_grammar(schema)
+    assert place in str(caught.value)
+
+
+@pytest.mark.parametrize(
     "schema",
     [
         {"type": "nope"},
