@@ -2,13 +2,18 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from inference.call_forms import THINK_CLOSE, THINK_OPEN, family_of
 from inference.call_grammars import HERMES_MARKS, CallForm, text_rule
 from inference.errors import InvalidParameter
-from inference.grammar import checked, json_part, nested_parts
+from inference.grammar import checked, json_part, json_schema_grammar, nested_parts
+from inference.plain_schema import plain
 from inference.tagged_calls import tagged_parts
+
+_ANY = {"type": "object", "properties": {}}
 
 
 def tool_grammar(
@@ -21,38 +26,61 @@ def tool_grammar(
 ) -> str:
     """The grammar of answers that may or (`is_forced`) must call `functions`, once or more often.
 
-    `functions` are OpenAI's: name and parameters, a JSON schema. What is no call follows the grammar
+    `functions` are OpenAI's: name, parameters, a JSON schema, and `strict`. One that is not strict is
+    called with any object where no grammar holds to its schema. What is no call follows the grammar
     `answer`, or is any text. Raises InvalidParameter.
     """
-    form, parts = _with_arguments(form, functions)
-    calls = form.calls(is_single=is_single)
-    thinking = form.thinking if form.is_thought_forced else ""
-    if is_forced:
-        start = f"{thinking} {calls}"
-    elif answer:
-        parts += nested_parts("answer", answer)
-        start = f"{thinking} ({calls} | {form.answer.format('@answer')})"
-    else:
-        start = f"{form.thinking} {form.free(is_single=is_single)}"
-    call = form.call([f["name"] for f in functions])
-    rules = f"start: {start.strip()}\ncall: {call}\n{form.rules()}"
+    names = [f["name"] for f in functions]
+    compose = partial(
+        _grammar, form, names, is_forced=is_forced, is_single=is_single, answer=answer
+    )
+    with suppress(InvalidParameter):
+        return compose([_parameters(f) for f in functions])
+    possible = [_possible_parameters(f) for f in functions]
+    with suppress(InvalidParameter):
+        return compose(possible)
+    own = zip(functions, possible, strict=True)
+    return compose([schema if f.get("strict") else _ANY for f, schema in own])
+
+
+def _grammar(
+    form: CallForm,
+    names: Sequence[str],
+    schemas: Sequence[dict[str, Any]],
+    *,
+    is_forced: bool,
+    is_single: bool,
+    answer: str,
+) -> str:
+    """The same for functions of these names and schemas of arguments. Raises InvalidParameter."""
     try:
+        form, parts = _with_arguments(form, schemas)
+        calls = form.calls(is_single=is_single)
+        thinking = form.thinking if form.is_thought_forced else ""
+        if is_forced:
+            start = f"{thinking} {calls}"
+        elif answer:
+            parts += nested_parts("answer", answer)
+            start = f"{thinking} ({calls} | {form.answer.format('@answer')})"
+        else:
+            start = f"{form.thinking} {form.free(is_single=is_single)}"
+        rules = f"start: {start.strip()}\ncall: {form.call(names)}\n{form.rules()}"
         return checked(json.dumps({"grammars": [{"lark_grammar": rules}, *parts]}), "tools")
     except RecursionError as error:
         raise InvalidParameter("tools", f"the schemas cannot be used: {error}") from None
 
 
 def _with_arguments(
-    form: CallForm, functions: Sequence[dict[str, Any]]
+    form: CallForm, schemas: Sequence[dict[str, Any]]
 ) -> tuple[CallForm, list[dict[str, Any]]]:
-    """How these functions are called, and the grammars of their arguments."""
-    schemas = {f"arguments{i}": _parameters(f) for i, f in enumerate(functions)}
+    """How functions with these schemas are called, and the grammars of their arguments."""
+    named = {f"arguments{i}": schema for i, schema in enumerate(schemas)}
     if form.in_json is None:
-        return form, [json_part(name, schema) for name, schema in schemas.items()]
-    tagged = [tagged_parts(name, schema) for name, schema in schemas.items()]
+        return form, [json_part(name, schema) for name, schema in named.items()]
+    tagged = [tagged_parts(name, schema) for name, schema in named.items()]
     found = [parts for parts in tagged if parts is not None]
     if len(found) < len(tagged):
-        return _with_arguments(form.in_json, functions)
+        return _with_arguments(form.in_json, schemas)
     return form, [part for parts in found for part in parts]
 
 
@@ -80,9 +108,23 @@ def opens_thinking(chat_template: str, prompt_tail: str) -> bool:
 
 
 def _parameters(function: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a function's arguments. Raises InvalidParameter where they are no object."""
     schema = function.get("parameters")
     if schema is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         raise InvalidParameter("tools", f"{function['name']}: parameters have to be an object")
-    return {"properties": {}, **schema, "type": "object"}
+    return {"properties": {}, **plain(schema), "type": "object"}
+
+
+def _possible_parameters(function: dict[str, Any]) -> dict[str, Any]:
+    """The same, or that of any object where no grammar holds to it. Raises InvalidParameter, with the
+    function's name, where it is strict."""
+    try:
+        schema = _parameters(function)
+        json_schema_grammar(schema, param=f"tools: {function['name']}")
+    except InvalidParameter as error:
+        if function.get("strict"):
+            raise InvalidParameter("tools", str(error).removeprefix("tools: ")) from None
+        return _ANY
+    return schema

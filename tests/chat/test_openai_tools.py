@@ -126,6 +126,17 @@ def test_json_or_a_call(client: openai.OpenAI) -> None:
     assert len(set(kinds)) == 2, "both happen"
 
 
+def test_a_schema_of_a_tool_that_is_not_strict_refuses_nothing(client: openai.OpenAI) -> None:
+    strict = {**LAMP, "function": {**LAMP["function"], "strict": True}}
+    tags = {"type": "array", "uniqueItems": True}
+    free: Any = {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"properties": {"a": tags}}},
+    }
+    for wanted in ({"parallel_tool_calls": False}, {"tool_choice": "required"}):
+        assert complete(client, tools=[strict, free], max_tokens=9, **wanted).choices
+
+
 def test_strict_tools_leave_the_text_free(client: openai.OpenAI) -> None:
     strict = {**LAMP, "function": {**LAMP["function"], "strict": True}}
     completion = complete(client, tools=[strict], max_tokens=40)

@@ -288,19 +288,55 @@ def test_the_choice_of_a_token_is_the_grammars_where_it_matters() -> None:
     assert state.is_complete
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"type": "string"}, {"type": "object", "properties": {"a": {"type": "no"}}}, 7]
-)
-def test_parameters_that_are_no_schema_are_refused(parameters: Any) -> None:
-    with pytest.raises(InvalidParameter) as caught:
-        HERMES.grammar({"name": "f", "parameters": parameters}, is_forced=True, is_single=True)
+NO_SCHEMAS: list[Any] = [
+    {"type": "string"},
+    {"type": "object", "properties": {"a": {"type": "any"}}},
+    {"type": "object", "properties": None},
+    {"properties": {"a": {"type": "array", "uniqueItems": True}}, "required": None},
+    {"type": "object", "required": None},
+    7,
+]
+
+
+@pytest.mark.parametrize("parameters", NO_SCHEMAS)
+def test_parameters_of_a_strict_function_that_are_no_schema_are_refused(parameters: Any) -> None:
+    function = {"name": "f", "parameters": parameters, "strict": True}
+    with pytest.raises(InvalidParameter, match=r"^tools: f: ") as caught:
+        tool_grammar(HERMES.form, [LAMP, function], is_forced=True, is_single=True)
     assert caught.value.param == "tools"
+
+
+def test_a_schema_that_no_grammar_holds_to_says_where() -> None:
+    tags = {"type": "array", "uniqueItems": True}
+    function = {"name": "f", "parameters": {"properties": {"tags": tags}}, "strict": True}
+    with pytest.raises(InvalidParameter, match="tools: f: `uniqueItems` at #/properties/tags "):
+        HERMES.grammar(function, is_forced=False, is_single=True)
+
+
+@pytest.mark.parametrize("parameters", NO_SCHEMAS)
+@pytest.mark.parametrize("name", ["hermes", "qwen3-coder"])
+def test_other_functions_with_such_parameters_are_called_with_any_object(
+    parameters: Any, name: str
+) -> None:
+    strict, free = {**LAMP, "strict": True}, {"name": "f", "parameters": parameters}
+    model = MODELS[name]
+    tokenizer, grammars = model.vocabulary
+    grammar = model.grammar(strict, free, is_forced=False, is_single=False)
+    call = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
+    text = "\n".join([call % ("f", '{"b": [1, {"c": null}]}'), call % ("lamp", '{"is_on": true}')])
+    grammars.start(grammar, tokenizer.encode(text).ids)
+    with pytest.raises(InvalidParameter, match="does not follow"):
+        grammars.start(grammar, tokenizer.encode(call % ("lamp", '{"is_on": 1}')).ids)
 
 
 def test_parameters_that_cost_too_much_are_refused_of_all_functions_together() -> None:
     steps = (50_000, 60_001)
     functions = [
-        {"name": f"f{step}", "parameters": {"properties": {"a": {"multipleOf": step}}}}
+        {
+            "name": f"f{step}",
+            "parameters": {"properties": {"a": {"multipleOf": step}}},
+            "strict": True,
+        }
         for step in steps
     ]
     for one in functions:
@@ -308,6 +344,12 @@ def test_parameters_that_cost_too_much_are_refused_of_all_functions_together() -
     with pytest.raises(InvalidParameter, match="multipleOf") as caught:
         HERMES.grammar(*functions, is_forced=True, is_single=True)
     assert caught.value.param == "tools"
+    tokenizer, grammars = HERMES.vocabulary
+    grammar = HERMES.grammar(
+        functions[0], {**functions[1], "strict": False}, is_forced=True, is_single=True
+    )
+    text = '<tool_call>\n{"name": "f60001", "arguments": {"a": 7}}\n</tool_call>'
+    grammars.start(grammar, tokenizer.encode(text).ids)
 
 
 def test_a_model_without_marks_for_calls_has_no_form() -> None:
