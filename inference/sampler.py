@@ -78,7 +78,7 @@ def _draw_filtered(
     values, ids = largest(scaled, num)
     keep = _kept(values, log_total(scaled), params)
     drawn = _pick(values, ids, keep, params, positions)
-    if num < scaled.shape[1] and (wide := _reach_behind(values, keep)):
+    if num < scaled.shape[1] and (wide := _reach_behind(values, keep, params)):
         wide_params, wide_positions = [params[i] for i in wide], [positions[i] for i in wide]
         more = num_candidates * MORE_CANDIDATES
         drawn[wide] = _draw_filtered(scaled[wide], wide_params, wide_positions, more)
@@ -113,9 +113,13 @@ def largest(scaled: Tensor, num: int) -> tuple[Tensor, Tensor]:
     return values, ids.gather(1, by_value)
 
 
-def _reach_behind(values: Tensor, keep: Tensor) -> list[int]:
-    """Rows whose filters may keep more than the candidates, or keep one that equals the last."""
-    return (keep & (values == values[:, -1:])).any(-1).nonzero()[:, 0].tolist()
+def _reach_behind(values: Tensor, keep: Tensor, params: Rows[SamplingParams]) -> list[int]:
+    """Rows whose filters may keep more than the candidates, or keep one that equals the last, or want
+    to know how likely all are that top_k leaves."""
+    is_last = (values == values[:, -1:]) & values.isfinite()
+    is_behind = (keep & is_last).any(-1).tolist()
+    num = values.shape[1]
+    return [i for i, p in enumerate(params) if is_behind[i] or (p.top_k > num and p.top_p < 1)]
 
 
 def _pick(
@@ -132,14 +136,22 @@ def _pick(
 
 
 def _kept(values: Tensor, totals: Tensor, params: Rows[SamplingParams]) -> Tensor:
-    """Which candidates survive top_k, top_p and min_p. values: (rows, candidates) descending."""
+    """Which candidates survive top_k, top_p and min_p. values: (rows, candidates) descending.
+
+    The mass of top_p is that of what top_k leaves. Where that is more than the candidates, it is not
+    known: `_reach_behind`.
+    """
     probs = (values - totals).exp()
-    mass_before = probs.cumsum(-1) - probs
-    rank = torch.arange(values.shape[1])
-    top_k = torch.tensor([[p.top_k if p.top_k > 0 else values.shape[1]] for p in params])
+    mass_up_to = probs.cumsum(-1)
+    num = values.shape[1]
+    rank = torch.arange(num)
+    top_k = torch.tensor([[p.top_k if p.top_k > 0 else num] for p in params])
+    has_top_k = torch.tensor([[p.top_k > 0] for p in params])
     top_p = torch.tensor([[p.top_p] for p in params])
     min_p = torch.tensor([[p.min_p] for p in params])
-    keep = (rank < top_k) & (mass_before < top_p) & (probs >= min_p * probs[:, :1])
+    mass = torch.where(has_top_k, mass_up_to.gather(1, top_k.clamp_max(num) - 1), 1.0)
+    most_before = torch.where(top_p < 1, top_p * mass, float("inf"))
+    keep = (rank < top_k) & (mass_up_to - probs < most_before) & (probs >= min_p * probs[:, :1])
     keep[:, 0] = True  # the most likely token always survives
     return keep
 

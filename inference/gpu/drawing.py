@@ -285,7 +285,11 @@ def _draw_candidate(
         mass_before = mass_up_to.to(tl.float32) - probs
         top_prob = tl.sum(tl.where(rank == 0, probs, 0.0))
         top_k = tl.load(top_ks + row)
-        keep = (rank < tl.where(top_k > 0, top_k, NUM)) & (mass_before < tl.load(top_ps + row))
+        is_kept = is_in & (rank < tl.where(top_k > 0, top_k, NUM))
+        mass = tl.max(tl.where(is_kept, mass_up_to, 0.0)).to(tl.float32)
+        top_p = tl.load(top_ps + row)
+        most_before = tl.where(top_p < 1.0, top_p * mass, float("inf"))
+        keep = is_kept & (mass_before < most_before)
         keep &= probs >= tl.load(min_ps + row) * top_prob
         keep |= rank == 0  # the most likely token always survives
         ids = _number(keys)

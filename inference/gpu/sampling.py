@@ -231,10 +231,15 @@ def _filtered(scaled: Tensor, ids: Tensor, positions: Tensor, knobs: Knobs) -> T
     values = scaled.gather(1, ids)
     probs = (values - torchs_log_total(scaled)).exp()
     # Added in double precision, as torch does by itself on a processor only.
-    mass_before = probs.cumsum(-1, dtype=torch.float64).float() - probs
-    rank = torch.arange(ids.shape[1], device=ids.device)
-    top_k = torch.where(knobs.top_k > 0, knobs.top_k, ids.shape[1])
-    keep = (rank < top_k.unsqueeze(1)) & (mass_before < knobs.top_p.unsqueeze(1))
+    mass_up_to = probs.cumsum(-1, dtype=torch.float64).float()
+    num = ids.shape[1]
+    rank = torch.arange(num, device=ids.device)
+    has_top_k = knobs.top_k > 0
+    top_k = torch.where(has_top_k, knobs.top_k, num).unsqueeze(1)
+    mass = mass_up_to.gather(1, top_k.clamp_max(num) - 1).squeeze(1)
+    most_before = knobs.top_p * torch.where(has_top_k, mass, 1.0)
+    most_before = torch.where(knobs.top_p < 1, most_before, float("inf")).unsqueeze(1)
+    keep = (rank < top_k) & (mass_up_to - probs < most_before)
     keep &= probs >= knobs.min_p.unsqueeze(1) * probs.narrow(1, 0, 1)
     keep |= rank == 0  # the most likely token always survives
     sums = values + gumbel_noise(knobs.seed, positions, ids)

@@ -283,6 +283,19 @@ def test_the_candidate_that_reaches_the_mass_may_come() -> None:
 
 
 @pytest.mark.usefixtures("has_kernels")
+@pytest.mark.parametrize(("top_k", "allowed"), [(2, {20}), (3, {20, 30})])
+def test_the_mass_is_that_of_what_top_k_leaves(top_k: int, allowed: set[int]) -> None:
+    own = [SamplingParams(1, seed=s, top_k=top_k, top_p=0.6) for s in range(60)]
+    logits = torch.full(
+        (len(own), 40), 0.05, device=DEVICE
+    )  # 0.5 is more than .6 of .8, not of .95
+    logits[:, 20], logits[:, 30], logits[:, 10] = 0.5, 0.3, 0.15
+    found, expected = draws(logits.log(), own)
+    assert found == expected == on_processor(logits.log(), own, range(1000, 1000 + len(own)))
+    assert set(found) == allowed
+
+
+@pytest.mark.usefixtures("has_kernels")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numpy, by which the interpreter computes
 def test_kernels_tell_rows_without_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """And know infinities from them: a grammar's mask is -inf."""

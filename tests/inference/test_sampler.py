@@ -77,6 +77,10 @@ def test_temperature_sharpens() -> None:
         ({"top_p": 0.01}, {0}),
         ({"min_p": 0.5}, {0, 1}),
         ({"top_k": 3, "top_p": 0.85, "min_p": 0.31}, {0, 1}),
+        ({"top_k": 2, "top_p": 0.6}, {0}),  # .5 of .8 is more
+        ({"top_k": 3, "top_p": 0.84}, {0, 1}),
+        ({"top_k": 3, "top_p": 0.85}, {0, 1, 2}),
+        ({"top_k": 9, "top_p": 0.94}, {0, 1, 2}),
         ({}, {0, 1, 2, 3}),
     ],
 )
@@ -84,6 +88,15 @@ def test_filters_keep_exactly_their_tokens(filters: dict[str, float], allowed: s
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log().expand(3000, 4)
     ids = sample(logits, [_params(seed=5, **filters)] * 3000, range(3000))
     assert set(ids) == allowed
+
+
+def test_the_mass_is_that_of_all_that_top_k_leaves() -> None:
+    """Also where it leaves more than the candidates: of 512 equals, half are 256."""
+    rows, num = 6000, 2 * NUM_CANDIDATES
+    ids = sample(
+        torch.zeros(rows, VOCAB), [_params(seed=3, top_k=num, top_p=0.5)] * rows, range(rows)
+    )
+    assert set(ids) == set(range(num // 2))
 
 
 def test_a_flat_distribution_reaches_behind_the_candidates() -> None:
