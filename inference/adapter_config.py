@@ -72,6 +72,12 @@ def read_adapter_config(path: Path) -> AdapterConfig:
     return AdapterConfig(_read_sizes(config), _read_targets(config), source)
 
 
+def read_base_name(path: Path) -> str:
+    """What the adapter calls its base; empty where it says nothing. Raises ModelRefused."""
+    name = _read_json(path).get("base_model_name_or_path")
+    return name if isinstance(name, str) and name.isprintable() else ""
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     file = path / CONFIG_FILE
     try:

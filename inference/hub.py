@@ -4,7 +4,6 @@ A model's directory holds the files of one revision. What a pull fetches waits b
 names that carry its revision, until all of it has arrived.
 """
 
-import errno
 import hashlib
 import re
 import shutil
@@ -12,12 +11,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from inference import memory
-from inference.errors import ModelError, ModelTooLarge
+from inference.adapter_config import CONFIG_FILE as ADAPTER_CONFIG
+from inference.adapter_config import read_base_name
+from inference.errors import ModelTooLarge
+from inference.hub_talk import FULL, HubError, cause_of, is_full, talk
 from inference.kinds import MODULES_FILE, ModelKind, read_kind
 from inference.needs import WEIGHTS_OVERHEAD, bytes_of_weight
+from inference.pull_lock import held_alone
 
 # Only what serving needs. Pickled weights are not among it: opening them can run code.
 WANTED = ["*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "*.txt", "*.model"]
@@ -31,25 +35,32 @@ _RECORD = ".pulled"  # the revision that a directory holds, then its files, a li
 # The hub's own rule for names. It rules out all that a path could take for something else.
 _NAME = re.compile(r"(?!.*(--|\.\.|\.git$))\w([\w.-]{0,94}\w)?/\w([\w.-]{0,94}\w)?", flags=re.ASCII)
 
-_FULL = "The disk is full. Make room, then pull again: what has arrived is kept."
+_HASHED_AT_ONCE = 2**20
 
 Progress = Callable[[int, int], None]
 """Called with (bytes done, bytes in all)."""
-
-
-class HubError(ModelError):
-    """The hub did not give the model; the message says why and what to do."""
-
-    code = "hub_error"
+Report = Callable[[int], None]
+"""Called with the bytes that are done more than before; fewer than none where some were no good."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """`sha256` is known for large files only."""
+    """`sha256` is known for large files, for the others git's hash of what they hold, or neither."""
 
     name: str
     size_bytes: int
     sha256: str | None = None
+    blob_sha1: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        return self.sha256 or self.blob_sha1
+
+    def new_hash(self) -> "hashlib._Hash":
+        """What makes the digest of the file's bytes."""
+        if self.sha256:
+            return hashlib.sha256()
+        return hashlib.sha1(b"blob %d\0" % self.size_bytes, usedforsecurity=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +106,17 @@ def plan_pull(
     from huggingface_hub import HfApi
 
     _check_name(name)
-    info = _talk(name, lambda: HfApi().model_info(name, files_metadata=True, token=token))
+    info = talk(name, lambda: HfApi().model_info(name, files_metadata=True, token=token))
     files = [
-        RemoteFile(s.rfilename, s.size or 0, s.lfs.sha256 if s.lfs else None)
+        RemoteFile(s.rfilename, s.size or 0, *((s.lfs.sha256,) if s.lfs else (None, s.blob_id)))
         for s in info.siblings or []
         if _is_wanted(s.rfilename)
     ]
     files.sort(key=lambda file: file.name == _CONFIG)
     plan = Pull(name, info.sha or "main", tuple(files))
+    names = {s.rfilename for s in info.siblings or []}
+    if ADAPTER_CONFIG in names and _CONFIG not in names:
+        raise HubError(_about_adapter(plan, token))
     if not plan.weights_bytes:
         raise HubError(f"{name} has no safetensors weights; {_other_weights(info.siblings or [])}")
     for file in plan.files:
@@ -118,6 +132,16 @@ def plan_pull(
         plan = replace(plan, warning=str(error))
     _check_disk(plan, models_dir)
     return plan
+
+
+def _about_adapter(plan: Pull, token: str | None) -> str:
+    with TemporaryDirectory(prefix="vitrine-pull-") as directory:
+        _download_small(plan, ADAPTER_CONFIG, directory, token)
+        base = read_base_name(Path(directory))
+    return (
+        f"{plan.name} is a LoRA adapter of {base or 'a model that it does not name'}. Fetch it by"
+        f" `hf download {plan.name} --local-dir DIRECTORY`, and name it in VITRINE_ADAPTERS."
+    )
 
 
 def _other_weights(siblings: list[Any]) -> str:
@@ -147,32 +171,44 @@ def pull(
             progress(done_bytes, plan.size_bytes)
 
     with _disk_errors_explained(path):
-        _drop_partials(plan, path)
-        held_revision, _ = _read_record(path)
-        arrived = []
-        for file in plan.files:
-            target = _target(path, file.name)
-            if _is_held(file, target, is_same_revision=held_revision == plan.revision):
-                report(file.size_bytes)
-            else:
-                _fetch(plan, file, target, token, report)
-                arrived.append(target)
-        _put_in_place(plan, path, arrived)
+        path.mkdir(parents=True, exist_ok=True)
+        with held_alone(path, plan.name):
+            _bring(plan, path, token, report)
     return path
 
 
-def _is_held(file: RemoteFile, target: Path, *, is_same_revision: bool) -> bool:
-    """Whether a file need not be fetched: it is there, and it is this revision's."""
-    if not target.exists() or target.stat().st_size != file.size_bytes:
-        return False
-    if is_same_revision:
-        return True
-    return file.name != _CONFIG and file.sha256 is not None and _is_whole(target, file)
+def _bring(plan: Pull, path: Path, token: str | None, report: Report) -> None:
+    """Fetch what is not there, and put it in place once all of it has arrived.
+
+    Where all is there already, somebody who pulls it again may doubt it: hashes are compared.
+    """
+    _drop_partials(plan, path)
+    is_same_revision = _read_record(path)[0] == plan.revision
+    is_complete = all(_has_size(file, _target(path, file.name)) for file in plan.files)
+    arrived = []
+    for file in plan.files:
+        target = _target(path, file.name)
+        if is_same_revision and not is_complete:
+            is_held = _has_size(file, target)
+            report(file.size_bytes if is_held else 0)
+        else:
+            is_held = _is_known(file, is_same_revision) and _is_whole(target, file, report)
+        if not is_held:
+            _fetch(plan, file, target, token, report)
+            arrived.append(target)
+    _put_in_place(plan, path, arrived)
 
 
-def _fetch(
-    plan: Pull, file: RemoteFile, target: Path, token: str | None, report: Callable[[int], None]
-) -> None:
+def _has_size(file: RemoteFile, target: Path) -> bool:
+    return target.exists() and target.stat().st_size == file.size_bytes
+
+
+def _is_known(file: RemoteFile, is_same_revision: bool) -> bool:
+    """Whether a file of the right size, and of the right hash where one is told, is this revision's."""
+    return is_same_revision or (file.name != _CONFIG and file.digest is not None)
+
+
+def _fetch(plan: Pull, file: RemoteFile, target: Path, token: str | None, report: Report) -> None:
     """Fetch one file to its partial, which keeps what arrived.
 
     The hub's own snapshot_download has forgotten partial files since its version 2; the function
@@ -184,11 +220,18 @@ def _fetch(
 
     partial = _partial(target, plan.revision)
     partial.parent.mkdir(parents=True, exist_ok=True)
+    counted_bytes = 0
+
+    def report_up_to(num_bytes: int) -> None:
+        nonlocal counted_bytes
+        report(num_bytes - counted_bytes)
+        counted_bytes = num_bytes
+
     with partial.open("ab") as stream:
         have_bytes = stream.tell()
-        report(have_bytes)
+        report_up_to(min(have_bytes, file.size_bytes))
         if have_bytes < file.size_bytes:
-            _talk(
+            talk(
                 plan.name,
                 lambda: http_get(
                     hf_hub_url(plan.name, file.name, revision=plan.revision),
@@ -196,7 +239,8 @@ def _fetch(
                     resume_size=have_bytes,
                     headers=build_hf_headers(token=token),
                     expected_size=file.size_bytes,
-                    tqdm_class=_reporting(report),
+                    # From the beginning again where a server knows no ranges.
+                    tqdm_class=_reporting(lambda num: report_up_to(stream.tell() + num)),
                 ),
             )
     if not _is_whole(partial, file):
@@ -204,13 +248,21 @@ def _fetch(
         raise HubError(f"{file.name} arrived damaged and was thrown away. Pull again.")
 
 
-def _is_whole(path: Path, file: RemoteFile) -> bool:
-    if path.stat().st_size != file.size_bytes:
+def _is_whole(path: Path, file: RemoteFile, report: Report = lambda num_bytes: None) -> bool:
+    """Whether it has the size and the hash that are told; `report` hears of what is read and whole."""
+    if not _has_size(file, path):
         return False
-    if file.sha256 is None:
+    if file.digest is None:
+        report(file.size_bytes)
         return True
+    hashing = file.new_hash()
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256
+        while part := stream.read(_HASHED_AT_ONCE):
+            hashing.update(part)
+            report(len(part))
+    is_whole = hashing.hexdigest() == file.digest
+    report(0 if is_whole else -file.size_bytes)
+    return is_whole
 
 
 def _put_in_place(plan: Pull, path: Path, arrived: list[Path]) -> None:
@@ -267,12 +319,16 @@ def _drop_partials(plan: Pull, path: Path) -> None:
 
 
 def remove(name: str, models_dir: Path) -> bool:
-    """Delete a pulled model. False: there is none."""
+    """Delete a pulled model, or what has arrived of one. False: there is none. Raises HubError."""
     _check_name(name)
     path = models_dir / name
     if not path.is_dir():
         return False
-    shutil.rmtree(path)
+    if path.is_symlink():
+        raise HubError(f"{path} is a link. Delete the link, and what it leads to, by hand.")
+    with _disk_errors_explained(path), held_alone(path, name):
+        (path / _CONFIG).unlink(missing_ok=True)  # the others alone are no model
+        shutil.rmtree(path)
     return True
 
 
@@ -297,8 +353,6 @@ def _is_wanted(file: str) -> bool:
 def _kind(plan: Pull, token: str | None) -> ModelKind:
     """Fetch what tells it by itself: a few kilobytes decide whether gigabytes are worth it. Raises
     ModelRefused."""
-    from tempfile import TemporaryDirectory
-
     with TemporaryDirectory(prefix="vitrine-pull-") as directory:
         _download_small(plan, _CONFIG, directory, token)
         if any(file.name == MODULES_FILE for file in plan.files):
@@ -309,7 +363,7 @@ def _kind(plan: Pull, token: str | None) -> ModelKind:
 def _download_small(plan: Pull, file: str, directory: str, token: str | None) -> None:
     from huggingface_hub import hf_hub_download
 
-    _talk(
+    talk(
         plan.name,
         lambda: hf_hub_download(
             plan.name, file, revision=plan.revision, local_dir=directory, token=token
@@ -362,54 +416,13 @@ def _disk_errors_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if _is_full(error):
-            raise HubError(_FULL) from error
-        raise HubError(f"{path} cannot be written ({_cause(error)}).") from error
+        if is_full(error):
+            raise HubError(FULL) from error
+        raise HubError(f"{path} cannot be written ({cause_of(error)}).") from error
 
 
-def _is_full(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def _talk(name: str, ask: Callable[[], Any]) -> Any:
-    """Ask the hub; whatever goes wrong becomes a HubError that a person can act on."""
-    from httpx2 import TransportError
-    from huggingface_hub import errors
-
-    try:
-        return ask()
-    except errors.GatedRepoError:
-        raise HubError(
-            f"{name} is gated: accept its terms on its page, then set HF_TOKEN to a token of yours."
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise HubError(f"The hub has no model {name}, or it is private (set HF_TOKEN).") from None
-    except errors.EntryNotFoundError as error:
-        raise HubError(f"{name} is no complete model: {error}") from None
-    except errors.HFValidationError as error:
-        raise HubError(f"The hub knows no such name: {_cause(error)}") from None
-    except errors.HfHubHTTPError as error:
-        raise HubError(f"The hub answered with an error: {error}") from error
-    except (
-        errors.OfflineModeIsEnabled,
-        errors.LocalEntryNotFoundError,
-        TransportError,
-        OSError,
-    ) as error:
-        if _is_full(error):
-            raise HubError(_FULL) from error
-        raise HubError(
-            f"The hub cannot be reached ({_cause(error)}). Is there a network?"
-        ) from error
-
-
-def _cause(error: BaseException) -> str:
-    text = str(error).splitlines()
-    return text[0][:120] if text else type(error).__name__
-
-
-def _reporting(report: Callable[[int], None]) -> Any:
-    """A tqdm class that hands the bytes on and draws nothing."""
+def _reporting(report: Report) -> Any:
+    """A tqdm class that hands on the bytes that come, and draws nothing."""
     from tqdm import tqdm
 
     class Reporter(tqdm):  # type: ignore[misc]
@@ -417,7 +430,7 @@ def _reporting(report: Callable[[int], None]) -> Any:
             super().__init__(*args, **{**kwargs, "disable": True})
 
         def update(self, n: float | None = 1) -> bool | None:
-            report(int(n or 0))
+            report(max(0, int(n or 0)))
             return None
 
     return Reporter

@@ -17,7 +17,8 @@ from huggingface_hub.errors import HFValidationError
 from inference import Engine, EngineConfig, ModelRefused, ModelTooLarge, memory, nvml, placement
 from inference.catalog import discover
 from inference.encoder_layout import read_encoder_layout
-from inference.hub import HubError, Pull, RemoteFile, _talk, plan_pull, pull, remove
+from inference.hub import Pull, RemoteFile, plan_pull, pull, remove
+from inference.hub_talk import HubError, talk, token_of
 from inference.kinds import kind_at
 from tests.engine_workers import engine_workers
 from tests.inference.tiny_models import make_encoder
@@ -38,6 +39,7 @@ class Hub(ThreadingHTTPServer):
         self.more_siblings: list[dict[str, Any]] = []
         self.problem: tuple[int, str] | None = None
         self.break_after_bytes: int | None = None
+        self.knows_ranges = True
         self.sent: list[str] = []
         self.ranges: list[str] = []
 
@@ -61,7 +63,8 @@ def _sibling(file: Path, name: str) -> dict[str, Any]:
     if name.endswith(".safetensors"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         value["lfs"] = {"sha256": digest, "size": value["size"], "pointerSize": 134}
-    return value
+    blob = b"blob %d\0" % value["size"] + file.read_bytes()
+    return value | {"blobId": hashlib.sha1(blob).hexdigest()}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -97,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.sent.append(name)
             start = 0
             wanted = self.headers.get("Range", "")
-            if wanted.startswith("bytes=") and wanted != "bytes=0-":
+            if self.server.knows_ranges and wanted.startswith("bytes=") and wanted != "bytes=0-":
                 self.server.ranges.append(wanted)
                 start = int(wanted.removeprefix("bytes=").partition("-")[0])
                 headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
@@ -185,6 +188,64 @@ def test_an_interrupted_pull_is_no_model_and_goes_on(hub: Hub, tmp_path: Path) -
     assert (path / "model.safetensors").stat().st_size == plan.weights_bytes
 
 
+def test_progress_ends_at_the_end_where_a_server_knows_no_ranges(hub: Hub, tmp_path: Path) -> None:
+    plan = plan_pull(NAME, tmp_path)
+    hub.break_after_bytes = 100_000
+    with pytest.raises(HubError):
+        pull(plan, tmp_path)
+    hub.break_after_bytes, hub.knows_ranges = None, False
+    reports: list[int] = []
+    pull(plan, tmp_path, progress=lambda done, total: reports.append(done))
+    assert max(reports) == reports[-1] == plan.size_bytes
+
+
+def test_two_pulls_of_a_model_leave_each_other_alone(hub: Hub, tmp_path: Path) -> None:
+    plan = plan_pull(NAME, tmp_path)
+    problems: list[str] = []
+
+    def pull_again(done_bytes: int, total_bytes: int) -> None:
+        if not problems:
+            for meanwhile in (lambda: pull(plan, tmp_path), lambda: remove(NAME, tmp_path)):
+                with pytest.raises(HubError) as caught:
+                    meanwhile()
+                problems.append(str(caught.value))
+
+    path = pull(plan, tmp_path, progress=pull_again)
+    assert problems == ["org/tiny is being pulled by another process."] * 2
+    assert _held(path) == _held(hub.folder)
+
+
+def test_pulling_again_mends_what_was_damaged(hub: Hub, tmp_path: Path) -> None:
+    path = pull(plan_pull(NAME, tmp_path), tmp_path)
+    for name in ("model.safetensors", "tokenizer.json"):
+        size = (path / name).stat().st_size
+        (path / name).write_bytes(bytes(size))
+        hub.sent.clear()
+        reports: list[int] = []
+        plan = plan_pull(NAME, tmp_path)
+        pull(plan, tmp_path, progress=lambda done, total: reports.append(done))  # noqa: B023
+        assert hub.sent == ["config.json", name], "the first was looked at"
+        assert max(reports) == reports[-1] == plan.size_bytes
+        assert _held(path) == _held(hub.folder)
+
+
+def test_an_adapter_is_called_one(hub: Hub, tmp_path: Path) -> None:
+    (hub.folder / "config.json").unlink()
+    config = {"peft_type": "LORA", "base_model_name_or_path": "org/large"}
+    (hub.folder / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(HubError, match=r"LoRA adapter of org/large\..*VITRINE_ADAPTERS"):
+        plan_pull(NAME, tmp_path)
+
+
+def test_a_link_is_not_followed_to_delete(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "org").mkdir()
+    (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(HubError, match="is a link"):
+        remove(NAME, tmp_path)
+    assert (tmp_path / "elsewhere").is_dir()
+
+
 def test_a_damaged_file_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
     plan = plan_pull(NAME, tmp_path)
     weights = hub.folder / "model.safetensors"
@@ -201,7 +262,12 @@ def test_a_damaged_file_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
         (404, "RepoNotFound", "no model org/tiny"),
         (403, "GatedRepo", "accept its terms"),
         (401, "RepoNotFound", "private"),
-        (500, "", "answered with an error"),
+        (401, "Invalid credentials in Authorization header", "HF_TOKEN is not accepted"),
+        (403, "", "HF_TOKEN is not accepted"),
+        (403, "Access to this resource is disabled.", "closed org/tiny to everybody"),
+        (429, "", "Try again later"),
+        (500, "", "answered with an error of its own .500.. Try again later"),
+        (418, "", "answered with an error"),
     ],
 )
 def test_the_hubs_no_is_explained(
@@ -210,6 +276,18 @@ def test_the_hubs_no_is_explained(
     hub.problem = (status, code)
     with pytest.raises(HubError, match=words):
         plan_pull(NAME, tmp_path)
+
+
+@pytest.mark.parametrize("setting", ["hf_abc\u2011def", "hf_abc def", "hf_a\nb", "hf_\x7f"])
+def test_a_token_that_is_none_is_refused_and_not_shown(setting: str) -> None:
+    with pytest.raises(HubError, match="HF_TOKEN holds characters") as caught:
+        token_of(setting)
+    assert setting not in str(caught.value)
+
+
+def test_a_token_is_what_stands_between_white_space() -> None:
+    assert token_of(" hf_abc\n") == "hf_abc"
+    assert token_of("\n") is None
 
 
 def test_no_network_is_said(hub: Hub, tmp_path: Path) -> None:
@@ -360,7 +438,7 @@ def test_a_name_that_only_the_client_refuses_is_explained() -> None:
         raise HFValidationError("Repo id must be kind.")
 
     with pytest.raises(HubError, match="knows no such name: Repo id must be kind"):
-        _talk(NAME, ask)
+        talk(NAME, ask)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`manage.py pull ORG/MODEL`: bring a model from the hub to this machine."""
+"""`manage.py pull ORG/MODEL`: bring a model from the hub to this machine, or take it away again."""
 
 import os
 import sys
@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from inference import ModelError
-from inference.hub import plan_pull, pull
+from inference import ModelError, hub
+from inference.hub_talk import token_of
 from inference.kinds import kind_at
 from inference.placement import computes_on_gpu
 
@@ -19,28 +19,42 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("model", help="ORG/MODEL, as on the hub's page")
+        parser.add_argument(
+            "--remove", action="store_true", help="delete the model from this machine"
+        )
 
-    def handle(self, *args: Any, model: str, **options: Any) -> None:
-        token = os.environ.get("HF_TOKEN") or None
-        engine = settings.ENGINE
-        models_dir = engine.models_dir
+    def handle(self, *args: Any, model: str, remove: bool, **options: Any) -> None:
         try:
-            plan = plan_pull(
-                model,
-                models_dir,
-                token,
-                memory_bytes=engine.memory_bytes,
-                dtype=engine.dtype,
-                on_gpu=computes_on_gpu(engine),
-            )
-            if plan.warning:
-                self.stderr.write(f"It may not be served here: {plan.warning}")
-            self.stdout.write(f"{model}: {plan.size_bytes / 2**30:.2f} GiB to {models_dir / model}")
-            path = pull(plan, models_dir, token, _Line())
+            if remove:
+                self._remove(model)
+            else:
+                self._pull(model)
         except ModelError as error:
             raise CommandError(str(error)) from None
         except KeyboardInterrupt:
             raise CommandError("Stopped. The same command goes on from here.") from None
+
+    def _remove(self, model: str) -> None:
+        if not hub.remove(model, settings.ENGINE.models_dir):
+            raise CommandError(f"{model} is not among the pulled models.")
+        self.stdout.write(f"{model} is deleted.")
+
+    def _pull(self, model: str) -> None:
+        token = token_of(os.environ.get("HF_TOKEN", ""))
+        engine = settings.ENGINE
+        models_dir = engine.models_dir
+        plan = hub.plan_pull(
+            model,
+            models_dir,
+            token,
+            memory_bytes=engine.memory_bytes,
+            dtype=engine.dtype,
+            on_gpu=computes_on_gpu(engine),
+        )
+        if plan.warning:
+            self.stderr.write(f"It may not be served here: {plan.warning}")
+        self.stdout.write(f"{model}: {plan.size_bytes / 2**30:.2f} GiB to {models_dir / model}")
+        path = hub.pull(plan, models_dir, token, _Line())
         use = "choose it at the top of a chat" if kind_at(path) == "chat" else "use it by its name"
         self.stdout.write(f"\n{model} is in {path}; {use}.")
 
