@@ -3,7 +3,7 @@ vectors and scores."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 from inference.adapted_model import AdaptedModel
@@ -46,20 +46,53 @@ class Engine:
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
         self._stamps: dict[str, Stamp] = {}  # of the files of hosts, of which these were read
+        self._leaving: dict[str, asyncio.Task[None]] = {}  # models that were deleted
         self._changed = asyncio.Event()
         self.refresh()
 
     # --- models -------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Look for models again: one may have been pulled since."""
+        """Look for models again: one may have been pulled since, or deleted."""
         found = discover(self.config)
-        added = [name for name in found if name not in self._served]
+        gone = self._let_go(found)
+        added = [
+            name
+            for name, spec in found.items()
+            if name not in self._served and self._leaving.keys().isdisjoint({name, spec.base})
+        ]
         for name in added:
             self._served[name] = self._serve(found[name])
         self._tell_left_out(found)
-        if added:
+        if added or gone:
             self._announce()
+
+    def _let_go(self, found: Mapping[str, ModelSpec]) -> list[str]:
+        """Pulled models whose directories are no more, and their adapters, once nobody uses them.
+
+        While files of a new revision take the place of old ones, the directory is there. Nothing goes
+        where there is no loop to end the workers on: in a thread that only reads.
+        """
+        if not _is_on_loop():
+            return []
+        gone = [
+            (name, served)
+            for name, served in self._served.items()
+            if name not in found and _is_deleted(served)
+        ]
+        for name, served in gone:
+            del self._served[name]
+            self._stamps.pop(name, None)
+            self._forget(name)
+            if isinstance(served, ModelHost):
+                self._leaving[name] = asyncio.create_task(self._close(name, served))
+        return [name for name, _ in gone]
+
+    async def _close(self, name: str, host: ModelHost) -> None:
+        try:
+            await host.close()
+        finally:
+            del self._leaving[name]
 
     def _serve(self, spec: ModelSpec) -> ModelHost | AdaptedModel | Upstream:
         if spec.base:
@@ -186,7 +219,7 @@ class Engine:
     async def close(self) -> None:
         """End every worker, and hang up on other servers."""
         own = [one for one in self._served.values() if not isinstance(one, AdaptedModel)]
-        await asyncio.gather(*(served.close() for served in own))
+        await asyncio.gather(*(served.close() for served in own), *self._leaving.values())
 
     # --- answers ------------------------------------------------------------------------------
 
@@ -354,8 +387,11 @@ class Engine:
         del self._stamps[base]
         for model, served in self._served.items():
             if served is host or (isinstance(served, AdaptedModel) and served.host is host):
-                for kept in (self._tokenizers, self._encoders, self._sampling_defaults):
-                    kept.pop(model, None)
+                self._forget(model)
+
+    def _forget(self, model: str) -> None:
+        for kept in (self._tokenizers, self._encoders, self._sampling_defaults):
+            kept.pop(model, None)
 
     def _stamp_of(self, host: ModelHost) -> Stamp:
         """With the files of its adapters."""
@@ -391,6 +427,22 @@ class Engine:
     def _announce(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+
+def _is_on_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_deleted(served: ModelHost | AdaptedModel | Upstream) -> bool:
+    """Whether a model's directory is no more, and nobody waits for an answer of it."""
+    if isinstance(served, Upstream):
+        return False
+    host = served.host if isinstance(served, AdaptedModel) else served
+    return not host.path.is_dir() and not host.flights
 
 
 def _read_encoder(served: ModelHost | AdaptedModel) -> Encoder:

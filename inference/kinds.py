@@ -63,12 +63,16 @@ def num_labels(config: dict[str, Any]) -> int:
 def kind_at(path: Path) -> ModelKind:
     """As read_kind; "chat" where nothing can be told: what is wrong is said when it is loaded.
 
+    Of a model that was deleted, or of which another revision just arrives, what it was.
+
     A request asks seven times: the disk is looked at once in LOOK_EVERY_S.
     """
     now_s = monotonic()
     looked_s, kind = _looked.get(path, (-LOOK_EVERY_S, "chat"))
     if now_s - looked_s >= LOOK_EVERY_S:
-        kind = _kind_at(path, _stamp(path / "config.json"), _stamp(path / MODULES_FILE))
+        config_stamp = _stamp(path / "config.json")
+        if config_stamp is not None:
+            kind = _kind_at(path, config_stamp, _stamp(path / MODULES_FILE))
         _looked[path] = now_s, kind
     return kind
 
@@ -79,7 +83,7 @@ _looked: dict[Path, tuple[float, ModelKind]] = {}
 
 
 @lru_cache(maxsize=1024)
-def _kind_at(path: Path, config_stamp: int | None, modules_stamp: int | None) -> ModelKind:
+def _kind_at(path: Path, config_stamp: int, modules_stamp: int | None) -> ModelKind:
     try:
         return read_kind(path)
     except ModelRefused:

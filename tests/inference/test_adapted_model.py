@@ -191,6 +191,23 @@ def test_adapters_without_a_base_are_left_out_and_say_why(
     assert "orphan" in {state.spec.name for state in engine.models()}
 
 
+async def test_an_adapter_goes_with_its_base(folder: Path, tmp_path: Path) -> None:
+    base = tmp_path / "org" / "base"
+    adapter = Adapter("aboard", "org/base", folder / "pirate")
+    shutil.copytree(folder / "base", base)
+    engine = Engine(config_of(folder, adapter, models_dir=tmp_path))
+    await engine.tokenizer("aboard")
+    shutil.rmtree(base)
+    assert not {"org/base", "aboard"} & {state.spec.name for state in engine.models()}
+    shutil.copytree(folder / "base", base)
+    assert "aboard" not in {state.spec.name for state in engine.models()}, (
+        "its base is on its way out"
+    )
+    await asyncio.sleep(0.05)
+    assert {"org/base", "aboard"} <= {state.spec.name for state in engine.models()}
+    await engine.close()
+
+
 def test_the_list_of_models_has_adapters(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,9 @@ def test_the_kind_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert kind_at(path) == "chat"
     (path / "modules.json").write_text(json.dumps(POOLED))
     assert kind_at(path) == "embedding"
+    (path / "modules.json").unlink()
+    (path / "config.json").unlink()
+    assert kind_at(path) == "embedding", "as long as it is not another one"
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,47 @@ async def test_a_model_pulled_meanwhile_is_there(tiny_model: Path, tmp_path: Pat
     await engine.close()
 
 
+async def test_a_pulled_model_that_is_deleted_goes_once_its_answers_are_written(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "org" / "late"
+    shutil.copytree(tiny_model, path)
+    config = replace(engine_config(tiny_model), models_dir=tmp_path, default_model="org/late")
+    engine = Engine(config)
+    try:
+        params = SamplingParams(max_tokens=200, ignore_eos=True)
+        answer = engine.generate(GenerateRequest("r", "org/late", PROMPTS[0], params))
+        while not isinstance(await anext(answer), Tokens):
+            pass
+        pid = engine.worker_pid("org/late")
+        assert pid
+        await engine.tokenizer("org/late")
+        shutil.rmtree(path)
+        assert "org/late" in {state.spec.name for state in engine.models()}, "it still answers"
+        assert isinstance([update async for update in answer][-1], Finished)
+        assert "org/late" not in {state.spec.name for state in engine.models()}
+        assert engine.default_model == BUILTIN
+        with pytest.raises(UnknownModel):
+            engine.spec("org/late")
+        while os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC110, ASYNC240
+            await asyncio.sleep(0.01)
+        shutil.copytree(tiny_model, path)
+        while "org/late" not in {state.spec.name for state in engine.models()}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        again = GenerateRequest("r2", "org/late", PROMPTS[0], SamplingParams(max_tokens=3))
+        assert isinstance((await _run(engine, again))[-1], Finished)
+    finally:
+        await engine.close()
+
+
+async def test_a_model_whose_new_revision_arrives_stays(tiny_model: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_model, tmp_path / "org" / "late")
+    engine = Engine(replace(engine_config(tiny_model), models_dir=tmp_path))
+    (tmp_path / "org" / "late" / "config.json").unlink()
+    assert "org/late" in {state.spec.name for state in engine.models()}
+    await engine.close()
+
+
 async def test_a_default_model_that_is_not_there_is_the_first_until_it_comes(
     tiny_model: Path, tmp_path: Path
 ) -> None:
