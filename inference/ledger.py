@@ -48,7 +48,8 @@ class Decision:
 
 
 class Ledger:
-    """`measure` says how many bytes there are for all models together."""
+    """`measure` says how many bytes there are for all models together, and may count too little of what
+    those take that are there."""
 
     def __init__(self, measure: Callable[[], int]) -> None:
         self._measure = measure
@@ -57,7 +58,7 @@ class Ledger:
         self._budget_bytes = 0
 
     def budget_bytes(self) -> int:
-        """Measured again while there is no account.
+        """Measured again while there is no account, and before somebody has to wait or goes without.
 
         A process that follows another may have found the memory of its workers not yet given back.
         """
@@ -78,7 +79,9 @@ class Ledger:
         where no memory is free that nobody waits for. `is_further`: the other one is in another ledger.
         """
         assert name not in self._accounts
-        budget_bytes = self.budget_bytes()
+        if needed_bytes > self.budget_bytes() - self.held_bytes:
+            self._measure_again()
+        budget_bytes = self._budget_bytes
         if needed_bytes > budget_bytes:
             raise ModelTooLarge(
                 name, needed_bytes=needed_bytes, available_bytes=budget_bytes, for_models=True
@@ -89,6 +92,11 @@ class Ledger:
         self._accounts[name] = Account(
             name, model or name, needed_bytes, is_further, last_used=next(self._uses)
         )
+
+    def _measure_again(self) -> None:
+        """Others may have given memory back since. What they took is known when it fails."""
+        if self._accounts:
+            self._budget_bytes = max(self._budget_bytes, self._measure())
 
     def has_spare(self, needed_bytes: int) -> bool:
         """Whether so much is free, and promised to nobody."""

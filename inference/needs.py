@@ -159,10 +159,11 @@ def _draft_bytes(name: str, config: EngineConfig) -> int:
 
 
 def measure_budget(config: EngineConfig) -> int:
-    """What all models together may take: as configured, else what is free, but for a twentieth."""
+    """What all models together may take: as configured, else what is free and what they take already,
+    but for a twentieth."""
     if config.memory_bytes is not None:
         return config.memory_bytes
-    free_bytes = memory.available_bytes()
+    free_bytes = memory.own_loadable_bytes()
     return free_bytes - min(free_bytes // _RESERVE_SHARE, _MAX_RESERVE_BYTES)
 
 

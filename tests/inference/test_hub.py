@@ -396,6 +396,7 @@ async def test_what_models_take_that_can_sleep_is_there_for_one_that_is_pulled(
     own_bytes = memory._own_bytes(Path(f"/proc/{worker.pid}"))
     assert 2**20 < own_bytes < worker.memory_info().rss
     assert memory.loadable_bytes() >= own_bytes
+    assert memory.own_loadable_bytes() >= own_bytes
     assert not plan_pull(NAME, tmp_path).warning
 
 

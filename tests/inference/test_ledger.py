@@ -236,3 +236,17 @@ def test_the_budget_is_measured_again_when_nobody_holds_any() -> None:
     ledger.ask("model", 10)
     ledger.ask("another", 40)
     assert ledger.decide().granted == ("model", "another")
+
+
+def test_the_budget_is_measured_again_before_somebody_has_to_go() -> None:
+    """What others on the machine gave back since is for models, too; it never shrinks below them."""
+    budgets = iter((20, 50, 30))
+    ledger = Ledger(lambda: next(budgets))
+    ledger.ask("first", 10)
+    ledger.ask("second", 10)
+    assert ledger.budget_bytes() == 20
+    ledger.ask("large", 30)
+    assert ledger.decide() == Decision(("first", "second", "large"), frozenset())
+    with pytest.raises(ModelTooLarge) as refusal:
+        ledger.ask("too large", 60)
+    assert refusal.value.available_bytes == 50

@@ -127,7 +127,7 @@ def test_files_that_cannot_be_served_are_refused_before_a_process_starts(tmp_pat
 def test_the_budget_leaves_something_to_the_rest_of_the_machine(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch, free: int, budget: float
 ) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    monkeypatch.setattr(memory, "own_loadable_bytes", lambda: free)
     config = engine_config(tiny_model)
     assert measure_budget(config) == pytest.approx(budget, abs=1)
     assert measure_budget(replace(config, memory_bytes=5)) == 5
