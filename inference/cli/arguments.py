@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from inference.catalog import BUILTIN, discover
+from inference.catalog import BUILTIN, discover, problem_of
 from inference.cli.shapes import SHAPES
 from inference.config import (
     DTYPES,
@@ -181,8 +181,8 @@ def engine_config(
     """The engine that the arguments ask for; `model` (or the built-in one) is its default model.
 
     `draft` guesses for it, else whatever is configured. A name of the catalogue wins over a directory
-    of the same name. Raises RequestError for what is neither. Models on other servers are left out:
-    they have no engine.
+    of the same name. Raises RequestError for what is neither, or is an adapter of no model. Models on
+    other servers are left out: they have no engine.
     """
     entries = [entry.strip() for entry in os.environ.get("VITRINE_MODELS", "").split(",")]
     extra_models = tuple(entry for entry in entries if entry and not is_upstream(entry))
@@ -193,7 +193,7 @@ def engine_config(
     if draft:
         draft, extra_models = _known(draft, arguments.models_dir, extra_models)
         draft_models = ((model, draft),)
-    return EngineConfig(
+    config = EngineConfig(
         models_dir=arguments.models_dir,
         extra_models=extra_models,
         default_model=model,
@@ -206,6 +206,10 @@ def engine_config(
         adapters=adapters,
         **settings,
     )
+    for adapter in adapters:
+        if adapter.name == model and (problem := problem_of(adapter, discover(config))):
+            raise RequestError(problem)
+    return config
 
 
 def _known(

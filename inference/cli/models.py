@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 
 from inference.adapter_files import read_adapter
 from inference.catalog import ModelSpec, discover, problem_of
 from inference.cli.arguments import engine_config
-from inference.config import Adapter
+from inference.config import Adapter, EngineConfig
 from inference.defaults import read_context_tokens
 from inference.errors import ModelError
 from inference.kinds import read_kind
@@ -14,14 +15,20 @@ from inference.weights import read_weights
 
 
 def run(arguments: argparse.Namespace) -> int:
-    config = engine_config(arguments)
+    for line in list_models(engine_config(arguments)):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def list_models(config: EngineConfig) -> Iterator[str]:
+    """A line about each model, and then about each adapter, also one that is left out."""
     specs = discover(config)
     for spec in specs.values():
-        if not spec.base:
-            sys.stdout.write(describe(spec) + "\n")
+        if not (spec.base or spec.is_internal):
+            yield describe(spec)
     for adapter in config.adapters:
-        sys.stdout.write(describe_adapter(adapter, problem_of(adapter, specs)) + "\n")
-    return 0
+        if not adapter.is_internal:
+            yield describe_adapter(adapter, problem_of(adapter, specs))
 
 
 def describe_adapter(adapter: Adapter, problem: str) -> str:

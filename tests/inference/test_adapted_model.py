@@ -1,6 +1,7 @@
 """Adapters as models of an engine: listed, asked, killed and refused under their own names."""
 
 import asyncio
+import io
 import logging
 import os
 import shutil
@@ -23,6 +24,7 @@ from inference import (
     Update,
 )
 from inference.__main__ import WRONG, main
+from inference.cli.models import list_models
 from inference.config import Adapter, EngineConfig
 from tests.inference.conftest import engine_config
 from tests.inference.test_engine import PROMPTS, _end, _ids, _request, _run
@@ -220,6 +222,14 @@ def test_the_list_of_models_has_adapters(
     assert "of rank 4 for tiny" in lines["pirate"]
     assert "no sound safetensors file" in lines["broken"]
     assert "There is no model 'large'" in lines["orphan"]
+    config = replace(config_of(folder, Adapter("orphan", "large", folder)), extra_models=())
+    told = {line.split()[0]: line for line in list_models(config)}
+    assert "no model 'tiny'" in told["org/pirate"]
+    monkeypatch.setattr(sys, "argv", ["inference", "chat", "orphan"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello")))
+    assert main() == WRONG
+    assert capsys.readouterr().err == "There is no model 'large' for the adapter 'orphan'.\n"
+    monkeypatch.setattr(sys, "argv", ["inference", "models"])
     monkeypatch.setenv("VITRINE_ADAPTERS", "pirate")
     assert main() == WRONG
     assert "VITRINE_ADAPTERS: 'pirate' is not NAME=MODEL+PATH." in capsys.readouterr().err

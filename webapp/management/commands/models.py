@@ -5,14 +5,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from inference.catalog import discover
-from inference.cli.models import describe
+from inference.cli.models import list_models
 
 
 class Command(BaseCommand):
     help = "List the models of this installation."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for spec in discover(settings.ENGINE).values():
-            if not spec.is_internal:
-                self.stdout.write(describe(spec))
+        for line in list_models(settings.ENGINE):
+            self.stdout.write(line)
