@@ -8,7 +8,7 @@ from typing import Any
 
 from inference.checks import may_be
 from inference.context_window import DEFAULT_TOKENS, servable_tokens
-from inference.weights import read_config
+from inference.weights import odd_values_refused, read_config
 
 DEFAULT_MAX_TOKENS = 4096
 """Of an answer whose length nobody has asked for."""
@@ -62,7 +62,8 @@ def read_generation_config(path: Path) -> dict[str, Any]:
 def read_context_tokens(path: Path) -> int:
     """The longest context that a model can be served with, from config.json. Raises ModelRefused."""
     config = read_config(path)
-    text_config = config.get("text_config") or config
-    known = (text_config.get(n) for n in ("max_position_embeddings", "n_positions", "n_ctx"))
-    made_for = int(next((value for value in known if value), DEFAULT_TOKENS))
-    return servable_tokens(text_config, made_for)
+    with odd_values_refused(path):
+        text_config = config.get("text_config") or config
+        known = (text_config.get(n) for n in ("max_position_embeddings", "n_positions", "n_ctx"))
+        made_for = int(next((value for value in known if value), DEFAULT_TOKENS))
+        return servable_tokens(text_config, made_for)

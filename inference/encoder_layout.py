@@ -12,7 +12,7 @@ from typing import Any
 from inference.defaults import read_context_tokens
 from inference.errors import ModelRefused
 from inference.kinds import MODULES_FILE, ModelKind, kind_of, module_type, num_labels
-from inference.weights import read_config
+from inference.weights import odd_values_refused, read_config
 
 MAX_WINDOW_TOKENS = 8192
 """An input is one forward pass; longer ones would hold up everybody else for minutes on a CPU."""
@@ -62,6 +62,11 @@ class EncoderLayout:
 
 def read_encoder_layout(path: Path) -> EncoderLayout:
     """Read a model directory. Raises ModelRefused for what it cannot be served as it is meant."""
+    with odd_values_refused(path):
+        return _read(path)
+
+
+def _read(path: Path) -> EncoderLayout:
     config = read_config(path)
     modules = _modules(path)
     kinds = [module_type(module) for module in modules]
@@ -178,5 +183,5 @@ def _json(file: Path, missing: Any) -> Any:
         return json.loads(file.read_text())
     except FileNotFoundError:
         return missing
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelRefused(f"{file.name} cannot be read: {error}") from error

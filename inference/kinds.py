@@ -100,7 +100,7 @@ def _stamp(file: Path) -> int | None:
 def _is_pooled(path: Path) -> bool:
     try:
         modules = json.loads((path / MODULES_FILE).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(modules, list) and any(module_type(m) == "Pooling" for m in modules)
 

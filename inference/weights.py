@@ -3,6 +3,8 @@
 import hashlib
 import json
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,21 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ModelRefused(
             f"{path} holds no config.json, so it is no Hugging Face model."
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelRefused(f"{file} cannot be read: {error}") from error
     if not isinstance(config, dict):
         raise ModelRefused(f"{file} is no JSON object.")
     return config
+
+
+@contextmanager
+def odd_values_refused(path: Path) -> Iterator[None]:
+    """Within, values of a model's files are read, which anybody may have written: what cannot be taken
+    for what it should be raises ModelRefused."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ModelRefused(f"The files in {path} say what cannot be: {error}") from error
 
 
 def read_weights(path: Path) -> Weights:
@@ -93,7 +105,7 @@ def read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
                 raise ValueError(f"its header claims {length} bytes")
             raw = stream.read(length)
         header = json.loads(raw)
-        _check_offsets(header, data_bytes=file.stat().st_size - 8 - length)
+        _check_tensors(header, data_bytes=file.stat().st_size - 8 - length)
     except (
         *(OSError, ValueError, struct.error, KeyError, TypeError, AttributeError),
         *(IndexError, RecursionError),
@@ -102,9 +114,12 @@ def read_header(file: Path) -> tuple[bytes, dict[str, Any]]:
     return raw, header
 
 
-def _check_offsets(header: dict[str, Any], data_bytes: int) -> None:
+def _check_tensors(header: dict[str, Any], data_bytes: int) -> None:
     for name, tensor in header.items():
-        if name != "__metadata__" and not 0 <= tensor["data_offsets"][1] <= data_bytes:
+        if name == "__metadata__":
+            continue
+        num_elements(tensor)
+        if not 0 <= tensor["data_offsets"][1] <= data_bytes:
             raise ValueError(f"tensor {name} lies outside of the file (is it cut short?)")
 
 

@@ -12,7 +12,8 @@ import torch
 from inference import EngineConfig, ModelRefused, ModelTooLarge
 from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, discover
 from inference.defaults import SamplingDefaults, read_context_tokens, read_sampling_defaults
-from inference.kinds import kind_of
+from inference.encoder_layout import read_encoder_layout
+from inference.kinds import kind_of, read_kind
 from inference.loader import load_model
 from inference.selftest import MAX_RELATIVE_ERROR, worst_error
 from inference.weights import read_config, read_weights
@@ -78,6 +79,7 @@ def test_the_revision_changes_with_the_files(tiny_model: Path, tmp_path: Path) -
         struct.pack("<Q", 2**63),
         struct.pack("<Q", 10) + b"not json..",
         struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 31) + b'{"t": {"data_offsets": [0, 0]}}',
         struct.pack("<Q", 60)
         + b'{"t": {"dtype": "F32", "shape": [9], "data_offsets": [0, 36]}}'[:60],
     ],
@@ -120,6 +122,43 @@ def test_a_config_that_is_no_object_is_refused(content: str, tmp_path: Path) -> 
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(ModelRefused, match=r"config\.json"):
         read_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"max_position_embeddings": "32k"},
+        {"max_position_embeddings": [1]},
+        {"max_position_embeddings": 1e999},
+        {"text_config": [1]},
+        {"text_config": "none"},
+        {"rope_scaling": [1]},
+        {"rope_scaling": {"rope_type": "dynamic", "original_max_position_embeddings": "x"}},
+    ],
+)
+def test_a_context_that_is_no_number_is_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelRefused, match="say what cannot be"):
+        read_context_tokens(tmp_path)
+    with pytest.raises(ModelRefused):
+        read_encoder_layout(tmp_path)
+
+
+def test_files_nested_without_end_are_refused_and_take_nothing_else_down(tmp_path: Path) -> None:
+    path = tmp_path / "org" / "deep"
+    path.mkdir(parents=True)
+    nested = "[" * 200_000
+    for name in ("config.json", "modules.json"):
+        (path / name).write_text(nested)
+        assert discover(EngineConfig(models_dir=tmp_path))["org/deep"].kind == "chat"
+        with pytest.raises(ModelRefused):
+            read_config(path)
+        with pytest.raises(ModelRefused):
+            read_encoder_layout(path)
+    (path / "config.json").write_text(json.dumps({"architectures": ["BertModel"]}))
+    assert read_kind(path) == "embedding"
+    with pytest.raises(ModelRefused, match=r"modules\.json cannot be read"):
+        read_encoder_layout(path)
 
 
 def test_a_directory_without_a_model_is_refused(tmp_path: Path) -> None:
