@@ -2,8 +2,7 @@
 
 The other half of `call_forms`, which reads them. Marks that are tokens of the vocabulary stand for
 themselves in a grammar, by their ids; free text contains them neither as tokens nor spelled out, so
-that where a call begins is never in doubt. Strings inside of JSON may spell them: a call with such an
-argument is read as text.
+that where a call begins is never in doubt. Strings inside of JSON may spell them, see `call_ends`.
 """
 
 import json

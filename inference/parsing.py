@@ -1,8 +1,8 @@
 """An answer's raw text, as it streams, into text, reasoning and tool calls.
 
-The delimiters are those of the model's family and are found by transformers' ResponseParser, so that
-the parts are the same for any chunking of the text. A tool call that is malformed or cut off is handed
-over as text: a model's mistake must never become an exception.
+The delimiters are those of the model's family and are found by transformers' ResponseParser (see
+`call_ends`), so that the parts are the same for any chunking of the text. A tool call that is malformed
+or cut off is handed over as text: a model's mistake must never become an exception.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ class AnswerParser:
         written. `goes_on`: the prompt ends in the answer's own text, so that white space which comes
         next is part of it.
         """
-        from transformers.utils.chat_parsing import ResponseParser  # a second of import
+        from inference.call_ends import CallParser  # a second of import: transformers
 
         self._offered = {t["function"]["name"]: _properties(t["function"]) for t in tools}
         self._family = family_of(chat_template, has_tools=bool(tools))
@@ -58,7 +58,7 @@ class AnswerParser:
         # Without an anchor the parser would take all of the prompt for the answer's beginning.
         is_begun = self._family.begun(prompt_tail) is not None
         prefix = prompt_tail if is_begun else ""
-        self._parser: ResponseParser = ResponseParser(template, prefix=prefix)
+        self._parser = CallParser(template, prefix=prefix, reads=self._reads)
         self._call_text: str | None = None
         self._space = ""
         self._has_text = goes_on
@@ -94,7 +94,7 @@ class AnswerParser:
         if not self._is_answer:
             segments = self._read(self._before_mark)
             _, events = self._parser.finalize()
-            segments += self._segments(self._initial + events, at_end=True)
+            segments += self._segments(self._initial + events)
         self._space = ""
         return segments
 
@@ -102,12 +102,12 @@ class AnswerParser:
         events, self._initial = self._initial + self._parser.feed(text), []
         return self._segments(events)
 
-    def _segments(self, events: list[dict[str, Any]], at_end: bool = False) -> list[Segment]:
+    def _segments(self, events: list[dict[str, Any]]) -> list[Segment]:
         segments: list[Segment] = []
         for event in events:
             field, kind = event["field"], event["type"]
             if field == "tool_call":
-                segments += self._hear_call(kind, event.get("text", ""), at_end)
+                segments += self._hear_call(kind, event.get("text", ""), event.get("is_cut", False))
             elif kind == "region_chunk" and field in ("content", "final"):
                 segments += self._show(event["text"])
             elif kind == "region_chunk" and field == "reasoning":
@@ -116,7 +116,7 @@ class AnswerParser:
                 segments += [Reasoning(text)] if text else []
         return segments
 
-    def _hear_call(self, kind: str, text: str, at_end: bool) -> list[Segment]:
+    def _hear_call(self, kind: str, text: str, is_cut: bool) -> list[Segment]:
         if kind == "region_open":
             self._call_text = ""
         elif kind == "region_chunk":
@@ -125,9 +125,12 @@ class AnswerParser:
             raw, self._call_text = self._call_text or "", None
             if calls := self._family.read(raw, self._offered):
                 return list(calls)
-            closing = "" if at_end else self._family.closing
+            closing = "" if is_cut else self._family.closing
             return self._show(f"{self._family.opening}{raw}{closing}")
         return []
+
+    def _reads(self, raw: str) -> bool:
+        return bool(self._family.read(raw, self._offered))
 
     def _show(self, text: str) -> list[Segment]:
         """Text for the reader. White space waits until something follows it."""

@@ -12,6 +12,8 @@ from tests.inference.segments import joined
 HERMES = "<tool_call> <think>"
 CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "17 * 23"}}\n</tool_call>'
 
+CALL_PARTS = ['{"name": "f", "arguments": {"a": "', '"}}', "<think>", "</think>"]
+
 
 def _parse(text: str, size: int = 10**9, tail: str = "<|im_start|>assistant\n") -> list[Segment]:
     parser = AnswerParser(HERMES, tail, [{"type": "function", "function": {"name": "calculator"}}])
@@ -50,6 +52,16 @@ def test_nothing_raises_and_chunking_never_matters(text: str) -> None:
     assert _parse(text, 1) == _parse(text)
 
 
+@given(
+    st.lists(st.sampled_from(["<tool_call>", "</tool_call>", '"', "\\", "\n", "x", *CALL_PARTS]))
+)
+@settings(max_examples=300, deadline=None)
+def test_chunking_never_matters_for_marks_in_strings(parts: list[str]) -> None:
+    text = "".join(parts)
+    whole = _parse(text)
+    assert all(_parse(text, size) == whole for size in (1, 4))
+
+
 @pytest.mark.parametrize(
     "raw",
     ["{bad}", '{"name": 3, "arguments": {}}', '["name"]', '{"name": "f", "arguments": "x"}', ""],
@@ -58,6 +70,60 @@ def test_a_malformed_call_comes_as_text(raw: str) -> None:
     (segment,) = _parse(f"<tool_call>{raw}</tool_call>")
     assert isinstance(segment, Text)
     assert raw in segment.text
+
+
+def _spelling(argument: str) -> str:
+    call = json.dumps(
+        {"name": "f", "arguments": {"a": argument, "b": [1, '"']}}, ensure_ascii=False
+    )
+    return f"<tool_call>\n{call}\n</tool_call>"
+
+
+ARGUMENTS = [
+    "</tool_call>",
+    'a "</tool_call>" b </tool_call> c <think> d </think>',
+    f"as in {CALL} or so",
+    "\\</tool_call>\\",
+    'a\n"</tool_call>',
+]
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_an_argument_may_spell_the_mark_that_ends_a_call(argument: str, size: int) -> None:
+    text, call, other, end = _parse(f"Well: {_spelling(argument)}{CALL}Done.", size)
+    assert (text, end) == (Text("Well:"), Text(" Done."))
+    assert isinstance(call, Call)
+    assert json.loads(call.arguments) == {"a": argument, "b": [1, '"']}
+    assert other == Call("calculator", '{"expression": "17 * 23"}')
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        '<tool_call>{"name": "f", "arguments": {"a": "b}}</tool_call>',
+        '<tool_call>{"name": "f", "arguments": {"a": "b}}\n</tool_call>',
+        '<tool_call>{"a": "x</tool_call> y"}</tool_call>',
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_a_call_that_is_none_ends_at_its_first_mark(broken: str, size: int) -> None:
+    for rest in ("", " and so on.", f"\n\n{CALL}\nand so on."):
+        segments = _parse(broken + rest, size)
+        first, *others = segments
+        assert isinstance(first, Text)
+        shown = "".join(s.text for s in segments if isinstance(s, Text))
+        assert shown.startswith(broken)
+        assert [s for s in others if isinstance(s, Call)] == (
+            [Call("calculator", '{"expression": "17 * 23"}')] if CALL in rest else []
+        )
+
+
+def test_what_follows_a_mark_in_a_string_waits_no_longer_than_it_may_be_one() -> None:
+    parser = AnswerParser(HERMES, "<|im_start|>assistant\n", [{"function": {"name": "f"}}])
+    begun = '<tool_call>{"name": "f", "arguments": {"a": "</tool_call>'
+    assert joined(parser.feed(begun)) == []
+    assert joined(parser.feed("Oh\nwell.")) == [Text(f"{begun}Oh\nwell.")]
 
 
 def test_a_cut_off_call_comes_as_text() -> None:

@@ -288,6 +288,23 @@ def test_the_choice_of_a_token_is_the_grammars_where_it_matters() -> None:
     assert state.is_complete
 
 
+@pytest.mark.parametrize("name", sorted(set(MODELS) - {"qwen3-coder"}))
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_an_argument_may_spell_the_marks(name: str, data: st.DataObject) -> None:
+    model = MODELS[name]
+    pieces = st.lists(st.sampled_from([*model.marks, '"', "\\", "\n", "{", "a"]), max_size=6)
+    city = "".join(data.draw(pieces))
+    answer = model.answer.replace('"Oslo"', json.dumps(city))
+    whole = model.read(answer.encode())
+    (first, *_) = calls = [s for s in whole if isinstance(s, Call)]
+    assert json.loads(first.arguments) == {"city": city}
+    assert len(calls) == sum(isinstance(s, Call) for s in model.read(model.answer.encode()))
+    parser = AnswerParser(model.template, model.tail, TOOLS)
+    found = [s for character in answer for s in parser.feed(character)] + parser.finish()
+    assert [s for s in found if isinstance(s, Call)] == calls
+
+
 NO_SCHEMAS: list[Any] = [
     {"type": "string"},
     {"type": "object", "properties": {"a": {"type": "any"}}},
