@@ -39,10 +39,11 @@ def test_markdown_is_kept_to_the_character_with_its_blocks(read: Read) -> None:
         "| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n- item\n\nTwo\n---\nEnd."
     )
     parsed = read("panes.md", text.replace("\n", "\r\n"))
-    assert parsed.text == text.split("---\n", 2)[2]
+    assert parsed.text == text
     assert parsed.title == "Panes"
     kinds = [(block.kind, block.level) for block in parsed.blocks]
     assert kinds == [
+        ("code", 0),
         ("heading", 1),
         ("text", 0),
         ("code", 0),
@@ -51,7 +52,42 @@ def test_markdown_is_kept_to_the_character_with_its_blocks(read: Read) -> None:
         ("heading", 2),
         ("text", 0),
     ]
-    assert blocks(parsed, "code") == ["```py\n# no heading\n\nx = 1\n```"]
+    assert blocks(parsed, "code")[1:] == ["```py\n# no heading\n\nx = 1\n```"]
+
+
+FRONT = (
+    '---\ntitle: "On panes"\nauthor:\n  - Ada\ntags:\n- glass\n\n# of last year\n'
+    "date: 2024-05-01\nlang: en\nabstract: |\n  Panes: how they\n  are cut\n---"
+)
+
+
+@pytest.mark.parametrize("behind", ["", "\n# One\n\nWords", "\n\nWords\n---\nEnd."])
+def test_what_markdown_says_of_itself_is_kept_as_a_block(read: Read, behind: str) -> None:
+    parsed = read("panes.md", FRONT + behind)
+    assert parsed.text == FRONT + behind
+    assert blocks(parsed, "code") == [FRONT]
+    assert (parsed.title, parsed.language) == ("On panes", "en")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\n# Chapter 1\n\nFirst words.\n\n---\n\n# Chapter 2",
+        "---\nSome words.\n\ntitle: no title\n---\nMore words.",
+        "---\n---\nMore words.",
+        "---\nkey: value\n\nWords without an end.",
+        "---\n" + "key: value\n" * 300 + "---\nMore words.",
+    ],
+)
+def test_markdown_that_begins_with_a_rule_is_kept_to_the_character(read: Read, text: str) -> None:
+    parsed = read("panes.md", text)
+    assert parsed.text == text
+    assert blocks(parsed, "code") == []
+    assert parsed.title != "no title"
+
+
+def test_markdown_without_a_title_takes_no_other_line_for_it(read: Read) -> None:
+    assert read("panes.md", "---\ntitle:\nauthor: Ada\n---\nWords").title == "panes"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TABLE_RULE = re.compile(r"\s*(?:\|\s*)?:?-+:?\s*(?:\|\s*:?-+:?\s*)*(?:\|\s*)?$")
 _ITEM = re.compile(r"\s{0,12}([-*+]|\d{1,9}[.)])\s+\S")
-_FRONT_MATTER = re.compile(r"---\n(.*?)\n---\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*(\S.*)$", re.MULTILINE)
-_FRONT_LANGUAGE = re.compile(r"^lang(?:uage)?:\s*[\"']?([\w-]+)", re.MULTILINE)
+_RULE = re.compile(r"---[ \t]*")
+_FRONT_LINE = re.compile(r"[ \t]|#|-(?:\s|$)|[^\s:][^:]*:(?:\s|$)|$")
+_MAX_FRONT_LINES = 200
+_FRONT_TITLE = re.compile(r"title:\s*(\S.*)")
+_FRONT_LANGUAGE = re.compile(r"lang(?:uage)?:\s*[\"']?([\w-]+)")
 
 _Span = tuple[int, int, str, int]  # start, end, kind, level
 
@@ -24,17 +26,45 @@ def read(source: Source, writer: Writer) -> None:
 
 def add_markdown(text: str, writer: Writer) -> None:
     """A page of it, if there is a word."""
-    text = clean(text)
-    front = _FRONT_MATTER.match(text)
-    if front:
-        title, language = _FRONT_TITLE.search(front[1]), _FRONT_LANGUAGE.search(front[1])
-        writer.title = _unquoted(title[1].rstrip()) if title else ""
-        writer.language = language[1] if language else ""
-        text = text[front.end() :]
-    text = text.strip("\n").rstrip()
-    if text.strip():
-        writer.page()
-        writer.add_laid_out(text, blocks_of(text))
+    text = clean(text).strip("\n").rstrip()
+    if not text.strip():
+        return
+    front = _front_matter(text)
+    _take_front_matter(front.split("\n"), writer)
+    writer.page()
+    writer.add_laid_out(text, _all_blocks(text, len(front)))
+
+
+def _all_blocks(text: str, front_chars: int) -> Iterator[_Span]:
+    if front_chars:
+        yield 0, front_chars, "code", 0
+    for start, end, kind, level in blocks_of(text[front_chars:]):
+        yield front_chars + start, front_chars + end, kind, level
+
+
+def _front_matter(text: str) -> str:
+    """What the text says of itself, as YAML between two rules at its beginning, with these; "" where it
+    says nothing."""
+    first, *rest = text.split("\n", _MAX_FRONT_LINES)
+    if not _RULE.fullmatch(first) or not rest or not rest[0].strip(" \t-"):
+        return ""
+    for number, line in enumerate(rest, 1):
+        if _RULE.fullmatch(line):
+            return "\n".join([first, *rest[:number]])
+        if not _FRONT_LINE.match(line):
+            return ""
+    return ""
+
+
+def _take_front_matter(lines: list[str], writer: Writer) -> None:
+    titles, languages = (
+        [found[1].rstrip() for line in lines if (found := wanted.match(line))]
+        for wanted in (_FRONT_TITLE, _FRONT_LANGUAGE)
+    )
+    if titles:
+        writer.title = _unquoted(titles[0])
+    if languages:
+        writer.language = languages[0]
 
 
 def _unquoted(value: str) -> str:
