@@ -1,9 +1,20 @@
 """Web pages, Markdown, tables, e-mail and plain text in whatever encoding."""
 
+import csv
+import io
+import re
+import tempfile
 from email.message import EmailMessage
+from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
+from retrieval.parsing import Limits
+from retrieval.parsing.formats import delimited
+from retrieval.parsing.source import Source
+from retrieval.parsing.writer import Writer, table
 from tests.retrieval.conftest import Read, blocks, page_texts
 
 ARTICLE = " ".join(
@@ -97,11 +108,62 @@ def test_markdown_without_a_title_takes_no_other_line_for_it(read: Read) -> None
         ("p.csv", 'Item;Price\r\nTea;3\r\n"Milk, warm";2\r\n'),
         ("p.tsv", "Item\tPrice\nTea\t3\nMilk, warm\t2\n"),
         ("p.csv", '\ufeffItem,Price\nTea,3\n"Milk, warm",2\n'),
+        ("p.csv", 'Item|Price\nTea|3\n"Milk, warm"|2\n'),
+        ("p.csv", 'Item, Price\nTea, 3\n"Milk, warm", "2"\n'),
     ],
 )
 def test_a_table_in_text_is_a_table_whatever_divides_it(read: Read, name: str, data: str) -> None:
     rows = ["| Item | Price |", "| --- | --- |", "| Tea | 3 |", "| Milk, warm | 2 |"]
     assert blocks(read(name, data), "table") == ["\n".join(rows)]
+
+
+@pytest.mark.parametrize(
+    ("data", "rows"),
+    [
+        (
+            'id,nick,address\n1,\'Bob\',"Main St 5, Boston"\n2,Al,"Elm St 7, Austin"\n',
+            [("id", "nick", "address"), ("1", "'Bob'", "Main St 5, Boston")],
+        ),
+        ("1,50;2,50\n3,50;4,50", [("1,50", "2,50"), ("3,50", "4,50")]),
+        ("1,50;2\n3,50;4\n5;6\n", [("1,50", "2"), ("3,50", "4"), ("5", "6")]),
+        ("1,2,3\n4,5,6", [("1", "2", "3"), ("4", "5", "6")]),
+        ("a;b\nSo, it is;1\nYes, well, no;2\n", [("a", "b"), ("So, it is", "1")]),
+        ("id,said\n1,so; it\n2,yes; no\n3,a\n", [("id", "said"), ("1", "so; it")]),
+        ('id,said\n1,"a;b"\n2,"c;d"\n', [("id", "said"), ("1", "a;b"), ("2", "c;d")]),
+        ("Report\n\nid;who;what\n1;a;b\n2;c;d\n", [("Report", "", ""), ("id", "who", "what")]),
+        ("One column\nof, words\nonly\n", [("One column", ""), ("of", "words")]),
+    ],
+)
+def test_columns_are_divided_where_most_rows_are(
+    read: Read, data: str, rows: list[tuple[str, ...]]
+) -> None:
+    lines = read("p.csv", data).text.split("\n")
+    del lines[1]  # the rule below the header
+    assert lines[: len(rows)] == ["| " + " | ".join(row) + " |" for row in rows]
+
+
+CELLS = st.text(alphabet="ab1 '\",;|\t\n", max_size=6)
+TABLES = st.integers(2, 4).flatmap(
+    lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=5)
+)
+
+
+@given(TABLES, st.sampled_from(",;\t|"), st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+def test_what_a_program_writes_is_read_as_the_same_table(
+    rows: list[list[str]], divider: str, quoting: Any
+) -> None:
+    if quoting == csv.QUOTE_MINIMAL:  # other signs stand there unquoted, and might be taken for it
+        rows = [[re.sub(f"[^{divider}\\w \\n'\"]", "-", cell) for cell in row] for row in rows]
+    rows = [row for row in rows if any(cell.strip() for cell in row)]
+    assume(rows)
+    written = io.StringIO()
+    csv.writer(written, delimiter=divider, quoting=quoting).writerows(rows)
+    writer = Writer(Limits())
+    with tempfile.TemporaryFile() as file:
+        file.write(written.getvalue().encode())
+        file.flush()
+        delimited.read(Source(file, "p.csv", Limits(), ""), writer)
+    assert writer.parsed("text/csv", "p.csv").text == table(rows)
 
 
 def test_a_csv_is_cut_after_so_many_rows(read: Read) -> None:

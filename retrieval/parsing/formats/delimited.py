@@ -2,13 +2,17 @@
 
 import csv
 import io
+import re
+from collections import Counter
 
 from retrieval.parsing.formats.plain import add_paragraphs
 from retrieval.parsing.source import Source
 from retrieval.parsing.writer import Writer, table
 
 _SAMPLE_CHARS = 16_384
-_DELIMITERS = ",;\t|"
+_DIVIDERS = "\t;|,"  # of two that fit the rarer one: texts and numbers hold commas
+_QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))( *)"(?>(?:[^"]|"")*)" *(?=[,;\t|\n]|$)', re.MULTILINE)
+_COMMA_OF_NUMBER = re.compile(r"(?<=\d),(?=\d)")
 
 
 def read(source: Source, writer: Writer) -> None:
@@ -26,15 +30,28 @@ def read(source: Source, writer: Writer) -> None:
 
 
 def _dialect(sample: str, suffix: str) -> type[csv.Dialect]:
-    """The sniffer guesses at letters in a table of one column, so it is asked for delimiters only."""
-    if suffix in (".tsv", ".tab") and "\t" in sample:
-        return csv.excel_tab
+    """csv.Sniffer guesses at what quotes as well, and takes an apostrophe for it."""
+    sample = sample.replace("\r\n", "\n").replace("\r", "\n")
     whole_lines = sample[: sample.rfind("\n") + 1] or sample
-    try:
-        found = csv.Sniffer().sniff(whole_lines, _DELIMITERS)
-    except csv.Error:
-        return csv.excel
-    found.doublequote = True  # the sniffer says no where the sample has none
+    is_tabbed = suffix in (".tsv", ".tab") and "\t" in sample
+
+    class Found(csv.excel):
+        delimiter = "\t" if is_tabbed else _divider(whole_lines)
+        skipinitialspace = any(quoted[1] for quoted in _QUOTED.finditer(whole_lines))
+
+    return Found
+
+
+def _divider(sample: str) -> str:
+    """By which most lines have equally many columns, of such as many as can be; else the comma."""
+    plain = _COMMA_OF_NUMBER.sub(".", _QUOTED.sub("_", sample))
+    lines = [line for line in plain.split("\n") if line.strip()]
+    best, found = (0, 0), ","
+    for divider in _DIVIDERS:
+        widths = Counter(line.count(divider) + 1 for line in lines)
+        num_lines, width = max(((num, width) for width, num in widths.items()), default=(0, 1))
+        if width > 1 and (num_lines, width) > best:
+            best, found = (num_lines, width), divider
     return found
 
 
