@@ -108,6 +108,8 @@ def test_markdown_without_a_title_takes_no_other_line_for_it(read: Read) -> None
         ("p.csv", 'Item;Price\r\nTea;3\r\n"Milk, warm";2\r\n'),
         ("p.tsv", "Item\tPrice\nTea\t3\nMilk, warm\t2\n"),
         ("p.csv", '\ufeffItem,Price\nTea,3\n"Milk, warm",2\n'),
+        ("p.csv", '\ufeffsep=;\r\nItem;Price\r\nTea;3\r\n"Milk, warm";2\r\n'),
+        ("p.csv", '"sep=^"\nItem^Price\nTea^3\nMilk, warm^2\n'),
         ("p.csv", 'Item|Price\nTea|3\n"Milk, warm"|2\n'),
         ("p.csv", 'Item, Price\nTea, 3\n"Milk, warm", "2"\n'),
     ],

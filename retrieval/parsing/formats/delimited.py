@@ -12,14 +12,17 @@ from retrieval.parsing.writer import Writer, table
 _SAMPLE_CHARS = 16_384
 _DIVIDERS = "\t;|,"  # of two that fit the rarer one: texts and numbers hold commas
 _QUOTED = re.compile(r'(?:^|(?<=[,;\t|]))( *)"(?>(?:[^"]|"")*)" *(?=[,;\t|\n]|$)', re.MULTILINE)
+_TOLD = re.compile(r'\ufeff?"?sep=(\t|[^\w\s"])"?(?:\r\n?|\n)', re.IGNORECASE)
 _COMMA_OF_NUMBER = re.compile(r"(?<=\d),(?=\d)")
 
 
 def read(source: Source, writer: Writer) -> None:
     csv.field_size_limit(source.limits.max_chars)
+    told = _TOLD.match(source.text)  # a line for Excel, and no row
+    text = source.text[told.end() :] if told else source.text
     try:
-        dialect = _dialect(source.text[:_SAMPLE_CHARS], source.suffix)
-        rows, was_cut = _rows(source.text, dialect, source.limits.max_sheet_rows)
+        dialect = _dialect(text[:_SAMPLE_CHARS], told[1] if told else _usual(source))
+        rows, was_cut = _rows(text, dialect, source.limits.max_sheet_rows)
     except csv.Error:
         add_paragraphs(source.text, writer)  # the name alone said that it is a table
         return
@@ -29,14 +32,18 @@ def read(source: Source, writer: Writer) -> None:
         writer.note(f"Only the first {len(rows):,} rows were read.")
 
 
-def _dialect(sample: str, suffix: str) -> type[csv.Dialect]:
+def _usual(source: Source) -> str:
+    is_tabbed = source.suffix in (".tsv", ".tab") and "\t" in source.text[:_SAMPLE_CHARS]
+    return "\t" if is_tabbed else ""
+
+
+def _dialect(sample: str, divider: str) -> type[csv.Dialect]:
     """csv.Sniffer guesses at what quotes as well, and takes an apostrophe for it."""
     sample = sample.replace("\r\n", "\n").replace("\r", "\n")
     whole_lines = sample[: sample.rfind("\n") + 1] or sample
-    is_tabbed = suffix in (".tsv", ".tab") and "\t" in sample
 
     class Found(csv.excel):
-        delimiter = "\t" if is_tabbed else _divider(whole_lines)
+        delimiter = divider or _divider(whole_lines)
         skipinitialspace = any(quoted[1] for quoted in _QUOTED.finditer(whole_lines))
 
     return Found
