@@ -18,7 +18,7 @@ from chat.events import Found
 from chat.shielded import in_background
 from chat.sources import Picked, Sources
 from inference import Caller
-from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, texts_of
+from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, from_first_words, texts_of
 from retrieval.expiry import note_use
 from retrieval.models import Chunk, Document
 from retrieval.scopes import SearchScope
@@ -123,14 +123,14 @@ def _live_chunks(documents: Sequence[UUID]) -> "QuerySet[Chunk]":
 
 def _cut_overlaps(chunks: Sequence[Chunk], first_number: int) -> list[Excerpt]:
     """A number for each passage, so that citations lead to the place; nothing is shown twice."""
-    found: list[Excerpt] = []
+    cut: list[Excerpt] = []
     for one in excerpt_of_each(chunks):
-        last = found[-1] if found and found[-1].version == one.version else None
+        last = cut[-1] if cut and cut[-1].version == one.version else None
         if last is not None and one.start < last.end:
             one = replace(one, start=min(last.end, one.end))
         if one.start < one.end:
-            found.append(replace(one, number=first_number + len(found)))
-    return found
+            cut.append(one)
+    return [replace(one, number=n) for n, one in enumerate(from_first_words(cut), first_number)]
 
 
 # --- what fits best -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ Kept is where they are and never what they say: their text is read anew each tim
 reader. So what is deleted, or no longer shared, is gone from every prompt at once.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,7 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from retrieval.models import Chunk
+from retrieval.models import Chunk, Version
 
 _TEXTS = """
     SELECT given.n, substr(v.text, given.first + 1, given.size) FROM unnest(
@@ -107,6 +108,27 @@ def _excerpt(group: list[Chunk], number: int, page_label: str) -> Excerpt:
         context=first.context,
         chunks=tuple(chunk.pk for chunk in group),
     )
+
+
+def from_first_words(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    """Those whose `start` was moved, without white space in front, and on the page where they begin now.
+    What has no word is left out."""
+    versions = Version.objects.filter(pk__in={one.version for one in excerpts})
+    pages = {str(pk): pages for pk, pages in versions.values_list("pk", "pages")}
+    found = []
+    for one, text in zip(excerpts, texts_of(excerpts), strict=True):
+        if text is not None and text.strip():
+            start = one.start + len(text) - len(text.lstrip())
+            found.append(_on_page(replace(one, start=start), pages[one.version]))
+    return found
+
+
+def _on_page(one: Excerpt, pages: Sequence[Sequence[Any]]) -> Excerpt:
+    """`pages` are rows of start, end, label and more (Version.pages)."""
+    if len(pages) < 2:
+        return one
+    number = max(1, bisect_right([page[0] for page in pages], one.start))
+    return replace(one, first_page=number, page_label=pages[number - 1][2] or str(number))
 
 
 def told(excerpt: Excerpt, text: str | None) -> Excerpt:

@@ -93,6 +93,30 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
         assert most_tokens(picked, (), ROOM) == ROOM
 
 
+def test_a_passage_that_is_shown_without_its_overlap_is_on_the_page_where_it_begins(
+    alice: "User", notes: Collection
+) -> None:
+    text = "One.\n\nTwo.\n\nThree."
+    pages = [[0, 6, "i"], [6, 12, "ii"], [12, len(text), ""]]
+    with as_system():
+        document = Document.objects.create(collection=notes, name="birds.pdf")
+        version = Version.objects.create(
+            document=document, collection=notes, text=text, pages=pages
+        )
+        spans = [
+            (0, 10, 1, 2),
+            (6, 18, 2, 3),
+            (12, 18, 3, 3),
+        ]  # each with the end of the one before
+        passages = [Passage(text[a:b], a, b, first, last) for a, b, first, last in spans]
+        make_live(version, passages, None)
+    with as_user(alice.pk):
+        found = looked_up(Sources("Summarise this", Picked(documents=(document.pk,))))
+    shown = [(text[one["start"] : one["end"]], one["page_label"]) for one in found.excerpts]
+    assert shown == [("One.\n\nTwo.", "i"), ("Three.", "3")]
+    assert [(one["first_page"], one["last_page"]) for one in found.excerpts] == [(1, 2), (3, 3)]
+
+
 def test_of_a_large_document_that_nothing_fits_parts_are_shown(
     alice: "User", notes: Collection
 ) -> None:
