@@ -18,12 +18,13 @@ from chat.api_errors import ApiError
 from chat.errors import BadRequest, TooLarge
 from chat.ids import uuid7
 from chat.rights import Rights
-from retrieval import collections, document_files, documents
+from retrieval import collections, document_files, documents, room
 from retrieval.documents import Brought
 from retrieval.egress import fetch
 from retrieval.egress_network import Unfetchable
 from retrieval.errors import NoRoom
 from retrieval.models import Collection, Document
+from retrieval.storable import storable
 
 _PIECE_BYTES = 2**18
 LINK_TIMEOUT_S = 60.0
@@ -46,14 +47,12 @@ def upload(rights: Rights, request: HttpRequest, place: Place, name: str) -> Doc
     Raises RetrievalError, BadRequest, TooLarge, or ApiError where the tier has no files.
     """
     rights.require_files()
-    collection = _collection(rights.user, place)
-    documents.checked_name(name)  # before a gigabyte is on its way
+    # Before a gigabyte is on its way.
+    most_bytes = _most_bytes(rights, place, name=documents.checked_name(name))
     version_id = uuid7()
     try:
         with _room_on_disk():
-            size_bytes, sha256 = _store(
-                request, version_id, rights, _most_bytes(rights, collection)
-            )
+            size_bytes, sha256 = _store(request, version_id, rights, most_bytes)
         brought = Brought(version_id, name, size_bytes, sha256)
         return keep(rights.user, place, brought)
     except BaseException:
@@ -67,7 +66,9 @@ def fetch_link(rights: Rights, place: Place, url: str) -> Document:
     Raises as `upload` does, and ApiError for what cannot be had.
     """
     rights.require_files()
-    most_bytes = _most_bytes(rights, _collection(rights.user, place))
+    # Not where it is in the end: many send on to an address that is signed for some minutes.
+    given, _ = urldefrag(url.strip())
+    most_bytes = _most_bytes(rights, place, source_url=given)
     version_id = uuid7()
     path = document_files.path_of(version_id)
     connection.close()  # back to the pool: a slow server holds none
@@ -76,8 +77,6 @@ def fetch_link(rights: Rights, place: Place, url: str) -> Document:
             found = fetch(url, path, max_bytes=most_bytes, timeout_s=LINK_TIMEOUT_S)
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        # Not where it was in the end: many send on to an address that is signed for some minutes.
-        given, _ = urldefrag(url.strip())
         brought = Brought(version_id, found.name, found.size_bytes, sha256, given, found.media_type)
         return keep(rights.user, place, brought)
     except Unfetchable as error:
@@ -109,12 +108,24 @@ def _collection(user: Any, place: Place) -> Collection:
     return collections.collection_for(user, place.collection_id, to_write=True)
 
 
-def _most_bytes(rights: Rights, collection: Collection) -> int:
+def _most_bytes(rights: Rights, place: Place, *, name: str = "", source_url: str = "") -> int:
     """Raises NoRoom where nothing is left."""
-    room = documents.room_for(rights.user, collection)
-    if room <= 0:
+    collection = _collection(rights.user, place)
+    left = room.room_for(collection, _replaced(place, collection, name, source_url))
+    if left <= 0:
         raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
-    return min(room, most_bytes_of(rights))
+    return min(left, most_bytes_of(rights))
+
+
+def _replaced(place: Place, collection: Collection, name: str, source_url: str) -> Document | None:
+    """The document that a file becomes the next version of; its name is not known of every address."""
+    rows = documents.documents_in(collection)
+    if place.document_id is not None:
+        return rows.filter(pk=collections.as_uuid(place.document_id, "document")).first()
+    if place.is_new:
+        return None
+    rows = rows.filter(source_url=storable(source_url))
+    return (rows.filter(name=name) if name else rows).first()
 
 
 def most_bytes_of(rights: Rights) -> int:

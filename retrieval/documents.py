@@ -12,29 +12,26 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 from redis import RedisError
 
-from retrieval import document_files, expiry, indexing
+from retrieval import document_files, expiry, indexing, room
 from retrieval.collections import as_uuid, collection_for, may_write_in
-from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
+from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound
 from retrieval.file_names import seen
 from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
 from retrieval.parsing import Limits
 from retrieval.storable import is_storable, storable
 from retrieval.system_rights import system_rights
 
-MAX_DOCUMENTS = 100_000  # of one collection
 MAX_NAME_CHARS = 255
 FOLDER = " › "  # in a name, behind the folder that a file was in
 MAX_TAGS = 20
 _KEEP_PLACE_S = 86_400
-_BRINGING = 0x62726E67  # the class of its locks
 _HOLD = "SELECT owner_id FROM retrieval_collection WHERE id = %s FOR KEY SHARE"
 MAX_TAG_CHARS = 50
 
@@ -113,19 +110,6 @@ def max_file_bytes() -> int:
 # --- bringing -------------------------------------------------------------------------------------
 
 
-def room_for(user: Any, collection: Collection) -> int:
-    """Bytes that may still be brought: what the owner of the collection has left."""
-    return room_of(collection.owner_id)
-
-
-def room_of(owner_id: int) -> int:
-    # Who may write in one collection sees nothing of the owner's others, which count as well.
-    with system_rights():
-        versions = Version.objects.filter(collection__owner_id=owner_id)
-        used: int = versions.aggregate(used=Sum("size_bytes"))["used"] or 0
-    return max(0, settings.MAX_DOCUMENTS_BYTES - used)
-
-
 def bring(
     user: Any, collection_id: object, brought: Brought, *, is_new: bool = False
 ) -> tuple[Document, Version]:
@@ -140,14 +124,15 @@ def bring(
         # The lock: of two files of one name the second is the next version of the first.
         collection = collection_for(user, collection_id, to_write=True)
         _hold_collection(collection)
-        _check_room(user, collection, brought.size_bytes)
+        _refuse_expired(collection)
         document = None
         if not is_new:
             rows = Document.objects.filter(collection=collection, name=name)
             document = rows.filter(source_url=storable(brought.source_url)).first()
         if document is None:
+            room.check_number(collection)
             document = _add(user, collection, name, brought)
-        return document, _add_version(document, brought)
+        return document, _add_version(document, collection, brought)
 
 
 def bring_all(
@@ -161,7 +146,9 @@ def bring_all(
     with transaction.atomic():
         collection = collection_for(user, collection_id, to_write=True)
         _hold_collection(collection)
-        _check_room(user, collection, sum(one.size_bytes for one in brought), len(brought))
+        _refuse_expired(collection)
+        room.check_number(collection, len(brought))
+        room.check_bytes(collection, sum(one.size_bytes for one in brought))
         rows = [
             _document(user, collection, name, one) for name, one in zip(names, brought, strict=True)
         ]
@@ -177,15 +164,8 @@ def replace(user: Any, document_id: object, brought: Brought) -> tuple[Document,
         _hold_collection(document.collection)
         if not Document.objects.select_for_update().filter(pk=document.pk):
             raise NotFound("document")
-        _check_room(user, document.collection, brought.size_bytes)
-        return document, _add_version(document, brought)
-
-
-def hold_place(owner_id: int) -> None:
-    """Until the end of the transaction nobody else brings anything to this owner: names and room are
-    looked at by one at a time. No lock of the row: who may write may not change that."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", [_BRINGING, owner_id])
+        _refuse_expired(document.collection)
+        return document, _add_version(document, document.collection, brought)
 
 
 def _hold_collection(collection: Collection) -> None:
@@ -197,17 +177,13 @@ def _hold_collection(collection: Collection) -> None:
         if held is None:
             raise NotFound("collection")
     collection.owner_id = held[0]  # it may have been handed over since it was looked up
-    hold_place(collection.owner_id)
+    room.hold_place(collection.owner_id)
 
 
-def _check_room(user: Any, collection: Collection, size_bytes: int, num: int = 1) -> None:
+def _refuse_expired(collection: Collection) -> None:
     if expiry.is_expired(collection):
         text = gettext("This collection has expired, and its documents are gone. Make a new one.")
         raise Conflict(text)
-    if size_bytes > room_for(user, collection):
-        raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
-    if Document.objects.filter(collection=collection).count() + num > MAX_DOCUMENTS:
-        raise TooMany(MAX_DOCUMENTS)
 
 
 def _add(user: Any, collection: Collection, name: str, brought: Brought) -> Document:
@@ -226,13 +202,14 @@ def _document(user: Any, collection: Collection, name: str, brought: Brought) ->
     )
 
 
-def _add_version(document: Document, brought: Brought) -> Version:
-    """The same file again is no new version, unless it could not be read."""
+def _add_version(document: Document, collection: Collection, brought: Brought) -> Version:
+    """The same file again is no new version, unless it could not be read. Raises NoRoom."""
     last = document.versions.order_by("-number").first()
     is_same = last is not None and brought.sha256 and last.sha256 == brought.sha256
     if last is not None and is_same and last.state != VersionState.FAILED:
         transaction.on_commit(partial(document_files.remove, brought.version_id))
         return last
+    room.make_room(collection, document, brought.size_bytes)
     row = _version(document, brought, last.number + 1 if last else 1)
     row.save(force_insert=True)
     return row

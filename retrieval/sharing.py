@@ -14,9 +14,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from retrieval.collections import MAX_COLLECTIONS, own_collection_for
-from retrieval.documents import hold_place, room_of
 from retrieval.errors import BadValue, Conflict, NoRoom, NotAllowed, NotFound, TooMany
 from retrieval.models import Access, Collection, Version
+from retrieval.room import hold_place, room_of
 from retrieval.storable import is_storable
 
 MAX_ACCESSES = 500

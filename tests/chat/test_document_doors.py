@@ -156,6 +156,11 @@ def test_what_the_disk_or_the_quota_has_no_room_for_is_told(
     refused = upload("second.txt", 600)
     assert (refused.status_code, refused.json()["error"]["code"]) == (413, "storage_quota_exceeded")
 
+    assert upload("first.txt", 600).json()["version"]["number"] == 1, "the same again"
+    settings.MAX_DOCUMENTS_BYTES = 600
+    assert upload("first.txt", 600).status_code == 201
+    assert upload("first.txt", 601).status_code == 413
+
     def too_large(url: str, path: Path, **_: object) -> Fetched:
         raise Unfetchable("too_large", "It is too large.")
 

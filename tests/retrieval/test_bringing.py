@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat.vector_store_files import _copy
-from retrieval import document_files, documents
+from retrieval import document_files, documents, room
 from retrieval.documents import Brought
-from retrieval.errors import BadValue, NoRoom
+from retrieval.errors import BadValue, NoRoom, TooMany
 from retrieval.ids import uuid7
-from retrieval.models import Access, Collection
+from retrieval.models import Access, Collection, Version, VersionState
+from retrieval.room import room_for
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
@@ -28,13 +29,60 @@ def test_who_writes_for_somebody_has_the_room_that_they_have_left(
         shared = Collection.objects.create(owner=alice, name="Shared")
         Access.objects.create(collection=shared, owner=alice, user=charlie, may_write=True)
     with as_user(charlie.pk):
-        assert documents.room_for(charlie, shared) == 100
+        assert room_for(shared) == 100
         document, _ = documents.bring(charlie, shared.pk, Brought(uuid7(), "a.txt", 60))
         with pytest.raises(NoRoom):
             documents.bring(charlie, shared.pk, Brought(uuid7(), "b.txt", 60))
         with pytest.raises(NoRoom):
             documents.replace(charlie, document.pk, Brought(uuid7(), "a.txt", 60))
         assert not documents.documents_for(charlie).filter(name="alone.txt").exists()
+
+
+def test_a_next_version_takes_the_room_of_old_ones(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR, settings.MAX_DOCUMENTS_BYTES = tmp_path, 100
+
+    def bring(size_bytes: int, sha256: str) -> Version:
+        brought = Brought(uuid7(), "a.txt", size_bytes, sha256)
+        document_files.path_of(brought.version_id).write_bytes(b"a")
+        return documents.bring(alice, notes.pk, brought)[1]
+
+    def finished(version: Version) -> Version:
+        Version.objects.filter(pk=version.pk).update(state=VersionState.READY)
+        version.document.live_version = version.pk
+        version.document.save(update_fields=["live_version"])
+        return version
+
+    with as_user(alice.pk):
+        old = [finished(bring(20, sha256)) for sha256 in ("1", "2", "3")]
+        live = finished(bring(40, "4"))
+        assert (room_for(notes), room_for(notes, live.document)) == (0, 60)
+        assert bring(40, "4").pk == live.pk, "the same file takes no room"
+        newest = bring(30, "5")
+        kept = set(live.document.versions.values_list("pk", flat=True))
+        assert kept == {old[2].pk, live.pk, newest.pk}
+        assert not document_files.path_of(old[0].pk).exists()
+        with pytest.raises(NoRoom):
+            bring(31, "6")
+        assert set(live.document.versions.values_list("pk", flat=True)) == kept
+        assert document_files.path_of(old[2].pk).exists()
+        with pytest.raises(NoRoom):
+            documents.bring(alice, notes.pk, Brought(uuid7(), "b.txt", 11, "7"))
+
+
+def test_a_full_collection_takes_next_versions(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(room, "MAX_DOCUMENTS", 1)
+    with as_user(alice.pk):
+        for number in (1, 2):
+            _, version = documents.bring(alice, notes.pk, Brought(uuid7(), "a.txt", 1))
+            assert version.number == number
+        assert documents.replace(alice, version.document_id, Brought(uuid7(), "a.txt", 1))
+        with pytest.raises(TooMany):
+            documents.bring(alice, notes.pk, Brought(uuid7(), "b.txt", 1))
 
 
 def test_an_old_file_that_is_being_attached_is_not_swept(
