@@ -305,6 +305,38 @@ def test_files_of_the_machine_are_ingested_once(
     assert chat_site.manage("ingest", "/nonsense", "--owner", "x@example.org").returncode == 1
 
 
+def test_files_of_several_folders_are_ingested_as_documents_of_their_own(
+    alice: httpx2.Client, chat_site: Site, tmp_path: Path
+) -> None:
+    for folder in ("north", "south", "old/north"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "readme.md").write_text(f"The ibis of {folder} wades.")
+    (tmp_path / "south" / "map.md").write_text("The ibis has a map.")
+    alice.post("/api/documents/attach", params={"name": "a.txt"}, content=b"The ibis sits.")
+
+    def ingest(*folders: str) -> Any:
+        paths = [str(tmp_path / folder) for folder in folders]
+        owner = ["--owner", email_of("doc-alice"), "--collection", "Files of chats"]
+        return chat_site.manage("ingest", *paths, *owner)
+
+    given = ("north", "south", "north", "north/readme.md")
+    assert "3 new or changed files" in ingest(*given).stdout
+    assert "0 new or changed files" in ingest(*given).stdout
+    collections = alice.get("/api/collections").json()["collections"]
+    for_chats, own = sorted(
+        (row for row in collections if row["name"] == "Files of chats"),
+        key=lambda row: bool(row["is_for_chats"]),
+        reverse=True,
+    )
+    assert (for_chats["is_for_chats"], own["is_for_chats"]) == (True, False)
+    found = alice.get(f"/api/collections/{own['id']}/documents").json()["documents"]
+    names = {row["name"] for row in found}
+    assert names == {"north › readme.md", "south › readme.md", "map.md"}
+    refused = ingest("north", "old/north")
+    assert refused.returncode == 1
+    assert "would be one document" in refused.stderr
+
+
 def test_what_an_address_serves_becomes_a_document(make_site: SiteMaker) -> None:
     pages = [b"<html><title>Emus</title><body><p>The emu runs fast.</p></body></html>"]
     kind = "Content-Type: text/html"

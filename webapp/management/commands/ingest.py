@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ from webapp.tenancy import as_user
 class Command(BaseCommand):
     help = (
         "Bring files, and all files in folders, into a collection. A file of the same name becomes the"
-        " next version of its document; the same file again changes nothing. They are read by the"
-        " running site, or as soon as it starts."
+        " next version of its document; the same file again changes nothing. Where two PATHs hold files"
+        " of one name, the names of their folders stand in front. They are read by the running site, or"
+        " as soon as it starts."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,13 +42,14 @@ class Command(BaseCommand):
         missing = [str(path) for path in options["paths"] if not path.exists()]
         if missing:
             raise CommandError(f"Not there: {', '.join(missing)}")
+        files = _files(options["paths"])
         with as_user(user.pk):
             try:
                 collection = _collection(user, options["collection"])
             except RetrievalError as error:
                 raise CommandError(str(error)) from None
             num_new, num_failed = 0, 0
-            for path, name in _files(options["paths"]):
+            for path, name in files:
                 try:
                     num_new += _bring(user, collection, path, name)
                 except (RetrievalError, OSError) as error:
@@ -59,20 +62,42 @@ class Command(BaseCommand):
 
 def _collection(user: User, name: str) -> Collection:
     """The one of this name, of the user's own. Raises RetrievalError."""
-    found = Collection.objects.filter(owner_id=user.pk, name=name).order_by("pk").first()
-    return found or collections.create(user, name)
+    rows = Collection.objects.filter(owner_id=user.pk, name=name, is_for_chats=False)
+    return rows.order_by("pk").first() or collections.create(user, name)
 
 
-def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Each file, and its name with the folders below the one that was named. Hidden ones stay out."""
-    for root in paths:
-        if root.is_file():
-            yield root, root.name
-            continue
-        for path in sorted(root.rglob("*")):
-            parts = path.relative_to(root).parts
-            if path.is_file() and not any(part.startswith(".") for part in parts):
-                yield path, documents.FOLDER.join(parts)
+def _files(roots: list[Path]) -> list[tuple[Path, str]]:
+    """Each file, and what its document is called. Files of one name below several roots are no versions
+    of each other: the roots' names stand in front. Raises CommandError where these are the same."""
+    each = {(path.resolve(), name): (path, root) for root in roots for path, name in _below(root)}
+    num = Counter(name for _, name in each)
+    files = [
+        (path, name if num[name] == 1 else documents.FOLDER.join((_called(root), name)))
+        for (_, name), (path, root) in each.items()
+    ]
+    num = Counter(name for _, name in files)
+    if twice := next((name for _, name in files if num[name] > 1), None):
+        paths = ", ".join(str(path) for path, name in files if name == twice)
+        raise CommandError(
+            f"These would be one document, “{twice}”: {paths}. Bring them one by one."
+        )
+    return files
+
+
+def _called(root: Path) -> str:
+    root = root.resolve()
+    return root.parent.name if root.is_file() else root.name
+
+
+def _below(root: Path) -> Iterator[tuple[Path, str]]:
+    """Its files, with their names and those of the folders below the root. Hidden ones stay out."""
+    if root.is_file():
+        yield root, root.name
+        return
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.is_file() and not any(part.startswith(".") for part in parts):
+            yield path, documents.FOLDER.join(parts)
 
 
 def _bring(user: User, collection: Collection, path: Path, name: str) -> bool:
@@ -87,6 +112,7 @@ def _bring(user: User, collection: Collection, path: Path, name: str) -> bool:
     try:
         shutil.copyfile(path, place)
         with place.open("rb") as file:
+            document_files.make_safe(file)
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         brought = Brought(version_id, name, size_bytes, sha256)
         _, version = documents.bring(user, collection.pk, brought)
