@@ -189,9 +189,13 @@ def find_file(collection: Collection, file_id: str) -> Document:
         rows = Document.objects.filter(collection=collection)
         row = documents.with_newest(rows.filter(_is_called(row_id))).first()
     if row is None:
-        message = f"There is no file with the id '{file_id}' in this vector store."
-        raise ApiError(404, "not_found", message, "file_id")
+        raise _not_there(file_id)
     return row
+
+
+def _not_there(file_id: str) -> ApiError:
+    message = f"There is no file with the id '{file_id}' in this vector store."
+    return ApiError(404, "not_found", message, "file_id")
 
 
 def _is_called(id_: UUID) -> Q:
@@ -206,7 +210,8 @@ def set_attributes(user: Any, store_id: str, file_id: str, attributes: dict[str,
     """Raises ApiError."""
     row = find_file(find_to_write(user, store_id), file_id)
     row.attributes = attributes
-    row.save(update_fields=["attributes"])
+    if not Document.objects.filter(pk=row.pk).update(attributes=attributes):
+        raise _not_there(file_id)
     return row
 
 

@@ -157,9 +157,8 @@ def create(
 ) -> Collection:
     """Raises RetrievalError."""
     row = collections.create(user, name or _usual_name(), description or "")
-    row.metadata, row.expires_after_days = metadata or {}, expires_after_days
-    row.save(update_fields=["metadata", "expires_after_days"])
-    return row
+    given = {"metadata": metadata or {}, "expires_after_days": expires_after_days}
+    return collections.write(row, **given)
 
 
 def _usual_name() -> str:
@@ -173,15 +172,12 @@ def change(user: Any, id_: str, changes: dict[str, Any]) -> Collection:
     """
     row = collections.own_collection_for(user, find(user, id_).pk)
     refuse_expired(row)
+    given: dict[str, Any] = {
+        key: changes[key] for key in ("metadata", "expires_after_days") if key in changes
+    }
     if "name" in changes:
-        row.name = collections.checked_name(changes["name"])
-    row.metadata = changes.get("metadata", row.metadata)
-    row.expires_after_days = changes.get("expires_after_days", row.expires_after_days)
-    row.last_active_at = timezone.now()
-    row.save(
-        update_fields=["name", "metadata", "expires_after_days", "last_active_at", "updated_at"]
-    )
-    return row
+        given["name"] = collections.checked_name(changes["name"])
+    return collections.write(row, **given, last_active_at=timezone.now())
 
 
 def delete(user: Any, id_: str) -> None:

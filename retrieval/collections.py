@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from retrieval import document_files
@@ -93,13 +94,23 @@ def change(
 ) -> Collection:
     """Raises NotFound, NotAllowed, BadValue."""
     row = own_collection_for(user, collection_id)
+    changes: dict[str, Any] = {}
     if name is not None:
-        row.name = checked_name(name)
+        changes["name"] = checked_name(name)
     if description is not None:
-        row.description = _checked_description(description)
+        changes["description"] = _checked_description(description)
     if caches_answers is not None:
-        row.caches_answers = caches_answers
-    row.save(update_fields=["name", "description", "caches_answers", "updated_at"])
+        changes["caches_answers"] = caches_answers
+    return write(row, **changes)
+
+
+def write(row: Collection, **changes: Any) -> Collection:
+    """Only these: who changes something else meanwhile keeps that. Raises NotFound where it is gone."""
+    changes["updated_at"] = timezone.now()
+    if not Collection.objects.filter(pk=row.pk).update(**changes):
+        raise NotFound("collection")
+    for name, value in changes.items():
+        setattr(row, name, value)
     return row
 
 

@@ -235,12 +235,15 @@ def change(
 ) -> Document:
     """Raises NotFound, NotAllowed, BadValue."""
     row = document_for(user, document_id, to_write=True)
+    # Only what was given: who changes the rest meanwhile keeps that.
+    changes: dict[str, Any] = {}
     if name is not None:
-        row.name = checked_name(name)
+        changes["name"] = checked_name(name)
     if tags is not None:
-        row.tags = checked_tags(tags)
-    row.save(update_fields=["name", "tags"])
-    return row
+        changes["tags"] = checked_tags(tags)
+    if changes and not Document.objects.filter(pk=row.pk).update(**changes):
+        raise NotFound("document")
+    return document_for(user, row.pk)
 
 
 def try_again(user: Any, document_id: object) -> Document:
