@@ -113,14 +113,14 @@ def _publish(
     version_leases.update(version_id, me)
     version = Version.objects.get(pk=version_id)
     try:
-        make_live(version, passages, model)
+        make_live(version, passages, model, me)
     except EmbeddingModel.DoesNotExist:
         # Another model has taken over from this one meanwhile. What was made of it is found by it
         # nevertheless, until it has vectors of that one (reembedding.py).
         assert model is not None
         model = embedding_model(model.name, model.dimensions, model.revision)
-        make_live(version, passages, model)
-    version_leases.hand_on(version_id, me, VersionState.READY, staged=[])
+        make_live(version, passages, model, me)
+    version_leases.hand_on(version_id, me, VersionState.READY)
 
 
 def _model(embedded: Embedded) -> EmbeddingModel:

@@ -24,6 +24,7 @@ from retrieval.models import (
 )
 from retrieval.terms import Terms, terms_of
 from retrieval.vectors import hold
+from retrieval.version_leases import LeaseLost
 
 _COUNT_TERMS = """
     INSERT INTO retrieval_term AS known (collection_id, term, num_chunks)
@@ -52,11 +53,15 @@ class Passage:
     vector: Sequence[float] | None = None
 
 
-def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingModel | None) -> None:
-    """Keep the passages, and let them be found in place of those of the version before, which go.
+def make_live(
+    version: Version, passages: Sequence[Passage], model: EmbeddingModel | None, me: str = ""
+) -> None:
+    """Keep the passages, and let them be found in place of those of the version before, which go. `me`
+    has to hold the lease, where it is said.
 
-    Raises Document.DoesNotExist for one that was deleted meanwhile, and EmbeddingModel.DoesNotExist for
-    a model whose last vectors were; then nothing is kept.
+    Raises Document.DoesNotExist for one that was deleted meanwhile, EmbeddingModel.DoesNotExist for a
+    model whose last vectors were, and LeaseLost for a version that was cancelled, or that somebody else
+    works on; then nothing is kept.
     """
     with transaction.atomic():
         # The collection's row is locked: its sums, and those of its words, change by one at a time. Not
@@ -64,6 +69,8 @@ def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingMod
         collections = Collection.objects.select_for_update(no_key=True)
         collection = collections.get(pk=version.collection_id)
         document = Document.objects.select_for_update(no_key=True).get(pk=version.document_id)
+        if me:
+            _hold_lease(version, me)
         if document.live_version is not None:
             if document.versions.filter(pk=document.live_version, number__gt=version.number):
                 return _finish(version, 0)  # a newer one was faster
@@ -84,10 +91,17 @@ def make_live(version: Version, passages: Sequence[Passage], model: EmbeddingMod
         _finish(version, len(chunks))
 
 
+def _hold_lease(version: Version, me: str) -> None:
+    """Until the end of the transaction nobody cancels it. Raises LeaseLost."""
+    rows = Version.objects.select_for_update(no_key=True).filter(pk=version.pk)
+    if not rows.filter(lease_owner=me, state=VersionState.EMBEDDING).values_list("pk").first():
+        raise LeaseLost
+
+
 def _finish(version: Version, num_chunks: int) -> None:
     version.state, version.num_chunks = VersionState.READY, num_chunks
-    version.ready_at = timezone.now()
-    version.save(update_fields=["state", "num_chunks", "ready_at"])
+    version.ready_at, version.reason, version.staged = timezone.now(), "", []
+    version.save(update_fields=["state", "num_chunks", "ready_at", "reason", "staged"])
 
 
 def forget(document: Document) -> None:

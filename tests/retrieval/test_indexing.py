@@ -15,7 +15,7 @@ from retrieval import document_files, embedding, staging, tasks, version_leases
 from retrieval.chunking import ChunkSettings
 from retrieval.db import in_db
 from retrieval.embedding import Embedded
-from retrieval.indexing import forget
+from retrieval.indexing import forget, make_live
 from retrieval.models import Chunk, Collection, Document, Embedding, Version, VersionState
 from retrieval.parsing import Limits
 from retrieval.scopes import SearchScope
@@ -256,6 +256,35 @@ def test_a_worker_that_was_thought_dead_writes_nothing(notes: Collection) -> Non
     run_out(version)
     embed(OTHER)
     assert Chunk.objects.count() == version.num_chunks
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_what_is_cancelled_or_taken_over_just_before_it_is_published_is_not(
+    notes: Collection, monkeypatch: pytest.MonkeyPatch, is_cancelled: bool
+) -> None:
+    version = read(bring(notes, TEXT))
+    rows = Version.objects.filter(pk=version.pk)
+
+    def taken(*args: Any) -> None:
+        if is_cancelled:
+            rows.update(state=VersionState.FAILED, reason="cancelled", lease_owner="", staged=[])
+        else:
+            rows.update(lease_owner=OTHER)
+        make_live(*args)
+
+    monkeypatch.setattr(embedding, "make_live", taken)
+    embed()
+    assert not Chunk.objects.exists()
+    assert not Document.objects.exclude(live_version=None)
+    assert rows.get().state == (VersionState.FAILED if is_cancelled else VersionState.EMBEDDING)
+
+
+def test_of_what_is_found_no_reason_why_not_is_kept(notes: Collection) -> None:
+    version = read(bring(notes, TEXT))
+    Version.objects.filter(pk=version.pk).update(reason="cancelled")
+    embed()
+    version.refresh_from_db()
+    assert (version.state, version.reason, version.staged) == (VersionState.READY, "", [])
 
 
 def test_what_takes_three_processes_down_is_given_up(notes: Collection) -> None:

@@ -531,6 +531,7 @@ def test_a_file_that_is_on_its_way_with_a_model_that_goes(
     with pytest.raises(EmbeddingModel.DoesNotExist):
         make_live(version, passage, model)
     assert not Chunk.objects.filter(version=version).exists()
+    Version.objects.filter(pk=version.pk).update(state=VersionState.EMBEDDING)
     embedding._publish(version.pk, "other", passage, model)
     version.refresh_from_db()
     assert version.state == VersionState.READY
