@@ -14,6 +14,7 @@ from chat.rights import rights_of
 from retrieval.collections import collection_for, may_write_in
 from retrieval.errors import NotFound
 from retrieval.models import UNFINISHED
+from retrieval.sharing import may_be_shared
 
 NUM_VERSIONS_SHOWN = 50
 
@@ -81,6 +82,7 @@ def _collection(request: HttpRequest, collection_id: UUID) -> dict[str, Any]:
     facts = {
         "is_mine": row.owner_id == request.user.pk,
         "may_write": _may_add(request, row.pk),
+        "may_be_shared": may_be_shared(row),
     }
     value = {"id": str(row.pk), "name": row.name, "description": row.description, **facts}
     return {

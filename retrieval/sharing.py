@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet, Sum
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext
 
@@ -38,6 +38,13 @@ def may_share_with_everybody(user: Any) -> bool:
     return bool(user.is_superuser)
 
 
+def may_be_shared(collection: Collection) -> bool:
+    """What is attached to messages may not; where it was shared once, its owner can end that."""
+    is_shared = Exists(Access.objects.filter(collection=OuterRef("pk")))
+    rows = Collection.objects.filter(is_shared | Q(is_for_chats=False))
+    return rows.filter(pk=collection.pk).exists()
+
+
 def share(
     user: Any,
     collection_id: object,
@@ -49,9 +56,11 @@ def share(
     """With a person by their address, with a group, or with neither with everybody; again, to let them
     write or only read. Raises NotFound, NotAllowed, BadValue, TooMany, Conflict."""
     collection = own_collection_for(user, collection_id)
+    if collection.is_for_chats:
+        raise Conflict(gettext("Files of chats are not shared. Bring them to another collection."))
     whom = _whom(user, email, group_id)
     rows = Access.objects.filter(collection=collection)
-    if rows.count() >= MAX_ACCESSES:
+    if rows.count() >= MAX_ACCESSES and not rows.filter(**whom).exists():
         raise TooMany(MAX_ACCESSES)
     try:
         with transaction.atomic():

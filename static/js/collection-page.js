@@ -339,8 +339,10 @@ if (collection.is_mine) {
       location.assign("/documents/");
     });
   });
-  const sharing = new AccessDialog(find(document, "#access-dialog"), api, collection.id);
-  find(document, "[data-share]").addEventListener("click", () => sharing.open());
+  if (collection.may_be_shared) {
+    const sharing = new AccessDialog(find(document, "#access-dialog"), api, collection.id);
+    find(document, "[data-share]").addEventListener("click", () => sharing.open());
+  }
 }
 
 followTheme();
