@@ -21,7 +21,6 @@ from chat.document_values import document_value, version_value
 from chat.errors import BadRequest
 from chat.rights import Rights, rights_of
 from chat.shielded import to_its_end
-from chat.storable import is_storable
 from chat.streaming import ClosingStream
 from chat.values import Value
 from chat.wire import dumps
@@ -225,7 +224,7 @@ def _page(user: Any, collection_id: str, q: str, after: str, limit: int) -> list
     collection = collections.collection_for(user, collection_id)
     rows = documents.documents_in(collection)
     if q:
-        rows = rows.filter(name__icontains=q) if is_storable(q) else rows.none()
+        rows = documents.called(rows, q)
     if after:
         rows = documents.behind(rows, collections.as_uuid(after, "document"))
     return [document_value(row) for row in documents.with_newest(rows)[: limit + 1]]
@@ -234,7 +233,7 @@ def _page(user: Any, collection_id: str, q: str, after: str, limit: int) -> list
 def _found(user: Any, q: str, limit: int) -> list[Value]:
     rows = documents.documents_for(user)
     if q:
-        rows = rows.filter(name__icontains=q) if is_storable(q) else rows.none()
+        rows = documents.called(rows, q)
     return [document_value(row) for row in documents.with_newest(rows)[:limit]]
 
 

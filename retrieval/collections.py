@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 
 from retrieval import document_files
 from retrieval.errors import BadValue, NotAllowed, NotFound, TooMany
+from retrieval.file_names import composed
 from retrieval.models import Access, Collection, Document, Version
 from retrieval.storable import is_storable
 
@@ -129,7 +130,7 @@ def delete(user: Any, collection_id: object) -> None:
 
 def checked_name(name: str) -> str:
     """Raises BadValue."""
-    name = " ".join(name.split())
+    name = " ".join(composed(name).split())
     if not name:
         raise BadValue(gettext("A collection needs a name."), "name")
     if len(name) > MAX_NAME_CHARS or not is_storable(name):

@@ -22,7 +22,7 @@ from redis import RedisError
 from retrieval import document_files, expiry, indexing, room
 from retrieval.collections import as_uuid, collection_for, may_write_in
 from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound
-from retrieval.file_names import seen
+from retrieval.file_names import composed, seen
 from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
 from retrieval.parsing import Limits
 from retrieval.storable import is_storable, storable
@@ -68,6 +68,13 @@ def unfinished_in(collection: Collection, known: Sequence[str] = ()) -> "QuerySe
     """Documents with a version on its way, and those that are named."""
     waiting = Version.objects.filter(document=OuterRef("pk"), state__in=UNFINISHED)
     return documents_in(collection).filter(Q(Exists(waiting)) | Q(pk__in=list(known)))
+
+
+def called(rows: "QuerySet[Document]", part: str) -> "QuerySet[Document]":
+    """Those with it in their names; as it is given too, for older names are as they were given."""
+    if not is_storable(part):
+        return rows.none()
+    return rows.filter(Q(name__icontains=composed(part)) | Q(name__icontains=part))
 
 
 def with_newest(rows: "QuerySet[Document]") -> "QuerySet[Document]":
@@ -292,7 +299,7 @@ def checked_name(name: str) -> str:
     if not is_storable(name):
         raise BadValue(gettext("The name holds a character that cannot be kept."), "name")
     last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
-    name = seen(last).strip()
+    name = composed(seen(last)).strip()
     if not name or name in (".", ".."):
         raise BadValue(gettext("A document needs a name."), "name")
     return name if len(name) <= MAX_NAME_CHARS else _shortened(name)
@@ -311,7 +318,7 @@ def _shortened(name: str) -> str:
 
 def checked_tags(tags: Sequence[str]) -> list[str]:
     """Each once, in order. Raises BadValue."""
-    found = list(dict.fromkeys(tag for given in tags if (tag := " ".join(given.split()))))
+    found = list(dict.fromkeys(tag for given in tags if (tag := " ".join(composed(given).split()))))
     if len(found) > MAX_TAGS:
         raise BadValue(gettext("A document has at most %(n)s tags.") % {"n": MAX_TAGS}, "tags")
     if any(len(tag) > MAX_TAG_CHARS or not is_storable(tag) for tag in found):

@@ -13,11 +13,16 @@ def safe_name(given: str) -> str:
     """The last part of what may be a path, of characters that are seen; empty where there is nothing.
     A long one keeps its ending."""
     last = re.split(r"[/\\]", given)[-1]
-    name = unicodedata.normalize("NFC", seen(last)).strip().lstrip(".").strip()
+    name = composed(seen(last)).strip().lstrip(".").strip()
     if len(name) <= MAX_NAME_CHARS:
         return name
     ending = found[0] if (found := _ENDING.search(name)) else ""
     return name[: MAX_NAME_CHARS - len(ending)] + ending
+
+
+def composed(name: str) -> str:
+    """NFC: some systems give "é" as two characters, and it is the same name."""
+    return unicodedata.normalize("NFC", name)
 
 
 def seen(name: str) -> str:

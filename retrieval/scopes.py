@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from retrieval.file_names import composed
+
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
@@ -52,7 +54,7 @@ class SearchScope:
             if self.collections is None or self.documents is not None
             else list(self.collections),
             "documents": None if self.documents is None else list(self.documents),
-            "tags": list(self.tags),
+            "tags": list(map(composed, self.tags)),
             "media_types": list(self.media_types),
             "after": self.after,
             "before": self.before,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chat.vector_store_files import _copy
-from retrieval import document_files, documents, room
+from retrieval import collections, document_files, documents, room
 from retrieval.documents import Brought
 from retrieval.errors import BadValue, NoRoom, TooMany
 from retrieval.ids import uuid7
-from retrieval.models import Access, Collection, Version, VersionState
+from retrieval.models import Access, Collection, Document, Version, VersionState
 from retrieval.room import room_for
 from webapp.tenancy import as_user
 
@@ -104,6 +104,7 @@ def test_an_old_file_that_is_being_attached_is_not_swept(
     [
         ("C:\\temp\\a  b.txt", "a b.txt"),
         ("\u202efdp.exe\u202c", "fdp.exe"),
+        ("Ma\u0308rz.pdf", "M\u00e4rz.pdf"),
         ("a\u200bb\u2066.md", "ab.md"),
         ("\u0645\u06cc\u200c\u062e.txt", "\u0645\u06cc\u200c\u062e.txt"),
         ("x" * 300 + ".pdf", "x" * 251 + ".pdf"),
@@ -148,6 +149,22 @@ def test_files_of_a_deep_folder_are_documents_of_their_own(
             assert document.name.startswith("…")
             assert document.name.endswith(f"Folder 19 of a project › {name}")
             assert len(document.name) == documents.MAX_NAME_CHARS
+
+
+def test_a_name_is_found_however_its_letters_are_composed(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    apart, composed = "Ma\u0308rz", "M\u00e4rz"
+    with as_user(alice.pk):
+        document, _ = documents.bring(alice, notes.pk, Brought(uuid7(), f"{apart}.txt", 1))
+        again, version = documents.bring(alice, notes.pk, Brought(uuid7(), f"{composed}.txt", 1))
+        assert (again.pk, version.number) == (document.pk, 2)
+        older = Document.objects.create(collection=notes, name=f"{apart} before.txt")
+        assert list(documents.called(Document.objects.all(), apart)) == [document, older]
+        assert list(documents.called(Document.objects.all(), composed)) == [document]
+        assert collections.create(alice, apart).name == composed
+    assert documents.checked_tags([apart, composed]) == [composed]
 
 
 @pytest.mark.parametrize("given", ["", "  ", "/", "..", "\u202e", "a\x00b", "\ud800"])
