@@ -6,9 +6,12 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 
+import openpyxl
+import pptx
 import pytest
 
 from retrieval.parsing import Unreadable
+from retrieval.parsing.formats.number_formats import number_text
 from tests.retrieval.conftest import Read, blocks, page_texts
 from tests.retrieval.office import make_docx, make_epub, make_odt, make_pptx, make_xlsx, make_zip
 from tests.retrieval.pdfs import PdfPage, make_pdf
@@ -62,6 +65,78 @@ def test_of_formulas_with_results_nothing_is_left_out(read: Read, result: bytes)
     assert cell.search(parts[sheet])
     parts[sheet] = cell.sub(given, parts[sheet])
     assert read("a.xlsx", make_zip(parts)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (0.125, "0%", "13%"),
+        (0.1234, "0.0%", "12.3%"),
+        (1234567.5, "#,##0", "1,234,568"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (1234.5, '#,##0.00\\ "€"', "1,234.50 €"),
+        (-1234.5, "#,##0.00 [$€-407]", "-1,234.50 €"),
+        (-1234.5, "$#,##0.00;[Red]($#,##0.00)", "($1,234.50)"),
+        (1234, '_-* #,##0.00\\ "CHF"_-;-* #,##0.00\\ "CHF"_-', "1,234.00 CHF"),
+        (42, "00000", "00042"),
+        (7, '"No. "000', "No. 007"),
+        (3_400_000, '0.0,,"M"', "3.4M"),
+        (0.5, "#.##", ".5"),
+        (2.5, "0.0##", "2.5"),
+        (-0.001, "0.00", "0.00"),
+        (0, "0;-0;0", "0"),
+        (-5, "0;[Red]0", "-5"),
+        (0, '_-* #,##0.00_-;-* #,##0.00_-;_-* "-"??_-;_-@_-', "-"),
+        (0, "#", "0"),
+        (1_234_000, "#,##0,", "1,234"),
+        (0.1 + 0.2, "General", "0.3"),
+        (12, "@", "12"),
+        (0.25, "# ?/?", "0.25"),
+        (12345.0, "0.00E+00", "12345"),
+        (5, '[>3]"many";0', "5"),
+        (10**20, "0", "1" + "0" * 20),
+        (float("inf"), "0.00", "inf"),
+        (1e300, "0", f"{10**300}"),
+    ],
+)
+def test_a_number_is_told_as_its_cell_shows_it(
+    value: float, number_format: str, shown: str
+) -> None:
+    assert number_text(value, number_format) == shown
+
+
+def test_a_sheet_is_read_as_it_is_seen(read: Read) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["Share", "Code", "Price"])
+    sheet.append([0.125, 42, 1234.5])
+    for cell, number_format in zip(sheet[2], ("0.0%", "00000", "#,##0.00"), strict=True):
+        cell.number_format = number_format
+    for name, state in (("Draft", "hidden"), ("Lists", "veryHidden")):
+        book.create_sheet(name).append(["secret"])
+        book[name].sheet_state = state
+    file = io.BytesIO()
+    book.save(file)
+    parsed = read("a.xlsx", file.getvalue())
+    assert "| 12.5% | 00042 | 1,234.50 |" in parsed.text
+    assert "secret" not in parsed.text
+    assert [page.label for page in parsed.pages] == ["Sheet"]
+    assert parsed.notes == ("Hidden sheets were left out: “Draft”, “Lists”.",)
+
+
+def test_hidden_slides_are_left_out_and_named(read: Read) -> None:
+    presentation = pptx.Presentation()
+    for number in range(1, 4):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+        slide.shapes.add_textbox(0, 0, 9, 9).text_frame.text = f"Words {number}"
+        if number == 2:
+            slide.element.set("show", "0")
+    file = io.BytesIO()
+    presentation.save(file)
+    parsed = read("a.pptx", file.getvalue())
+    assert page_texts(parsed) == ["Words 1", "Words 3"]
+    assert [page.label for page in parsed.pages] == ["Slide 1", "Slide 3"]
+    assert parsed.notes == ("Hidden slides were left out: 2.",)
 
 
 def test_of_a_long_sheet_the_first_rows_are_read_and_the_rest_is_named(read: Read) -> None:

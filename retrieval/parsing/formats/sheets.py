@@ -15,6 +15,7 @@ import openpyxl  # noqa: E402
 from openpyxl.utils.exceptions import InvalidFileException  # noqa: E402
 
 from retrieval.parsing.errors import Unreadable  # noqa: E402
+from retrieval.parsing.formats.number_formats import number_text  # noqa: E402
 from retrieval.parsing.packed import opened_zip  # noqa: E402
 from retrieval.parsing.source import Source  # noqa: E402
 from retrieval.parsing.writer import Writer, table  # noqa: E402
@@ -28,6 +29,7 @@ _NO_RESULTS = "Formulas without results were left out. Save the file in a spread
 _PIECE_BYTES = 2**20
 _MAX_CELL_BYTES = 2**14
 _MAX_COLUMNS = 500
+_MAX_NAMED = 10
 _MAX_EMPTY_ROWS = 10_000  # between rows; a sheet may be formatted to its last one
 
 
@@ -39,10 +41,11 @@ def read(source: Source, writer: Writer) -> None:
         source.file.seek(0)
         book = openpyxl.load_workbook(source.file, read_only=True, data_only=True, keep_links=False)
         writer.title = book.properties.title or ""
-        for sheet in book.worksheets:
+        for sheet in _visible(book.worksheets, writer):
             _add_sheet(sheet, writer, source.limits.max_sheet_rows)
     except (
         KeyError,
+        IndexError,
         ValueError,
         TypeError,
         ParseError,
@@ -51,6 +54,16 @@ def read(source: Source, writer: Writer) -> None:
     ) as error:
         message = "The workbook is damaged: a part of it is missing or wrong."
         raise Unreadable("broken", message) from error
+
+
+def _visible(sheets: list[Any], writer: Writer) -> list[Any]:
+    hidden = [sheet for sheet in sheets if sheet.sheet_state != "visible"]
+    if not hidden or len(hidden) == len(sheets):
+        return sheets
+    names = ", ".join(f"“{sheet.title}”" for sheet in hidden[:_MAX_NAMED])
+    more = ", …" if len(hidden) > _MAX_NAMED else ""
+    writer.note(f"Hidden sheets were left out: {names}{more}.")
+    return [sheet for sheet in sheets if sheet.sheet_state == "visible"]
 
 
 def _lacks_results(packed: zipfile.ZipFile, name: str) -> bool:
@@ -87,8 +100,8 @@ def _add_sheet(sheet: Any, writer: Writer, max_rows: int) -> None:
 
 def _filled_rows(sheet: Any) -> Iterator[list[str]]:
     num_empty = 0
-    for values in sheet.iter_rows(values_only=True):
-        row = [_shown(value) for value in values]
+    for cells in sheet.iter_rows():
+        row = [_shown(cell) for cell in cells]
         while row and not row[-1].strip():
             row.pop()
         if row:
@@ -103,11 +116,12 @@ def _without_empty_columns(rows: list[list[str]]) -> list[list[str]]:
     return [[row[index] if index < len(row) else "" for index in filled] for row in rows]
 
 
-def _shown(value: Any) -> str:
+def _shown(cell: Any) -> str:
+    value = cell.value
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:.15g}"  # as many digits as Excel has
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value, cell.number_format)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         return value.date().isoformat()
     if isinstance(value, datetime.datetime | datetime.date | datetime.time):

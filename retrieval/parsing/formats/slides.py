@@ -12,6 +12,7 @@ from retrieval.parsing.packed import opened_zip
 from retrieval.parsing.source import Source
 from retrieval.parsing.writer import Writer, one_line, table
 
+_MAX_NAMED = 10
 _MAX_DEPTH = 20  # of groups in groups
 
 
@@ -28,8 +29,18 @@ def read(source: Source, writer: Writer) -> None:
     writer.language = presentation.core_properties.language or ""
     if writer.title == "PowerPoint Presentation":
         writer.title = ""  # what PowerPoint writes where nobody has
-    for number, slide in enumerate(presentation.slides, 1):
+    for number, slide in _visible(list(enumerate(presentation.slides, 1)), writer):
         _add_slide(number, slide, writer)
+
+
+def _visible(slides: list[tuple[int, Any]], writer: Writer) -> list[tuple[int, Any]]:
+    """With their numbers, which count the hidden ones too."""
+    hidden = [number for number, slide in slides if slide.element.get("show") in ("0", "false")]
+    if not hidden or len(hidden) == len(slides):
+        return slides
+    numbers = ", ".join(map(str, hidden[:_MAX_NAMED])) + (", …" if len(hidden) > _MAX_NAMED else "")
+    writer.note(f"Hidden slides were left out: {numbers}.")
+    return [(number, slide) for number, slide in slides if number not in hidden]
 
 
 def _add_slide(number: int, slide: Any, writer: Writer) -> None:
