@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -59,35 +59,50 @@ _STATES: dict[str, Q] = {
 # --- attaching --------------------------------------------------------------------------------------
 
 
+_Given = dict[UUID, tuple[ApiFile, VectorStoreFileIn]]
+
+
 @dataclass(slots=True)
 class _Files:
-    """Versions whose files lie in their places; they go if it does not end well."""
+    """Versions whose files lie in their places, by the ids of the files that they are copies of; what is
+    not taken goes again."""
 
-    made: list[UUID] = field(default_factory=list)
+    made: dict[UUID, Brought] = field(default_factory=dict)
+    taken: set[UUID] = field(default_factory=set)
 
-    def copy_of(self, source: ApiFile, *, is_known: bool) -> Brought:
+    def make(self, source: ApiFile) -> None:
         """Raises ApiError where what was in the file is gone."""
         version_id = uuid7()
-        self.made.append(version_id)
         path = file_store.path_of(source.pk)
+        copy = Brought(version_id, source.name, source.size_bytes)
+        self.made[source.pk] = copy
         try:
-            # Of a document that is to be read anew the same file is a new version.
-            sha256 = "" if is_known else _sha256(path)
+            self.made[source.pk] = replace(copy, sha256=_sha256(path))
             _copy(path, document_files.path_of(version_id))
         except FileNotFoundError:
             raise ApiError(404, "not_found", "What was in this file is gone.", "file_id") from None
-        return Brought(version_id, source.name, source.size_bytes, sha256)
+
+    def take(self, source: ApiFile) -> Brought:
+        """Raises ApiError."""
+        if source.pk not in self.made:  # something has changed since it was looked at
+            self.make(source)
+        self.taken.add(source.pk)
+        return self.made[source.pk]
 
 
 @contextmanager
 def _copies() -> Iterator[_Files]:
+    """If it does not end well, what was taken goes too."""
     files_ = _Files()
     try:
         yield files_
     except BaseException:
-        for version_id in files_.made:
-            document_files.remove(version_id)
+        files_.taken.clear()
         raise
+    finally:
+        for id_, copy in files_.made.items():
+            if id_ not in files_.taken:
+                document_files.remove(copy.version_id)
 
 
 def attach(
@@ -99,36 +114,47 @@ def attach(
 ) -> list[UUID]:
     """Copy files into a store that may be written, each once; one that is there is noted anew, and read
     anew where it has failed or is to be cut differently. All of them, or none: ids of the versions that
-    are to be read now. Raises ApiError and RetrievalError.
+    are to be read now. `batch` is not saved yet. Raises ApiError and RetrievalError.
     """
     sources = files.find_all(user, [one.file_id for one in wanted], param)
     # An id may be written in several ways, and each of them names the one file.
     given = {source.pk: (source, one) for source, one in zip(sources, wanted, strict=True)}
-    with _copies() as copies, transaction.atomic():
-        # Else only the owner could lock it. Of a file that comes twice at once one is new.
-        with system_rights():
-            rows = Collection.objects.select_for_update(no_key=True)
-            rows.filter(pk=collection.pk).first()
+    with _copies() as copies:
+        # Thousands of files take a while: nobody waits for that at the lock.
         there = _known(collection, list(given))
-        new = [
-            copies.copy_of(source, is_known=False)
-            for source, _ in given.values()
-            if source.pk not in there
-        ]
-        added = iter(documents.bring_all(user, collection.pk, new) if new else [])
-        changed, to_read = [], []
         for source, one in given.values():
-            known = there.get(source.pk)
-            if known is None:
-                document, version = next(added)
-                to_read.append(version.pk)
-            else:
-                document = known
-                if _must_be_read(known, one):
-                    copy = copies.copy_of(source, is_known=True)
-                    to_read.append(documents.replace(user, known.pk, copy)[1].pk)
-            changed.append(_noted(document, source.pk, one, batch))
-        Document.objects.bulk_update(changed, _NOTED, batch_size=500)
+            if _must_be_read(there.get(source.pk), one):
+                copies.make(source)
+        with transaction.atomic():
+            return _attach(user, collection, given, copies, batch)
+
+
+def _attach(
+    user: Any, collection: Collection, given: _Given, copies: _Files, batch: FileBatch | None
+) -> list[UUID]:
+    # Else only the owner could lock it. Of a file that comes twice at once one is new.
+    with system_rights():
+        rows = Collection.objects.select_for_update(no_key=True)
+        rows.filter(pk=collection.pk).first()
+    if batch is not None:
+        batch.save(force_insert=True)
+    there = _known(collection, list(given))
+    new = [copies.take(source) for source, _ in given.values() if source.pk not in there]
+    added = iter(documents.bring_all(user, collection.pk, new) if new else [])
+    changed, to_read = [], []
+    for source, one in given.values():
+        known = there.get(source.pk)
+        if known is None:
+            document, version = next(added)
+            to_read.append(version.pk)
+        else:
+            document = known
+            if _must_be_read(known, one):
+                # The same file is a new version of what is to be read anew.
+                copy = replace(copies.take(source), sha256="")
+                to_read.append(documents.replace(user, known.pk, copy)[1].pk)
+        changed.append(_noted(document, source.pk, one, batch))
+    Document.objects.bulk_update(changed, _NOTED, batch_size=500)
     return to_read
 
 
@@ -154,7 +180,9 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _must_be_read(known: Document, wanted: VectorStoreFileIn) -> bool:
+def _must_be_read(known: Document | None, wanted: VectorStoreFileIn) -> bool:
+    if known is None:
+        return True
     newest: Version = known.newest[0]  # type: ignore[attr-defined]
     if newest.state == VersionState.FAILED:
         return True
@@ -267,9 +295,8 @@ def create_batch(
 ) -> tuple[FileBatch, list[UUID]]:
     """And the versions that are to be read now. Raises ApiError, RetrievalError."""
     collection = find_to_write(user, store_id)
-    with transaction.atomic():
-        batch = FileBatch.objects.create(collection=collection)
-        return batch, attach(user, collection, wanted, param, batch)
+    batch = FileBatch(collection=collection)
+    return batch, attach(user, collection, wanted, param, batch)
 
 
 def find_batch(collection: Collection, id_: str) -> FileBatch:

@@ -4,8 +4,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.db import connection
 
+from chat import file_store, vector_store_files, vector_stores
+from chat.models import ApiFile
 from chat.vector_store_files import _copy
+from chat.vector_store_schemas import VectorStoreFileIn
 from retrieval import collections, document_files, documents, room
 from retrieval.documents import Brought
 from retrieval.errors import BadValue, NoRoom, TooMany
@@ -97,6 +101,62 @@ def test_an_old_file_that_is_being_attached_is_not_swept(
     _copy(source, target)
     document_files.sweep()
     assert target.read_bytes() == b"of last week"
+
+
+@pytest.fixture
+def files(alice: "User", settings: Any, tmp_path: Any) -> list[ApiFile]:
+    """Three of Alice's, as /v1/files has them."""
+    settings.DATA_DIR = tmp_path
+    rows = [ApiFile(owner=alice, purpose="user_data", name=f"{n}.txt", size_bytes=1) for n in "abc"]
+    with as_user(alice.pk):
+        for row in ApiFile.objects.bulk_create(rows):
+            file_store.path_of(row.pk).write_text(row.name)
+    return rows
+
+
+def wanted(files: list[ApiFile]) -> list[VectorStoreFileIn]:
+    return [VectorStoreFileIn(file_id=f"file-{row.pk.hex}") for row in files]
+
+
+def num_copies() -> int:
+    return len(list(document_files.folder().iterdir()))
+
+
+def test_files_are_copied_before_anybody_has_to_wait_for_it(
+    notes: Collection, alice: "User", files: list[ApiFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_transaction: list[bool] = []
+
+    def sha256(path: Any) -> str:
+        in_transaction.append(connection.in_atomic_block)
+        return str(path)[-32:]
+
+    monkeypatch.setattr(vector_store_files, "_sha256", sha256)
+    store = vector_stores.public_id(notes.pk)
+    with as_user(alice.pk):
+        batch, to_read = vector_store_files.create_batch(alice, store, wanted(files), "files")
+        assert Document.objects.filter(batch=batch).count() == len(to_read) == 3
+        assert in_transaction == [False] * 3
+        assert vector_store_files.attach(alice, notes, wanted(files), "files") == []
+        assert num_copies() == 3
+
+
+def test_what_somebody_else_has_attached_meanwhile_is_not_copied_twice(
+    notes: Collection, alice: "User", files: list[ApiFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = vector_store_files._known
+    with as_user(alice.pk):
+        vector_store_files.attach(alice, notes, wanted(files[:2]), "files")
+        with monkeypatch.context() as patch:
+            founds = iter([{}, known(notes, [row.pk for row in files])])
+            patch.setattr(vector_store_files, "_known", lambda *_: next(founds))
+            to_read = vector_store_files.attach(alice, notes, wanted(files), "files")
+        assert (len(to_read), num_copies()) == (1, 3)
+        monkeypatch.setattr(room, "MAX_DOCUMENTS", 1)
+        Document.objects.filter(file_id=files[2].pk).delete()
+        with pytest.raises(TooMany):
+            vector_store_files.attach(alice, notes, wanted(files), "files")
+        assert num_copies() == 3
 
 
 @pytest.mark.parametrize(
