@@ -6,7 +6,7 @@ Texts are read as of now and for the reader: what is gone, or no longer shared, 
 from typing import Any
 
 from chat import access
-from chat.document_prompt import documents_text
+from chat.document_prompt import rows_of, text_of_rows, unread_rows
 from chat.models import Generation, Message
 from chat.temporary_sources import excerpts_in
 from chat.values import Value
@@ -33,14 +33,18 @@ def retrieval_of(user: Any, message_id: object) -> Value:
     message = generation.message
     excerpts, texts = _read(message)
     found = message.found or {}
+    num_waiting, num_failed = found.get("num_waiting", 0), found.get("num_failed", 0)
+    rows = (*rows_of(excerpts, texts), *unread_rows(num_waiting, num_failed))
     return {
         "message": str(message.pk),
         "query": found.get("query", ""),
         "is_whole": bool(found.get("is_whole")),
+        "num_waiting": num_waiting,
+        "num_failed": num_failed,
         "excerpts": _told(excerpts, texts),
         "candidates": _candidates(generation),
         "without": generation.params.get("without", []),
-        "prompt": documents_text(excerpts, texts) if found else "",
+        "prompt": text_of_rows(rows) if found else "",
     }
 
 

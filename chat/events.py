@@ -64,14 +64,37 @@ class Found:
 
     `query` is what was looked for; `excerpts` are those that the model is shown (excerpts.Excerpt as
     JSON: places, no text). `is_whole`: all of the documents. `candidates` are all that were found, and
-    why each is not shown; readers get them by asking (docs/api.md).
+    why each is not shown; readers get them by asking (docs/api.md). Of the documents that were picked
+    by name, `num_waiting` have not been read yet, and `num_failed` could not be.
     """
 
     query: str
     excerpts: tuple[dict[str, Any], ...] = ()
     is_whole: bool = False
     candidates: tuple[dict[str, Any], ...] = ()
+    num_waiting: int = 0
+    num_failed: int = 0
     kind: Literal["found"] = "found"
+
+    @classmethod
+    def from_kept(cls, kept: dict[str, Any]) -> "Found":
+        return cls(
+            query=kept["query"],
+            excerpts=tuple(kept["excerpts"]),
+            is_whole=kept["is_whole"],
+            num_waiting=kept.get("num_waiting", 0),
+            num_failed=kept.get("num_failed", 0),
+        )
+
+    def kept(self) -> dict[str, Any]:
+        """As it stays with the answer."""
+        nums = {"num_waiting": self.num_waiting, "num_failed": self.num_failed}
+        return {
+            "query": self.query,
+            "excerpts": list(self.excerpts),
+            "is_whole": self.is_whole,
+            **{name: num for name, num in nums.items() if num},
+        }
 
     @property
     def versions(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from chat import access, branches, prompt, prompt_plan
 from chat.branches import SHOWN_TO_MODELS
 from chat.errors import BadCursor, NotFound
-from chat.events import LeftOut
+from chat.events import Found, LeftOut
 from chat.looking_up import passages_of
 from chat.models import (
     Conversation,
@@ -168,7 +168,7 @@ def system_text(conversation: Conversation) -> str:
 def documents_along(path: Iterable[Message]) -> dict[UUID, tuple[str, ...]]:
     """By answer the passages that it was written from, as far as they are there and may be read."""
     return {
-        message.pk: passages_of(message.found["excerpts"])
+        message.pk: passages_of(Found.from_kept(message.found))
         for message in path
         if message.found and message.status in SHOWN_TO_MODELS and not message.deleted_at
     }

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError
-from django.db.models import F, QuerySet, Sum
+from django.db.models import Exists, F, OuterRef, QuerySet, Sum
 
 from chat.db import in_db
-from chat.document_prompt import documents_text, rows_of
+from chat.document_prompt import NOTHING, documents_text, rows_of, unread_rows
 from chat.document_search import Search, find
 from chat.embedder import relevance_of
 from chat.events import Found
@@ -20,7 +20,7 @@ from chat.sources import Picked, Sources
 from inference import Caller
 from retrieval.excerpts import Excerpt, excerpt_of_each, excerpts_of, from_first_words, texts_of
 from retrieval.expiry import note_use
-from retrieval.models import Chunk, Document
+from retrieval.models import UNFINISHED, Chunk, Document, Version
 from retrieval.scopes import SearchScope
 from retrieval.searching import Candidate, passages
 from retrieval.selecting import Selection, fits, select
@@ -40,9 +40,24 @@ async def look_up(
 ) -> Found | None:
     """In the scope of the user. `count` are the answering model's tokens, as is the room. None: nothing
     was picked, and in the documents of questions before nothing fits this one."""
+    unread = await in_db(_num_unread)(sources.picked.documents)
+    room_tokens -= count(_unread_text(*unread))
     found = await _looked_up(sources, caller, count, room_tokens)
     in_background(_note(sources))  # the answer begins meanwhile
-    return found
+    return found and replace(found, num_waiting=unread[0], num_failed=unread[1])
+
+
+def _num_unread(documents: Sequence[UUID]) -> tuple[int, int]:
+    """How many of them have not been read yet, and how many could not be."""
+    unread = Document.objects.filter(pk__in=documents, live_version=None)
+    waiting = Version.objects.filter(document=OuterRef("pk"), state__in=UNFINISHED)
+    num_waiting = unread.filter(Exists(waiting)).count()
+    return num_waiting, unread.count() - num_waiting
+
+
+def _unread_text(num_waiting: int, num_failed: int) -> str:
+    rows = unread_rows(num_waiting, num_failed)
+    return "\n\n".join(("", NOTHING, *rows)) if rows else ""
 
 
 async def _looked_up(
@@ -72,10 +87,12 @@ def _note_use(sources: Sources) -> None:
     note_use((*sources.picked.collections, *within))
 
 
-def passages_of(excerpts: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def passages_of(found: Found) -> tuple[str, ...]:
     """What a model reads of what was found: its text as it is now, and to this reader."""
-    given = [Excerpt.from_json(value) for value in excerpts]
-    return rows_of(given, texts_of(given))
+    given = [Excerpt.from_json(value) for value in found.excerpts]
+    rows = rows_of(given, texts_of(given))
+    unread = unread_rows(found.num_waiting, found.num_failed)
+    return (*(rows or (NOTHING,)), *unread) if unread else rows
 
 
 def most_tokens(picked: Picked, kept: Sequence[UUID], room_tokens: int) -> int:
@@ -84,7 +101,8 @@ def most_tokens(picked: Picked, kept: Sequence[UUID], room_tokens: int) -> int:
     if picked.collections:
         return room_tokens
     num_chars = _num_chars(_live_chunks((*picked.documents, *kept)))
-    return min(room_tokens, num_chars + len(documents_text((), ())))
+    unread = _unread_text(*_num_unread(picked.documents))
+    return min(room_tokens, num_chars + len(documents_text((), ())) + len(unread))
 
 
 # --- all of it ------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ async def _cached(state: AnswerState, scope: CacheScope) -> tuple[Hit | None, As
 def _given_before(state: AnswerState, hit: Hit) -> Iterator[Event]:
     row = hit.row
     if row.found:
-        yield Found(row.found["query"], tuple(row.found["excerpts"]), row.found["is_whole"])
+        yield Found.from_kept(row.found)
     is_own = str(row.owner_id) == state.request.user  # how others have put it is theirs
     question = row.question if is_own else ""
     yield FromCache(row.created_at.isoformat(), question, round(hit.similarity, 4))
@@ -217,11 +217,7 @@ async def _keep(state: AnswerState, asked: Asked, logged: list[LogEvent]) -> Non
         if outcome.stop or outcome.redacts:
             return
     found = state.found
-    kept = found and {
-        "query": found.query,
-        "excerpts": list(found.excerpts),
-        "is_whole": found.is_whole,
-    }
+    kept = found and found.kept()
     revisions = [event.revision for event in logged if isinstance(event, Started)]
     await answer_cache.keep(asked, text, kept, state.request.model, (revisions or [""])[-1])
 
@@ -250,7 +246,7 @@ async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
             state.watch.note(candidates=len(found.candidates), excerpts=len(found.excerpts))
             yield found
     if state.found is not None and not state.plan.has_documents:
-        plan = state.plan.with_documents(await in_db(passages_of)(state.found.excerpts))
+        plan = state.plan.with_documents(await in_db(passages_of)(state.found))
         state.plan = await with_fit_documents(state.screen, plan)
     state.watch.end()
 

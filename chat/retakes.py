@@ -139,17 +139,14 @@ def with_wish(plan: PromptPlan, generation: Generation) -> PromptPlan:
     if before is None or not plan.exchanges:
         return plan
     if before.found:
-        plan = plan.with_documents(passages_of(before.found["excerpts"]))
+        plan = plan.with_documents(passages_of(Found.from_kept(before.found)))
     plan = given_again(plan, before.text, str(before.pk), params["wish"])
     return given_unjudged(plan) if before.edited or before.brought else plan
 
 
 def found_for(answer: Message) -> list[LogEvent]:
     """What an answer was written from, for another one that is written from the same."""
-    if not answer.found:
-        return []
-    found = answer.found
-    return [Found(found["query"], tuple(found["excerpts"]), found["is_whole"])]
+    return [Found.from_kept(answer.found)] if answer.found else []
 
 
 def given_again(plan: PromptPlan, text: str, exchange_id: str, wish: Wish) -> PromptPlan:

@@ -390,13 +390,7 @@ def _left_out(events: Sequence[LogEvent]) -> dict[str, object] | None:
 def _found(events: Sequence[LogEvent]) -> dict[str, object] | None:
     """What was found in documents, for the message."""
     found = next((event for event in events if isinstance(event, Found)), None)
-    if found is None:
-        return None
-    return {
-        "query": found.query,
-        "excerpts": list(found.excerpts),
-        "is_whole": found.is_whole,
-    }
+    return None if found is None else found.kept()
 
 
 def _from_cache(events: Sequence[LogEvent]) -> dict[str, object] | None:

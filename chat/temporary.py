@@ -377,7 +377,7 @@ def _asked(ask: Ask, system: str) -> _Asked:
     found = _found_for(last)
     if ask.wish:
         if found:
-            plan = plan.with_documents(passages_of(found[0].excerpts))
+            plan = plan.with_documents(passages_of(found[0]))
         again = given_unjudged(given_again(plan, last.text, str(uuid7()), ask.wish))
         return _Asked(again, None, reads, found)
     if not last.text:
@@ -387,10 +387,7 @@ def _asked(ask: Ask, system: str) -> _Asked:
 
 def _found_for(answer: Said) -> tuple[Found, ...]:
     """What an answer was written from, for another one that is written from the same."""
-    if answer.found is None:
-        return ()
-    found = answer.found
-    return (Found(found["query"], tuple(found["excerpts"]), found["is_whole"]),)
+    return () if answer.found is None else (Found.from_kept(answer.found),)
 
 
 def _named(picked: Picked) -> dict[str, Any] | None:

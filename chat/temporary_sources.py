@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from chat.errors import BadFrame
+from chat.events import Found
 from chat.sources import MAX_PICKED, Picked
 from chat.storable import is_storable
 
@@ -42,8 +43,11 @@ def found_in(value: Any) -> Json | None:
         return None
     _require(isinstance(value, dict), "'found' of a message is an object.")
     query, is_whole = value.get("query", ""), value.get("is_whole", False)
-    _require(_is_text(query) and isinstance(is_whole, bool), "'found' is not as it was told.")
-    return {"query": query, "excerpts": excerpts_in(value.get("excerpts")), "is_whole": is_whole}
+    nums = [value.get(name, 0) for name in ("num_waiting", "num_failed")]
+    is_told = all(type(num) is int and 0 <= num <= MAX_PICKED for num in nums)
+    is_told = is_told and _is_text(query) and isinstance(is_whole, bool)
+    _require(is_told, "'found' is not as it was told.")
+    return Found(query, tuple(excerpts_in(value.get("excerpts"))), is_whole, (), *nums).kept()
 
 
 def excerpts_in(values: Any) -> list[Json]:

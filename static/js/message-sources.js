@@ -12,7 +12,7 @@ import { collectionUrl, isPicture, pictureUrl, viewerUrl } from "./document-link
 import { element, icon } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { textOf } from "./parts.js";
-import { placeOf, rowOf } from "./sources.js";
+import { placeOf, rowOf, unreadWords } from "./sources.js";
 
 /**
  * @param {HTMLElement} root of the answer
@@ -22,7 +22,7 @@ import { placeOf, rowOf } from "./sources.js";
 export function showFound(root, message, { numbers }) {
   const { found, id, parts } = message;
   const cited = found ? citedIn(textOf(parts)).filter((number) => numbers.has(number)) : [];
-  const key = found ? `${id} ${found.is_whole} ${found.excerpts.length} ${cited}` : "";
+  const key = found ? `${id} ${found.is_whole} ${found.excerpts.length} ${found.num_waiting} ${found.num_failed} ${cited}` : "";
   put(root, key, ".message__end", () => foundRow(/** @type {NonNullable<typeof found>} */ (found), id, cited, numbers));
 }
 
@@ -59,12 +59,14 @@ function put(root, key, before, make) {
  */
 function foundRow(found, answer, cited, numbers) {
   if (!found.excerpts.length && !cited.length) {
-    return element("p", { class: "sources sources--none" }, [icon("search"), gettext("Nothing in the documents fits this question.")]);
+    const words = unreadWords(found).join(" ") || gettext("Nothing in the documents fits this question.");
+    return element("p", { class: "sources sources--none" }, [icon("search"), words]);
   }
   const { excerpts, whole } = rowOf(found, answer, cited, numbers);
   const list = element("ul", { class: "sources", "aria-label": gettext("Sources") });
   for (const one of excerpts) list.append(element("li", {}, [excerptChip(one, cited.includes(one.excerpt.number))]));
   for (const one of whole) list.append(element("li", {}, [wholeChip(one)]));
+  for (const words of unreadWords(found)) list.append(element("li", { class: "sources--none" }, [words]));
   return list;
 }
 

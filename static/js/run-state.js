@@ -83,8 +83,8 @@ function changeBy(state, event) {
     case "started":
       return { model: event.model };
     case "found": {
-      const { query, excerpts, is_whole } = event;
-      return { found: { query, excerpts, is_whole } };
+      const { query, excerpts, is_whole, num_waiting = 0, num_failed = 0 } = event;
+      return { found: { query, excerpts, is_whole, num_waiting, num_failed } };
     }
     case "from_cache": {
       const { asked_at, question, similarity } = event;

@@ -8,11 +8,12 @@
  * @typedef {{number: number, document: string, version: string, collection: string, name: string,
  *   start: number, end: number, first_page: number, last_page: number, page_label: string,
  *   context: string, chunks: number[], is_sample?: boolean}} Excerpt no `chunks`: its document is shown whole
- * @typedef {{query: string, excerpts: Excerpt[], is_whole: boolean}} Found
+ * @typedef {{query: string, excerpts: Excerpt[], is_whole: boolean,
+ *   num_waiting?: number, num_failed?: number}} Found of the documents that were picked how many were not read yet, or could not be
  * @typedef {{excerpt: Excerpt, answer: string}} Cited an excerpt, and the answer that it was found for
  */
 
-import { gettext } from "./i18n.js";
+import { gettext, ngettext } from "./i18n.js";
 
 /**
  * @param {Sources} sources
@@ -61,4 +62,15 @@ export function rowOf(found, answer, cited, numbers) {
   const others = found.excerpts.filter((excerpt) => !cited.includes(excerpt.number) && !isWhole(excerpt));
   const whole = new Map(found.excerpts.filter(isWhole).map((excerpt) => [excerpt.document, excerpt]));
   return { excerpts: [...first, ...others.map((excerpt) => ({ excerpt, answer }))], whole: [...whole.values()] };
+}
+
+/**
+ * What is said of documents that were picked, and of which there was nothing to read.
+ * @param {Found} found
+ */
+export function unreadWords({ num_waiting: waiting = 0, num_failed: failed = 0 }) {
+  return [
+    ...(waiting ? [ngettext("%(n)s document had not been read yet.", "%(n)s documents had not been read yet.", waiting)] : []),
+    ...(failed ? [ngettext("%(n)s document could not be read.", "%(n)s documents could not be read.", failed)] : []),
+  ];
 }

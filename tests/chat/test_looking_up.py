@@ -50,7 +50,7 @@ def looked_up(sources: Sources, room: int = ROOM) -> Found:
     """By their words alone, with a character for a token."""
     found = asyncio.run(look_up(sources, Caller("alice"), len, room))
     assert found is not None
-    assert len(text_of_rows(passages_of(found.excerpts))) <= room
+    assert len(text_of_rows(passages_of(found))) <= room
     return found
 
 
@@ -66,7 +66,7 @@ def test_long_names_of_documents_take_room_too(alice: "User", notes: Collection,
         sources = Sources("canary", Picked(collections=(notes.pk,)))
         shown = _select(sources, Search("canary", (), found), None, len, ROOM)
         assert shown is not None
-        assert len(text_of_rows(passages_of(shown.excerpts))) <= ROOM
+        assert len(text_of_rows(passages_of(shown))) <= ROOM
         dropped = {one["dropped"] for one in shown.candidates}
     assert dropped == {None, "budget"}
 
@@ -82,7 +82,7 @@ def test_what_is_attached_is_shown_beside_what_a_collection_says(
     with as_user(alice.pk):
         found = looked_up(Sources("The crane grants leave?", picked))
         assert names_in(found) == {"letter.txt", "rules.txt"}
-        assert "It is ill." in passages_of(found.excerpts)[1]
+        assert "It is ill." in passages_of(found)[1]
         assert [one["number"] for one in found.excerpts] == [1, 2, 3]
         alone = looked_up(Sources("Summarise this", picked))
         assert alone.is_whole
@@ -117,6 +117,31 @@ def test_a_passage_that_is_shown_without_its_overlap_is_on_the_page_where_it_beg
     assert [(one["first_page"], one["last_page"]) for one in found.excerpts] == [(1, 2), (3, 3)]
 
 
+def test_of_what_was_picked_it_is_told_what_could_not_be_looked_at(
+    alice: "User", notes: Collection
+) -> None:
+    with as_system():
+        unread = [Document.objects.create(collection=notes, name=f"{n}.pdf") for n in range(3)]
+        for one, state in zip(unread, ("parsing", "queued", "failed"), strict=True):
+            Version.objects.create(document=one, collection=notes, state=state)
+    ids = tuple(one.pk for one in unread)
+    with as_user(alice.pk):
+        found = looked_up(Sources("What?", Picked(documents=ids)), 400)
+        assert (found.num_waiting, found.num_failed) == (2, 1)
+        assert passages_of(found) == (
+            "(No passage fits the question.)",
+            "(Of the documents that were picked, 2 have not been read yet.)",
+            "(Of the documents that were picked, 1 could not be read.)",
+        )
+        assert Found.from_kept(found.kept()) == replace(found, candidates=())
+        large = a_document(notes, "large.txt", *("The adder sleeps." for _ in range(50)))
+        both = Picked(documents=(*ids, large.pk))
+        shown = looked_up(Sources("Who sleeps?", both), 700)
+        assert shown.excerpts
+        assert passages_of(shown)[-2:] == passages_of(found)[-2:]
+        assert most_tokens(Picked(documents=ids), (), ROOM) >= len(text_of_rows(passages_of(found)))
+
+
 def test_of_a_large_document_that_nothing_fits_parts_are_shown(
     alice: "User", notes: Collection
 ) -> None:
@@ -127,7 +152,7 @@ def test_of_a_large_document_that_nothing_fits_parts_are_shown(
     question = "Summarise this document"
     with as_user(alice.pk):
         found = looked_up(Sources(question, Picked(documents=(large.pk,))), 2_000)
-        shown = text_of_rows(passages_of(found.excerpts))
+        shown = text_of_rows(passages_of(found))
         assert len(shown) > 1_500
         assert "Number 0:" in shown
         assert shown.count("Only parts of this document are shown") == 1
@@ -195,7 +220,7 @@ def test_a_file_that_was_searched_is_searched_for_the_next_question_too(
         second = sources_along([first, told, question("And bird 61?")])
         assert second is not None
         assert second.kept == (small.pk, large.pk)
-        assert "Bird 61:" in text_of_rows(passages_of(looked_up(second).excerpts))
+        assert "Bird 61:" in text_of_rows(passages_of(looked_up(second)))
         thanks = sources_along([first, told, question("Gracias")])
         assert thanks is not None
         assert asyncio.run(look_up(replace(thanks, earlier=()), Caller("alice"), len, ROOM)) is None

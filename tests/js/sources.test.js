@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { citedBy, idsOf, placeOf, rowOf } from "../../static/js/sources.js";
+import { citedBy, idsOf, placeOf, rowOf, unreadWords } from "../../static/js/sources.js";
 
 const excerpt = (number, more = {}) => ({
   number, document: `d${number}`, version: "v", collection: "c", name: `${number}.md`, start: 0, end: 9,
@@ -13,6 +13,13 @@ const numbersOf = (cited) => cited.map((one) => one.excerpt.number);
 test("a question takes ids along, and the page keeps the names", () => {
   const sources = { collections: [{ id: "c", name: "Notes" }], documents: [{ id: "d", name: "a.md" }] };
   assert.deepEqual(idsOf(sources), { collections: ["c"], documents: ["d"] });
+});
+
+test("of documents that were picked it is said which could not be looked at", () => {
+  assert.deepEqual(unreadWords(found([])), []);
+  assert.deepEqual(unreadWords({ ...found([]), num_waiting: 1, num_failed: 2 }), [
+    "1 document had not been read yet.", "2 documents could not be read.",
+  ]);
 });
 
 test("an answer can cite what was found for it and for answers before it", () => {

@@ -37,7 +37,7 @@ test("what a question is answered from, and what was found for it, come along", 
   const sources = { collections: [{ id: "c", name: "Notes" }], documents: [] };
   store.addSent({ clientId: "x", text: "hi", model: "tiny", sources });
   store.accept(acceptedHere(store, { client_id: "x", run: "r1" }));
-  const found = { query: "hi", excerpts: [{ number: 1 }], is_whole: false };
+  const found = { query: "hi", excerpts: [{ number: 1 }], is_whole: false, num_waiting: 0, num_failed: 0 };
   store.apply("r1", 1, { kind: "found", ...found });
   store.apply("r1", 2, delta("Hello [1]", 0));
   store.apply("r1", 3, { kind: "finished", reason: "stop" });
