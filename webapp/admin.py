@@ -14,7 +14,8 @@ from django.contrib.auth.admin import GroupAdmin as StockGroupAdmin
 from django.contrib.auth.admin import UserAdmin as StockUserAdmin
 from django.contrib.auth.models import Group
 from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from unfold.admin import ModelAdmin, StackedInline
 from unfold.forms import AdminPasswordChangeForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
@@ -54,8 +55,15 @@ from webapp.user_forms import UserChangeForm, UserCreationForm
 _RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 """Of an account, what a superuser alone gives and takes; groups may hold permissions."""
 
-# One door for passwords, with its rate limit; the admin's own form would be a second one.
+
+def _change_password(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    return redirect("account_change_password")
+
+
+# One door for passwords, with its rate limit; the admin's own forms would be others.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+for _name in ("password_change", "password_change_done"):
+    setattr(admin.site, _name, _change_password)
 admin.site.unregister(Group)
 
 

@@ -96,6 +96,11 @@ UNFOLD = {
     "SITE_URL": "/",
     "SITE_SYMBOL": "diamond",
     "SHOW_VIEW_ON_SITE": False,
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Change password", "link": reverse_lazy("account_change_password")},
+        ],
+    },
     "DASHBOARD_CALLBACK": "webapp.dashboard.dashboard",
     "STYLES": ["webapp.dashboard.style_sheet"],
     "SIDEBAR": {
