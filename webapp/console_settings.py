@@ -92,7 +92,7 @@ _NAVIGATION = [
 UNFOLD = {
     "SITE_TITLE": "Vitrine",
     "SITE_HEADER": "Vitrine",
-    "SITE_SUBHEADER": "Admin console",
+    "SITE_SUBHEADER": "Admin console. Times are UTC.",
     "SITE_URL": "/",
     "SITE_SYMBOL": "diamond",
     "SHOW_VIEW_ON_SITE": False,

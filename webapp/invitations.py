@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
 from hashlib import sha256
 
 from allauth.account.adapter import get_adapter
@@ -19,6 +18,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -55,10 +55,15 @@ def groups_to_give() -> QuerySet[Group]:
     return Group.objects.filter(permissions=None).exclude(scim__is_made=True).order_by("name")
 
 
-def send_invitation(row: Invitation, link: str) -> None:
+def send_invitation(row: Invitation, link: str, *, language: str) -> None:
     """A letter to whom the row is for, sent once the row is there for good."""
+
+    def send() -> None:
+        with override(language):
+            adapter.send_mail(LETTER, row.email, context)
+
+    adapter = get_adapter()  # knows this request, which is over once the row is there
     context = {"link": link, "expires_at": row.expires_at}
-    send = partial(get_adapter().send_mail, LETTER, row.email, context)
     transaction.on_commit(send)
 
 

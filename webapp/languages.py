@@ -1,4 +1,7 @@
-"""Which language a page speaks: the user's choice, else this browser's, else what it asks for."""
+"""Which language a page speaks: the user's choice, else this browser's, else what it asks for.
+
+The admin console is written in English alone.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -20,6 +23,9 @@ from webapp.models import User
 
 _YEAR_S = 365 * 24 * 3600
 
+CONSOLE_LANGUAGE = "en-gb"
+"""Whose formats of dates and numbers (webapp/formats/) no other page has."""
+
 
 class LanguageMiddleware:
     """Behind authentication: a user's own language counts first. The APIs speak English.
@@ -37,7 +43,8 @@ class LanguageMiddleware:
     async def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.path_info.startswith("/v1/"):
             return await self.get_response(request)
-        language = language_of(request)
+        is_console = request.path_info.startswith("/admin/")
+        language = CONSOLE_LANGUAGE if is_console else language_of(request)
         with translation.override(language):
             response = await self.get_response(request)
         if not is_api_path(request.path_info):

@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from webapp.console_rights import BelowOneself
 from webapp.invitations import LIFETIME, groups_to_give, issue, send_invitation
+from webapp.languages import language_of
 from webapp.models import Invitation, User
 from webapp.security_events import Kind
 from webapp.signup import current_policy
@@ -137,7 +138,7 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
             if row is not obj:  # which Django notes
                 self.log_addition(request, row, [{"added": {}}])
             if row.email and settings.SMTP_HOST:
-                send_invitation(row, link)
+                send_invitation(row, link, language=language_of(request))
 
     def response_add(
         self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None

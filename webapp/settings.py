@@ -157,6 +157,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("ar", "العربية")]
+FORMAT_MODULE_PATH = "webapp.formats"
 LANGUAGE_COOKIE_NAME = "vitrine_language"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
 

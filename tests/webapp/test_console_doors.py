@@ -1,4 +1,4 @@
-"""The admin console beside the site: one door for passwords."""
+"""The admin console beside the site: one door for passwords, one language, its own times."""
 
 import pytest
 from django.test import Client
@@ -22,3 +22,22 @@ def test_a_password_is_changed_where_everybody_changes_it(console: Client, admin
     page = console.get("/admin/").content.decode()
     assert f'href="{CHANGE}"' in page
     assert "/admin/password_change/" not in page
+
+
+@pytest.mark.parametrize("wish", ["de", "ar", "en"])
+def test_the_console_speaks_english_alone(console: Client, admin: User, wish: str) -> None:
+    User.objects.filter(pk=admin.pk).update(language=wish)
+    response = console.get("/admin/webapp/user/", headers={"Accept-Language": wish})
+    page = response.content.decode()
+    assert response["Content-Language"] == "en-gb"
+    assert '<html lang="en-gb" dir="ltr"' in page
+    assert "Log out" in page
+    assert console.get("/settings/").headers["Content-Language"] == wish
+
+
+def test_times_in_the_console_are_short_and_said_to_be_utc(
+    console: Client, alice: User, admin: User
+) -> None:
+    page = console.get(f"/admin/webapp/user/{alice.pk}/change/").content.decode()
+    assert f"{alice.date_joined:%Y-%m-%d %H:%M}" in page
+    assert page.count("Times are UTC") == 1

@@ -421,6 +421,17 @@ def paste(client: Client, text: str, **more: Any) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
+def test_an_invitation_speaks_the_language_of_who_invites(
+    client: Client, admin: User, with_mail: None
+) -> None:
+    User.objects.filter(pk=admin.pk).update(language="de")
+    client.force_login(admin)
+    paste(client, FIVE[0])
+    wait_until(lambda: len(mail.outbox) == 1, what="the letter")
+    assert "Dieser Link" in mail.outbox[0].body
+
+
+@pytest.mark.django_db(transaction=True)
 def test_five_that_are_pasted_get_an_invitation_and_a_letter_each(
     client: Client, admin: User, with_mail: None
 ) -> None:
