@@ -1,6 +1,5 @@
 """The start page of the admin console: people, answers, tokens and cost of the last thirty days."""
 
-import json
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -17,6 +16,7 @@ from chat.models import Usage
 from chat.pricing import has_prices
 from moderation.away import away_since
 from webapp.anomalies import unusual
+from webapp.charts import Series, bars
 from webapp.models import User
 from webapp.tenancy import as_system
 
@@ -100,42 +100,22 @@ def _cards(days: list[date], by_day: dict[date, Any], costs_money: bool) -> list
 
 
 def _charts(days: list[date], by_day: dict[date, Any], costs_money: bool) -> list[dict[str, str]]:
-    labels = [day.strftime("%-d %b") for day in days]
-    series: list[tuple[str, list[tuple[str, list[float], str]]]] = [
-        (
-            "Answers by day",
-            [("Answers", [_of(by_day, day, "num_requests") for day in days], "500")],
-        ),
-        (
-            "Tokens by day",
-            [
-                ("Read", [_of(by_day, day, "prompt_tokens") for day in days], "300"),
-                ("Written", [_of(by_day, day, "completion_tokens") for day in days], "500"),
-            ],
-        ),
+    def series(label: str, name: str, shade: int) -> Series:
+        return Series(label, [_of(by_day, day, name) for day in days], shade)
+
+    read, written = (
+        series("Read", "prompt_tokens", 300),
+        series("Written", "completion_tokens", 600),
+    )
+    charts = [
+        bars("Answers by day", "answers", days, [series("Answers", "num_requests", 500)]),
+        bars("Tokens by day", "tokens", days, [read, written]),
     ]
     if costs_money:
-        costs = [float(_cost(by_day, day)) for day in days]
-        series.append((f"{settings.CURRENCY} by day", [(settings.CURRENCY, costs, "500")]))
-    return [
-        {
-            "title": title,
-            "data": json.dumps(
-                {
-                    "labels": labels,
-                    "datasets": [
-                        {
-                            "label": label,
-                            "data": values,
-                            "backgroundColor": f"var(--color-primary-{shade})",
-                        }
-                        for label, values, shade in sets
-                    ],
-                }
-            ),
-        }
-        for title, sets in series
-    ]
+        unit = settings.CURRENCY
+        costs = Series(unit, [float(_cost(by_day, day)) for day in days], 500)
+        charts.append(bars(f"{unit} by day", unit, days, [costs]))
+    return charts
 
 
 def _top_users(first: date) -> list[dict[str, Any]]:
