@@ -155,8 +155,8 @@ def test_a_superuser_does_it_in_the_console_and_nobody_else(
         assert owner_of(row) == alice
     client.force_login(admin)
     for wrong in ("", "nobody@example.org"):
-        assert "of who takes over" in act(wrong)
-    assert "Done: 1" in act(bob.email)
+        assert "Who takes over?" in act(wrong)
+    assert "1 account handed over." in act(bob.email)
     assert owner_of(row) == bob
     note = LogEntry.objects.get(object_id=str(alice.pk))
     told = "Handed over to bob@example.org: collections: 1, assistants: 0."

@@ -23,7 +23,8 @@ def group(db: None) -> Group:
 
 
 def act(client: Client, name: str, *users: User, **more: object) -> str:
-    form = {"action": name, "_selected_action": [str(user.pk) for user in users]}
+    """As it is done on the list, or on the page between."""
+    form = {"action": name, "_selected_action": [str(user.pk) for user in users], "post": "yes"}
     return client.post(LIST, form | more, follow=True).content.decode()
 
 
@@ -44,15 +45,48 @@ def notes(user: User) -> list[str]:
 def test_tiers_and_groups_are_given_to_many(
     console: Client, alice: User, bob: User, charlie: User, group: Group
 ) -> None:
-    assert "Done: 2" in act(console, "set_tier", alice, bob, tier="pro")
-    assert "Done: 2" in act(console, "add_to_group", alice, bob, group=group.pk)
-    assert "Done: 0" in act(console, "add_to_group", alice, group=group.pk), "it is so already"
+    assert "2 accounts in the tier Pro now." in act(console, "set_tier", alice, bob, tier="pro")
+    assert "2 accounts added to Researchers." in act(
+        console, "add_to_group", alice, bob, group=group.pk
+    )
+    assert "Nothing has changed" in act(console, "add_to_group", alice, group=group.pk), (
+        "it is so already"
+    )
     assert set(User.objects.filter(tier="pro")) == {alice, bob}
     assert set(group.user_set.all()) == {alice, bob}
     assert notes(alice) == ["Set the tier Pro.", "Added to the group Researchers."]
     assert notes(charlie) == []
-    for name in ("set_tier", "add_to_group"):
-        assert "beside the action" in act(console, name, charlie)
+
+
+@pytest.mark.parametrize("name", ["set_tier", "add_to_group", "hand_over", "suspend"])
+def test_what_is_missing_is_asked_for_and_the_same_accounts_stay_chosen(
+    console: Client, alice: User, bob: User, charlie: User, name: str
+) -> None:
+    form = {"action": name, "_selected_action": [str(alice.pk), str(bob.pk)]}
+    page = console.post(LIST, form).content.decode()
+    for user in (alice, bob):
+        assert f'name="_selected_action" value="{user.pk}"' in page
+        assert f"<li>{user.email}</li>" in page
+    assert charlie.email not in page
+    assert f'name="action" value="{name}"' in page
+    assert User.objects.filter(tier="free", is_active=True).count() == 3
+    assert not LogEntry.objects.exists()
+
+
+def test_all_that_a_search_has_found_stay_chosen(
+    console: Client, alice: User, bob: User, charlie: User
+) -> None:
+    form = {"action": "suspend", "_selected_action": [str(alice.pk)], "select_across": "1"}
+    page = console.post(f"{LIST}?q=example.org", form).content.decode()
+    assert 'name="select_across" value="1"' in page
+    assert charlie.email in page
+
+
+def test_beside_an_action_stands_what_it_takes_and_no_more(console: Client, alice: User) -> None:
+    page = console.get(LIST).content.decode()
+    for name, field in (("set_tier", "tier"), ("add_to_group", "group"), ("hand_over", "taker")):
+        before = page.split(f'name="{field}"')[0]
+        assert f"x-show=\"action === '{name}'\"" in before.rsplit('class="action-field"', 1)[1]
 
 
 def test_who_is_suspended_is_signed_out_and_comes_back(
@@ -62,10 +96,10 @@ def test_who_is_suspended_is_signed_out_and_comes_back(
     browser.force_login(alice)
     browser.get("/settings/sessions")
     ScimPerson.objects.create(user=bob, user_name="bob", is_disabled=True)
-    assert "Done: 2" in act(console, "suspend", alice, bob)
+    assert "2 accounts suspended." in act(console, "suspend", alice, bob)
     assert not User.objects.filter(pk__in=[alice.pk, bob.pk], is_active=True).exists()
     assert not ScimPerson.objects.filter(is_disabled=True).exists(), "the console has decided"
-    assert "Done: 1" in act(console, "let_in", alice)
+    assert "1 account let in again." in act(console, "let_in", alice)
     assert browser.get("/settings/").status_code == 302, "the session is over"
     assert notes(alice) == ["Suspended.", "Let in again."]
 
@@ -80,8 +114,8 @@ def test_whom_a_directory_or_strikes_have_suspended_the_console_suspends_as_well
     ScimPerson.objects.create(
         user=charlie, user_name="charlie", is_disabled=True, deleted_at=timezone.now()
     )
-    assert "Done: 2" in act(console, "suspend", alice, bob, charlie)
-    assert "Done: 0" in act(console, "suspend", alice, bob, charlie), "it is so already"
+    assert "2 accounts suspended." in act(console, "suspend", alice, bob, charlie)
+    assert "Nothing has changed" in act(console, "suspend", alice, bob, charlie), "it is so already"
     waits = ScimPerson.objects.filter(is_disabled=True)
     assert [row.user for row in waits] == [charlie], "for somebody who takes over"
     assert open_suspension(bob) is None
