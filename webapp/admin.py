@@ -41,7 +41,7 @@ from webapp import (  # noqa: F401
 from webapp.addresses import readdress
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
-from webapp.console_rights import BelowOneself
+from webapp.console_rights import BelowOneself, GivesPermissions
 from webapp.deletion_admin import DeletesAccounts
 from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
 from webapp.read_only_admin import EverybodysAdmin, ReadOnlyAdmin
@@ -72,6 +72,7 @@ class UserAdmin(
     BelowOneself,
     LeavesTrail,
     DeletesAccounts,
+    GivesPermissions,
     UserActions,
     StockUserAdmin,
     ModelAdmin,  # type: ignore[misc]
@@ -142,15 +143,15 @@ class UserAdmin(
 class GroupGrantInline(StackedInline):  # type: ignore[misc]
     model = GroupGrant
     can_delete = False
+    verbose_name = verbose_name_plural = "Models of this group"
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:
         return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)
 
 
 @admin.register(Group)
-class GroupAdmin(StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
+class GroupAdmin(GivesPermissions, StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
     inlines = (GroupGrantInline,)
-    filter_horizontal = ()
 
     def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)

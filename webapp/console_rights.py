@@ -6,7 +6,11 @@ themselves one, or enter as one by a new password, address or connected account 
 
 from typing import Any
 
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from webapp.security_events import Kind, note_event
@@ -57,3 +61,25 @@ class BelowOneself:
         account = self.account_of(obj)
         is_own = account.pk == user.pk
         return not (account.is_staff or account.is_superuser) or (or_own and is_own)
+
+
+class GivesPermissions:
+    """For a ModelAdmin with a field of permissions: those of what the console shows, which alone asks
+    for any, and those that are given already."""
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.related_model is Permission:
+            match: Any = request.resolver_match
+            kwargs["queryset"] = _permissions_for(db_field, match.kwargs.get("object_id"))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
+
+
+def _permissions_for(db_field: Any, pk: str | None) -> QuerySet[Permission]:
+    shown: Any = admin.site._registry
+    kinds = [
+        one.pk
+        for one in ContentType.objects.get_for_models(*shown, for_concrete_models=False).values()
+    ]
+    rows = Permission.objects.select_related("content_type")
+    has_it = Q(**{db_field.model._meta.model_name: pk}) if (pk or "").isdigit() else Q(pk=None)
+    return rows.filter(Q(content_type__in=kinds) | has_it).distinct()
