@@ -23,6 +23,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 from chat.models import Usage
 from moderation.policy_store import rename_in_policies
 from webapp import (  # noqa: F401
+    console_menu,
     evaluation_admin,
     feedback_admin,
     people_admin,
@@ -62,8 +63,13 @@ def _change_password(request: HttpRequest, extra_context: Any = None) -> HttpRes
 
 # One door for passwords, with its rate limit; the admin's own forms would be others.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
-for _name in ("password_change", "password_change_done"):
-    setattr(admin.site, _name, _change_password)
+for _name, _view in (
+    ("password_change", _change_password),
+    ("password_change_done", _change_password),
+    ("search", console_menu.search),  # unfold's knows tables by other names than the menu
+):
+    setattr(admin.site, _name, _view)
+admin.site.index_title = "Overview"
 admin.site.unregister(Group)
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 
@@ -22,7 +23,7 @@ def _entry(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
     }
 
 
-_NAVIGATION = [
+NAVIGATION: list[dict[str, Any]] = [
     {
         "title": "",
         "items": [{"title": "Overview", "icon": "monitoring", "link": reverse_lazy("admin:index")}],
@@ -94,7 +95,17 @@ UNFOLD = {
     "SITE_HEADER": "Vitrine",
     "SITE_SUBHEADER": "Admin console. Times are UTC.",
     "SITE_URL": "/",
-    "SITE_SYMBOL": "diamond",
+    "SITE_ICON": {
+        "light": lambda request: static("img/mark-on-light.svg"),
+        "dark": lambda request: static("img/mark-on-dark.svg"),
+    },
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("img/favicon.svg"),
+        },
+    ],
     "SHOW_VIEW_ON_SITE": False,
     "ACCOUNT": {
         "navigation": [
@@ -106,7 +117,7 @@ UNFOLD = {
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": False,
-        "navigation": _NAVIGATION,
+        "navigation": NAVIGATION,
     },
     # The glass of static/css/tokens.css.
     "COLORS": {

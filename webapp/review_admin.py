@@ -119,6 +119,10 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         waits_since = Case(When(review=Review.OPEN, then=F("created_at")))
         return rows.order_by(waits_since.asc(nulls_last=True), "-created_at")
 
+    def heading(self, row: Decision) -> str:
+        """Above its page, in place of its id."""
+        return f"{row.action} at {row.created_at:%Y-%m-%d %H:%M}, {self.why(row)}"
+
     # --- deciding ---------------------------------------------------------------------------------
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
