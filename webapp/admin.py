@@ -42,6 +42,7 @@ from webapp import (  # noqa: F401
 from webapp.addresses import readdress
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
+from webapp.console_columns import figures
 from webapp.console_rights import BelowOneself, GivesPermissions
 from webapp.deletion_admin import DeletesAccounts
 from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
@@ -157,6 +158,9 @@ class GroupGrantInline(StackedInline):  # type: ignore[misc]
 
 @admin.register(Group)
 class GroupAdmin(GivesPermissions, StockGroupAdmin, ModelAdmin):  # type: ignore[misc]
+    nothing_here = (
+        "There are no groups. A group gives its members models, and rights in this console."
+    )
     inlines = (GroupGrantInline,)
 
     def save_model(self, request: HttpRequest, obj: Group, form: Any, change: bool) -> None:
@@ -184,18 +188,36 @@ def _names_field(db_field: Any) -> Any:
     return None
 
 
+_TIER_WORDS = {
+    "slug": "Name in addresses",
+    "requests_per_minute": "Requests per minute",
+    "tokens_per_day": "Tokens per day",
+    "tokens_per_month": "Tokens per month",
+    "upload_mib": "Upload, in MiB",
+    "cost_per_month": f"{settings.CURRENCY} per month",
+    "context_tokens": "Context of a chat, in tokens",
+    "api_priority": "Answers for programs wait",
+    "weight": "Share of the engine",
+    "concurrent_runs": "Answers at once",
+}
+"""What the list and the form call them."""
+
+
+def _limit(field: str, form: str = "{:,}") -> Any:
+    return figures(field, _TIER_WORDS[field], form)
+
+
 class TierForm(forms.ModelForm):
     class Meta:
         model = Tier
         fields = "__all__"
-        labels = {
-            "upload_mib": "Upload, in MiB",
-            "cost_per_month": f"Cost per month, in {settings.CURRENCY}",
-            "context_tokens": "Context of a chat, in tokens",
-            "api_priority": "Answers for programs wait",
-            "weight": "Share of the engine",
-            "concurrent_runs": "Answers at the same time",
-        }
+        labels = _TIER_WORDS
+
+    def clean_requests_per_minute(self) -> int | None:
+        number: int | None = self.cleaned_data["requests_per_minute"]
+        if number == 0:
+            raise forms.ValidationError("With 0 nobody could ask. Empty is: as many as they like.")
+        return number
 
 
 @admin.register(Tier)
@@ -203,15 +225,21 @@ class TierAdmin(ModelAdmin):  # type: ignore[misc]
     form = TierForm
     list_display = (
         "name",
-        "slug",
-        "requests_per_minute",
-        "concurrent_runs",
-        "tokens_per_day",
-        "tokens_per_month",
-        "cost_per_month",
-        "weight",
+        "in_addresses",
+        "num_requests",
+        "num_runs",
+        "num_tokens_a_day",
+        "num_tokens_a_month",
+        "num_cost",
+        "num_weight",
     )
     search_fields = ("name", "slug")
+    num_requests = _limit("requests_per_minute")
+    num_runs = _limit("concurrent_runs")
+    num_tokens_a_day = _limit("tokens_per_day")
+    num_tokens_a_month = _limit("tokens_per_month")
+    num_cost = _limit("cost_per_month", "{:,.2f}")
+    num_weight = _limit("weight", "{:g}")
     fieldsets = (
         (None, {"fields": ("name", "slug", "model_names", "features")}),
         (
@@ -235,7 +263,17 @@ class TierAdmin(ModelAdmin):  # type: ignore[misc]
         return _names_field(db_field) or super().formfield_for_dbfield(db_field, request, **more)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Tier | None = None) -> Any:
-        return ("slug",) if obj else ()  # users are of it by this name
+        return ("in_addresses",) if obj else ()  # users are of it by this name
+
+    def get_fieldsets(self, request: HttpRequest, obj: Tier | None = None) -> Any:
+        slug = "in_addresses" if obj else "slug"
+        (title, first), *others = self.fieldsets
+        names = [slug if name == "slug" else name for name in first["fields"]]
+        return [(title, {"fields": names}), *others]
+
+    @admin.display(description=_TIER_WORDS["slug"], ordering="slug")
+    def in_addresses(self, row: Tier) -> str:
+        return row.slug
 
     def has_delete_permission(self, request: HttpRequest, obj: Tier | None = None) -> bool:
         """New users need the free one, administrators theirs."""
@@ -258,6 +296,7 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
     """Keys can be looked at, narrowed and revoked, which is for good; only their users are shown a
     secret."""
 
+    nothing_here = "Nobody has an API key."
     form = ApiKeyForm
 
     list_display = ("prefix", "name", "user", "last_used_at", "expires_at", "revoked_at")
@@ -296,31 +335,60 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
 class UsageAdmin(EverybodysAdmin):
     """The ledger, of everybody."""
 
+    nothing_here = "Nobody has asked anything."
     list_display = (
         "day",
         "owner",
         "model",
-        "api_key_id",
-        "num_requests",
-        "prompt_tokens",
-        "cached_tokens",
-        "completion_tokens",
-        "cost",
+        "key",
+        "num_answers",
+        "num_read",
+        "num_cached",
+        "num_written",
+        "num_cost",
     )
+    num_answers = figures("num_requests", "Answers")
+    num_read = figures("prompt_tokens", "Tokens read")
+    num_cached = figures("cached_tokens", "From the cache")
+    num_written = figures("completion_tokens", "Tokens written")
+    num_cost = figures("cost", f"Cost, {settings.CURRENCY}", "{:,.4f}")
+    fields = readonly_fields = list_display
     list_filter = ("day", "model", "owner__tier")
     list_select_related = ("owner",)
     search_fields = ("owner__email", "model")
     ordering = ("-day", "owner", "model")
+
+    @admin.display(description="API key", ordering="api_key_id")
+    def key(self, row: Usage) -> str:
+        return "–" if row.api_key_id is None else f"No. {row.api_key_id}"
 
 
 @admin.register(LogEntry)
 class LogEntryAdmin(ReadOnlyAdmin):
     """Who changed what in this console."""
 
-    list_display = ("action_time", "user", "action_flag", "content_type", "object_repr", "change")
+    nothing_here = "Nothing has been changed in this console."
+    list_display = ("time", "user", "action", "kind", "what", "change")
+    fields = readonly_fields = list_display
     list_filter = ("action_time", "action_flag", "content_type", "user")
     list_select_related = ("user", "content_type")
     search_fields = ("object_repr", "user__email")
+
+    @admin.display(description="time", ordering="action_time")
+    def time(self, entry: LogEntry) -> Any:
+        return entry.action_time
+
+    @admin.display(description="action", ordering="action_flag")
+    def action(self, entry: LogEntry) -> str:
+        return str(entry.get_action_flag_display())
+
+    @admin.display(description="kind", ordering="content_type")
+    def kind(self, entry: LogEntry) -> str:
+        return "–" if entry.content_type is None else str(entry.content_type.name)
+
+    @admin.display(description="what", ordering="object_repr")
+    def what(self, entry: LogEntry) -> str:
+        return str(entry.object_repr)
 
     @admin.display(description="change")
     def change(self, entry: LogEntry) -> str:

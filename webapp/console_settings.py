@@ -114,6 +114,7 @@ UNFOLD = {
     },
     "DASHBOARD_CALLBACK": "webapp.dashboard.dashboard",
     "STYLES": ["webapp.dashboard.style_sheet"],
+    "SCRIPTS": [lambda request: static("js/console.js")],
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": False,

@@ -47,19 +47,22 @@ class ReasonFilter(_FieldFilter):
 
 @admin.register(RatedAnswer)
 class RatedAnswerAdmin(EverybodysAdmin):
+    nothing_here = "Nobody has rated an answer."
     shown = ("created_at", "rating", "reasons", "comment", "model", "reader")
     list_display = fields = readonly_fields = shown  # and nothing of what the answer says
     list_filter = (RatingFilter, ReasonFilter, "model")
     search_fields = ("conversation__owner__email", "feedback__comment")
     search_help_text = "Who rated, or words of the comment"
     list_select_related = ("conversation__owner",)
-    list_display_links = None
     ordering = ("-created_at", "-pk")
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[RatedAnswer]:
         rows: QuerySet[RatedAnswer] = super().get_queryset(request)
         return rows.filter(feedback__isnull=False).defer("text", "parts", "found")
+
+    def heading(self, row: RatedAnswer) -> str:
+        return f"{self.rating(row)}, {row.created_at:%Y-%m-%d %H:%M}"
 
     @admin.display(description="rating")
     def rating(self, row: RatedAnswer) -> str:

@@ -11,11 +11,17 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import Case, F, QuerySet, When
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldBooleanWidget,
+)
 
 from moderation.categories import CATEGORIES
 from moderation.models import Decision, Review, Strike
 from moderation.reviewing import label, overturn, uphold
+from webapp.console_words import counted
 from webapp.read_only_admin import OfEverybody, RecordsAdmin
 from webapp.strike_suspensions import let_in_again
 
@@ -28,6 +34,7 @@ class ReviewForm(forms.ModelForm):
     verdict = forms.ChoiceField(
         choices=[("", "No decision yet"), ("uphold", "It was right"), ("overturn", "It was wrong")],
         required=False,
+        widget=UnfoldAdminSelectWidget,
     )
     labels = forms.MultipleChoiceField(
         choices=[(name, name) for name in CATEGORIES],
@@ -35,7 +42,9 @@ class ReviewForm(forms.ModelForm):
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="What the text really holds: to calibrate the classifiers with.",
     )
-    is_harmless = forms.BooleanField(required=False, label="It holds none of these")
+    is_harmless = forms.BooleanField(
+        required=False, label="It holds none of these", widget=UnfoldBooleanWidget
+    )
 
     class Meta:
         model = Decision
@@ -75,6 +84,7 @@ class FailedFilter(admin.SimpleListFilter):
 class DecisionAdmin(OfEverybody, RecordsAdmin):
     """The queue. What waits comes first, the oldest at the top."""
 
+    nothing_here = "Nothing has been judged."
     form = ReviewForm
     list_display = ("created_at", "review", "stage", "action", "why", "owner", "policy", "has_text")
     list_filter = (
@@ -175,9 +185,9 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
         trial = ", dry run" if row.is_dry_run else ""
         return f"{row.policy_name}, version {row.policy_version}{trial}"
 
-    @admin.display(description="text", boolean=True)
-    def has_text(self, row: Decision) -> bool:
-        return bool(row.text)
+    @admin.display(description="text")
+    def has_text(self, row: Decision) -> str:
+        return "kept" if row.text else "–"
 
     @admin.display(description="text")
     def kept_text(self, row: Decision) -> str:
@@ -204,5 +214,6 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
             for one in stopped.order_by("-created_at")[:NUM_OTHERS]
         ]
         num_strikes = Strike.objects.filter(owner=row.owner_id, lifted_at=None).count()
-        head = format_html("<div>{} strikes that count</div>", num_strikes)
+        verb = "counts" if num_strikes == 1 else "count"
+        head = format_html("<div>{} that {}</div>", counted(num_strikes, "strike"), verb)
         return head + format_html_join("", "<div>{} {}: {}</div>", lines)

@@ -39,13 +39,13 @@ class LeavesTrail:
 class SecurityEventAdmin(EverybodysAdmin):
     """Whoever is gone is shown by number. A whole e-mail address also finds what was tried with it."""
 
-    list_display = ("at", "kind", "how", "whom", "by", "address", "login", "more")
+    nothing_here = "Nobody has come in, and nothing that opens an account has changed."
+    list_display = ("at", "kind", "how", "whom", "by", "address", "more")
     list_filter = ("kind", "at")
-    list_display_links = None
     search_fields = ("address", "login", "how")
     search_help_text = "An address of a computer, a whole e-mail address, or how"
     ordering = ("-at", "-pk")
-    fields = readonly_fields = ("at", "kind", "how", "whom", "by", "address", "login", "more")
+    fields = readonly_fields = ("at", "kind", "how", "whom", "by", "address", "typed", "more")
     show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SecurityEvent]:
@@ -77,9 +77,17 @@ class SecurityEventAdmin(EverybodysAdmin):
     def by(self, row: Any) -> str:
         return _name(row.actor, row.email_of_actor)
 
-    @admin.display(description="and more in that minute", ordering="num_more")
+    @admin.display(description="fingerprint of the name that was typed", ordering="login")
+    def typed(self, row: SecurityEvent) -> str:
+        """Equal ones are the same name; the name itself is kept nowhere."""
+        return row.login or "–"
+
+    @admin.display(description="in that minute", ordering="num_more")
     def more(self, row: SecurityEvent) -> str:
-        return f"and {row.num_more} more" if row.num_more else ""
+        return f"and {row.num_more:,} more" if row.num_more else ""
+
+    def heading(self, row: SecurityEvent) -> str:
+        return f"{row.get_kind_display()}, {row.at:%Y-%m-%d %H:%M}"
 
 
 def _name(pk: int | None, email: str | None) -> str:

@@ -7,10 +7,11 @@ from django.contrib import admin
 from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from moderation.models import Suspension
 from moderation.standings import counting_decisions
+from webapp.console_words import counted
 from webapp.read_only_admin import OfEverybody, RecordsAdmin
 from webapp.strike_suspensions import keep_out, let_in
 
@@ -23,6 +24,7 @@ class SuspensionForm(forms.ModelForm):
             ("keep_out", "It stays"),
         ],
         required=False,
+        widget=UnfoldAdminSelectWidget,
     )
 
     class Meta:
@@ -36,6 +38,7 @@ class SuspensionForm(forms.ModelForm):
 class SuspensionAdmin(OfEverybody, RecordsAdmin):
     """Those that hold first, and of them those that were appealed."""
 
+    nothing_here = "Nobody is suspended because of strikes."
     form = SuspensionForm
     list_display = ("created_at", "owner", "points", "appealed_at", "reviewed_at", "ended_at")
     list_filter = (
@@ -75,8 +78,10 @@ class SuspensionAdmin(OfEverybody, RecordsAdmin):
 
     @admin.display(description="because of")
     def because(self, row: Suspension) -> str:
+        num_decisions = counting_decisions(row.owner_id).count()
         return format_html(
-            '<a class="text-link" href="/admin/moderation/decision/?q={}">{} decisions that count</a>',
+            '<a class="text-link" href="/admin/moderation/decision/?q={}">{} that {}</a>',
             row.owner.email,
-            counting_decisions(row.owner_id).count(),
+            counted(num_decisions, "decision"),
+            "counts" if num_decisions == 1 else "count",
         )
