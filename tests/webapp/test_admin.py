@@ -271,14 +271,13 @@ def test_the_start_page_shows_workers_and_gpus(
 ) -> None:
     full = {"used_gib": 30, "percent": 62, "celsius": 71, "milliwatts": 412_500}
     install(monkeypatch, FakeNvml([full, {"used_gib": 8}]))
-    worker = WorkerState(
-        "org/<b>large", 2, "ready", ("GPU-b",), True, 3, EngineStats(num_running=5, num_waiting=44)
-    )
+    stats = EngineStats(num_running=5, num_waiting=44, kv_tokens_total=2048)
+    worker = WorkerState("org/<b>large", 2, "ready", ("GPU-b",), True, 3, stats)
     monkeypatch.setattr("chat.service.workers_now", lambda: [worker])
     page = " ".join(console.get("/admin/").content.decode().split())
     assert "org/&lt;b&gt;large (2)</td><td>ready, slow</td>" in page
     assert '0: NVIDIA H100</td><td class="text-right">30.0 GB (38 %)' in page
-    for told in ("62 %", ">71<", ">413<"):
+    for told in ("62 %", ">71<", ">413<", "Models in memory", "0 of 2,048 tokens"):
         assert told in page
     _, second = page.split("1: NVIDIA H100")
     assert second.index("org/&lt;b&gt;large") < second.index("</tr>"), "the model is on this one"
