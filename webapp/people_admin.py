@@ -20,9 +20,10 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget
 
 from webapp.console_rights import BelowOneself
+from webapp.console_words import counted
 from webapp.invitations import LIFETIME, groups_to_give, issue, send_invitation
 from webapp.languages import language_of
 from webapp.models import Invitation, User
@@ -47,7 +48,11 @@ class InvitationForm(forms.ModelForm):
         help_text="One a line; each gets an invitation of its own. Empty: one that anybody may use.",
     )
     days = forms.IntegerField(
-        min_value=1, max_value=365, initial=LIFETIME.days, help_text="How long it is valid."
+        min_value=1,
+        max_value=365,
+        initial=LIFETIME.days,
+        help_text="How long it is valid.",
+        widget=UnfoldAdminIntegerFieldWidget,
     )
 
     class Meta:
@@ -109,6 +114,9 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
     """Made and withdrawn, never changed. Where the site can write letters, whom one is for gets it by a
     letter; the links are shown when they are made, and once."""
 
+    nothing_here = (
+        "Nobody is invited. An invitation lets somebody in where sign-up is not open to all."
+    )
     list_display = ("__str__", "tier", "group", "created_at", "expires_at", "used_at", "used_by")
     list_select_related = ("tier", "group", "used_by")
     search_fields = ("email", "used_by__email")
@@ -144,13 +152,10 @@ class InvitationAdmin(ModelAdmin):  # type: ignore[misc]
         self, request: HttpRequest, obj: Invitation, post_url_continue: str | None = None
     ) -> HttpResponse:
         made: Any = request.invitations_made  # type: ignore[attr-defined]
-        if len(made) == 1:
-            messages.warning(request, f"The link is shown this once: {made[0][1]}")
-            page: HttpResponse = super().response_add(request, obj, post_url_continue)
-            return page
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{len(made)} invitations",
+            "opts": self.opts,
+            "title": counted(len(made), "invitation"),
             "made": made,
             "are_sent": bool(settings.SMTP_HOST),
             "back": reverse("admin:webapp_invitation_changelist"),
@@ -169,6 +174,7 @@ class AuthenticatorAdmin(BelowOneself, ModelAdmin):  # type: ignore[misc]
     """For somebody who has lost the phone: an administrator can take a second step away, and neither
     see nor make one."""
 
+    nothing_here = "Nobody has a second step."
     trail = Kind.SECOND_STEP
     list_display = ("user", "type", "created_at", "last_used_at")
     list_select_related = ("user",)
@@ -192,6 +198,7 @@ class AuthenticatorAdmin(BelowOneself, ModelAdmin):  # type: ignore[misc]
 class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # type: ignore[misc]
     """Whoever proves to be it there signs in by it."""
 
+    nothing_here = "Nobody signs in with an account of another server."
     trail = Kind.CONNECTION
 
     def account_of(self, obj: SocialAccount) -> Any:
@@ -202,6 +209,7 @@ class SocialAccountAdmin(BelowOneself, StockSocialAccountAdmin, ModelAdmin):  # 
 class EmailAddressAdmin(BelowOneself, StockEmailAddressAdmin, ModelAdmin):  # type: ignore[misc]
     """A new password is sent to it."""
 
+    nothing_here = "No address is on record: accounts that sign up bring theirs along."
     trail = Kind.ADDRESS
     list_select_related = ("user",)
 
