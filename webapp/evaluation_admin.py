@@ -12,6 +12,7 @@ from webapp.read_only_admin import EverybodysAdmin
 class EvaluationAdmin(EverybodysAdmin):
     """A record; the next run is another one."""
 
+    nothing_here = "Nothing has been measured: manage.py evalretrieval does."
     list_display = (
         "created_at",
         "set_name",

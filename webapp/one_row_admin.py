@@ -11,6 +11,8 @@ class OneRowAdmin(ModelAdmin):  # type: ignore[misc]
     """While there is no row, what the environment says holds, and again once it is deleted.
     `fields` are all that it has. Who changed it is in the log of this console."""
 
+    show_add_link = False
+
     def by_environment(self) -> str:
         """What the environment says, in words: `NAME (value)`."""
         raise NotImplementedError
@@ -19,6 +21,14 @@ class OneRowAdmin(ModelAdmin):  # type: ignore[misc]
         holds = "holds again once this is deleted" if obj else "holds until something is saved here"
         description = f"{self.by_environment()} {holds}."
         return [(None, {"fields": self.fields, "description": description})]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """There is no other one to add."""
+        context |= {"show_save_and_add_another": False}
+        response: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return response
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return super().has_add_permission(request) and not self.model.objects.exists()

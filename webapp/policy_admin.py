@@ -18,6 +18,7 @@ from django.urls import path, reverse
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from moderation.categories import CATEGORIES
 from moderation.models import EditableRule, ModerationPolicy, PolicyVersion
 from moderation.policies import STAGES, BadPolicy, parsed
 from moderation.policy_store import NameTaken, delete_policy, restore, save_policy
@@ -64,6 +65,9 @@ class PolicyForm(forms.ModelForm):
             "content": (
                 "Stage (input, output, documents, tools) → category → action (note, redact, ask,"
                 " review, block) → from which probability on; on_failure, partial_output, strikes."
+                f" Categories: {', '.join(CATEGORIES)}."
+                " note writes it down; redact takes it out; ask lets who wrote it decide; review shows"
+                " it to a person; block stops it."
             ),
         }
 
@@ -109,6 +113,7 @@ class PolicyForm(forms.ModelForm):
 
 @admin.register(ModerationPolicy)
 class PolicyAdmin(ModelAdmin):  # type: ignore[misc]
+    nothing_here = "There are no policies: nothing is stopped."
     form = PolicyForm
     list_display = ("name", "order", "is_enabled", "is_dry_run", "who", "version", "updated_at")
     ordering = ("order", "name")
@@ -215,6 +220,7 @@ def _flat(value: Any, name: str = "") -> dict[str, str]:
 class PolicyVersionAdmin(ReadOnlyAdmin):
     """The audit trail."""
 
+    nothing_here = "Nobody has changed a policy."
     list_display = ("created_at", "name", "number", "change", "author", "note")
     list_filter = ("name", "change")
     list_select_related = ("author",)
@@ -235,6 +241,7 @@ class RuleForm(forms.ModelForm):
 class RuleAdmin(ModelAdmin):  # type: ignore[misc]
     """Tried on its examples before it is saved; in force with the next answer."""
 
+    nothing_here = "There are no rules of your own; those that come with the installation work."
     form = RuleForm
     list_display = ("name", "category", "pattern", "probability", "is_enabled", "updated_at")
     list_filter = ("category", "is_enabled")

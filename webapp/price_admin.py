@@ -5,11 +5,12 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
 from chat.models import ModelPrice
+from chat.service import model_states
 
 
 class ModelPriceForm(forms.ModelForm):
@@ -36,14 +37,23 @@ class ModelPriceForm(forms.ModelForm):
 class ModelPriceAdmin(ModelAdmin):  # type: ignore[misc]
     """Answers keep the price of their moment."""
 
+    nothing_here = "No model has a price here."
     form = ModelPriceForm
-    list_display = ("model", "read", "read_from_cache", "written", "engine_second")
+    list_display = ("model", "num_read", "num_cached", "num_written", "num_engine")
     search_fields = ("model",)
     ordering = ("model",)
     list_before_template = "admin/prices_of_environment.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("model",) if obj else ()  # a price of another name is another price
+
+    def save_model(self, request: HttpRequest, obj: ModelPrice, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if obj.model not in {state.spec.name for state in model_states()}:
+            words = (
+                f"No model is called {obj.model} at present: its price counts once there is one."
+            )
+            messages.warning(request, words)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         of_rows = set(ModelPrice.objects.values_list("pk", flat=True))
@@ -52,20 +62,20 @@ class ModelPriceAdmin(ModelAdmin):  # type: ignore[misc]
         response: HttpResponse = super().changelist_view(request, context | (extra_context or {}))
         return response
 
-    @admin.display(description="million read", ordering="prompt")
-    def read(self, row: ModelPrice) -> str:
+    @admin.display(description="million tokens read", ordering="prompt")
+    def num_read(self, row: ModelPrice) -> str:
         return _plain(row.prompt)
 
     @admin.display(description="million from the cache", ordering="cached")
-    def read_from_cache(self, row: ModelPrice) -> str:
+    def num_cached(self, row: ModelPrice) -> str:
         return _plain(row.prompt if row.cached is None else row.cached)
 
     @admin.display(description="million written", ordering="completion")
-    def written(self, row: ModelPrice) -> str:
+    def num_written(self, row: ModelPrice) -> str:
         return _plain(row.completion)
 
     @admin.display(description="second of the engine", ordering="engine_s")
-    def engine_second(self, row: ModelPrice) -> str:
+    def num_engine(self, row: ModelPrice) -> str:
         return _plain(row.engine_s)
 
 

@@ -10,6 +10,7 @@ from webapp.read_only_admin import ReadOnlyAdmin
 class ScimChangeAdmin(ReadOnlyAdmin):
     """Beside the log of what administrators change."""
 
+    nothing_here = "No directory has changed anything here."
     list_display = ("at", "kind", "action", "name", "object_id", "change")
     list_filter = ("at", "kind", "action")
     search_fields = ("name", "change")

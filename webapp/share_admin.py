@@ -14,6 +14,7 @@ from webapp.read_only_admin import EverybodysAdmin
 class ShareAdmin(EverybodysAdmin):
     """Neither the address of a link, nor its title, nor the chat behind it is anywhere here."""
 
+    nothing_here = "Nobody has shared a chat."
     list_display = ("owner", "kind", "created_at", "expires_at", "opens")
     list_filter = ("kind", "created_at", "expires_at", "owner__is_active")
     list_select_related = ("owner",)

@@ -17,6 +17,7 @@ from webapp.user_agents import browser_of, system_of
 class SignInAdmin(EverybodysAdmin):
     """What names a session to the browser is nowhere here."""
 
+    nothing_here = "Nobody is signed in."
     list_display = ("user", "browser", "address", "since", "last_seen_at")
     list_display_links = ("browser",)
     list_filter = ("last_seen_at", "user__tier", "user__is_staff")

@@ -42,6 +42,7 @@ class SignupRuleForm(forms.ModelForm):
 class SignupRuleAdmin(OneRowAdmin):
     form = SignupRuleForm
     fields = ("mode", "domains")
+    conditional_fields = {"domains": "mode == 'domain'"}
 
     def by_environment(self) -> str:
         said = settings.SIGNUP

@@ -12,6 +12,7 @@ from webapp.read_only_admin import EverybodysAdmin
 class EmbeddingModelAdmin(EverybodysAdmin):
     """Rows come and go with `VITRINE_EMBEDDING_MODEL`."""
 
+    nothing_here = "No model has made vectors yet."
     list_display = ("name", "short_revision", "dimensions", "progress", "state")
     ordering = (F("configured_at").desc(nulls_last=True), "-pk")
 
