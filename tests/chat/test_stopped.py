@@ -45,7 +45,7 @@ def test_alice_sees_what_was_stopped_and_what_for(client: Client, alice: User) -
     client.force_login(alice)
     page = client.get(PAGE).content.decode()
     assert "Hate of people for what they are" in page
-    assert "House rules" in page
+    assert "by the policy “House rules”" in page
     assert "a canary sings" in page
     assert "only " not in page
     (told,) = client.get("/api/moderation/decisions").json()["decisions"]
