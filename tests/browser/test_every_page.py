@@ -1,4 +1,5 @@
-"""Every page of the site, as strangers and members see it, in both themes: axe finds no fault.
+"""Every page of the site, as strangers and members see it, in both themes: axe finds no fault, and no
+help text is pressed into a column of letters.
 
 A page that is added has to be added here: the addresses are compared with those of the site, and the
 dialogs and menus of the chat with those that were opened.
@@ -148,6 +149,9 @@ from webapp.models import User
 user = User.objects.create_user("careful@example.org", "{PASSWORD}", name="Careful")
 EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=True)
 """
+_NARROW = """() => [...document.querySelectorAll(".helptext")]
+    .filter((text) => text.checkVisibility() && text.getBoundingClientRect().width < 96)
+    .map((text) => text.textContent)"""
 CHATS: dict[str, Any] = {
     "<b>Bold</b> title": ["eight with a walrus", "8"],
     "A chat with a list": [
@@ -268,6 +272,7 @@ class Look:
                 "dialog[open], [popover]:popover-open", "boxes => boxes.map(({ id }) => id)"
             )
         )
+        self.faults += [f"{name}: narrow: {text}" for text in self.page.evaluate(_NARROW)]
         for theme, rules in (("light", self.rules), ("dark", COLOURS)):
             self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             self.page.evaluate(END_OF_TRANSITIONS)
