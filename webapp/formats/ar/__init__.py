@@ -1,0 +1,1 @@
+"""Beside Django's own formats of Arabic."""
