@@ -10,6 +10,7 @@ from django.shortcuts import render
 from chat import document_view
 from chat.db import in_db
 from chat.document_view import Viewed
+from chat.reading_words import reading_words
 from chat.rights import rights_of
 from retrieval.collections import collection_for, may_write_in
 from retrieval.errors import NotFound
@@ -37,6 +38,8 @@ def _document(request: HttpRequest, document_id: UUID) -> dict[str, Any]:
         "viewed": viewed,
         "document": viewed.document,
         "version": version,
+        "reason": reading_words(version.reason),
+        "notes": [reading_words(note) for note in version.notes],
         "versions": list(document_view.versions(viewed.document)[:NUM_VERSIONS_SHOWN]),
         "is_unfinished": version.state in UNFINISHED,
         "is_superseded": viewed.document.live_version not in (None, version.pk),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from chat.reading_words import reading_words
 from chat.values import Value
 from retrieval.models import Access, Document, Version
 
@@ -47,8 +48,8 @@ def version_value(row: Version) -> Value:
         "id": str(row.pk),
         "number": row.number,
         "state": row.state,
-        "reason": row.reason,
-        "notes": row.notes,
+        "reason": reading_words(row.reason),
+        "notes": [reading_words(note) for note in row.notes],
         "title": row.title,
         "size_bytes": row.size_bytes,
         "num_pages": len(row.pages),

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from webapp.api_keys import MAX_PATTERN_CHARS, MAX_PATTERNS
@@ -63,10 +64,7 @@ class NewKeyForm(KeyForm):
     days = forms.ChoiceField(
         label=_("It ends"),
         initial="90",
-        choices=[
-            *((days, _("after %(n)s days") % {"n": days}) for days in _DAYS),
-            ("", _("never")),
-        ],
+        choices=lambda: [*((days, _after(int(days))) for days in _DAYS), ("", gettext("never"))],
         required=False,
     )
     field_order = ("name", "scopes", "days", "model_names", "requests_per_minute", "tokens_per_day")
@@ -93,6 +91,11 @@ def values_of(key: ApiKey) -> dict[str, Any]:
         "requests_per_minute": key.requests_per_minute,
         "tokens_per_day": key.tokens_per_day,
     }
+
+
+def _after(days: int) -> str:
+    """In the language of the request, which is not known when this module is read."""
+    return ngettext("after %(n)s day", "after %(n)s days", days) % {"n": days}
 
 
 def _in_days(days: int) -> datetime:

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.translation import ngettext
 from django_ratelimit import ALL
 from django_ratelimit.core import _get_ip, _split_rate, get_usage
 from redis.exceptions import RedisError
@@ -139,6 +140,11 @@ def _wait_by_this_process(
 
 
 def _refuse(request: HttpRequest, wait_s: int) -> HttpResponse:
-    response = error_page(request, 429, f"Too many attempts. Please try again in {wait_s} seconds.")
+    words = ngettext(
+        "Too many attempts. Please try again in %(n)s second.",
+        "Too many attempts. Please try again in %(n)s seconds.",
+        wait_s,
+    )
+    response = error_page(request, 429, words % {"n": wait_s})
     response["Retry-After"] = str(wait_s)
     return response

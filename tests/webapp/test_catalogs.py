@@ -1,6 +1,7 @@
 """Every text of the interface is there in each language, whole, and as Python's gettext reads it."""
 
 import io
+import re
 from gettext import GNUTranslations
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from webapp.catalogs import (
 )
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
+# Within a sentence: at its beginning it may speak of somebody else.
+_SIE = re.compile(r"(?<=[\w,)] )(Sie|Ihr|Ihre[mnrs]?|Ihnen)\b")
 every_catalog = pytest.mark.parametrize(
     ("language", "domain"), [(language, domain) for language in LANGUAGES for domain in DOMAINS]
 )
@@ -48,6 +51,16 @@ def test_translations_have_the_places_of_their_texts(language: str, domain: str)
             assert not missing, (entry.text, form)
             assert placeholders(form) <= wanted, (entry.text, form)
             assert form[:1].isspace() == entry.text[:1].isspace(), entry.text
+
+
+def test_german_says_du_wherever_it_speaks_to_somebody() -> None:
+    forms = [
+        form
+        for domain in DOMAINS
+        for entry in read_po(po_path("de", domain)).entries.values()
+        for form in entry.forms
+    ]
+    assert not [form for form in forms if _SIE.search(form)]
 
 
 @every_catalog

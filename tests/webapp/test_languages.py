@@ -4,8 +4,11 @@ import json
 import re
 
 import pytest
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.test import Client
+from django.utils import translation
 
+from tests.conftest import PASSWORD
 from webapp.models import User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
@@ -104,3 +107,26 @@ def test_what_the_api_refuses_is_said_in_it(client: Client, alice: User) -> None
     assert said["de"]["message"] == "Nicht gefunden: Chat."
     assert "المحادثة" in said["ar"]["message"]
     assert {error["code"] for error in said.values()} == {"not_found"}
+
+
+def test_choices_of_a_form_speak_it(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    client.post("/accounts/reauthenticate/", {"password": PASSWORD})
+    html = page(client, "/settings/keys/new", **{"Accept-Language": "de"})
+    assert "nach 90 Tagen" in html
+    assert "nie" in html
+    assert "after 90 days" not in html
+
+
+def test_so_does_what_is_said_of_too_many_tries(client: Client, alice: User) -> None:
+    form = {"login": alice.email, "password": "wrong"}
+    for _ in range(11):
+        response = client.post(LOGIN, form, headers={"Accept-Language": "de"})
+    assert response.status_code == 429
+    assert re.search(r"Bitte versuche es in \d+ Sekunden wieder\.", response.content.decode())
+
+
+@pytest.mark.parametrize(("language", "number"), [("de", "1.234.567"), ("ar", "1.234.567")])
+def test_large_numbers_are_grouped_in_every_language(language: str, number: str) -> None:
+    with translation.override(language):
+        assert intcomma(1_234_567) == number
