@@ -1,5 +1,7 @@
 """Commands of manage.py beside and without `serve`."""
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -75,3 +77,11 @@ def test_what_needs_a_running_site_says_so(make_site: SiteMaker) -> None:
     assert told.returncode == 1
     assert told.stderr.splitlines()[-1].endswith("Start Vitrine first (make run).")
     assert "Traceback" not in told.stderr
+
+
+def test_a_wrong_variable_stops_a_command_with_one_sentence(tmp_path: Path) -> None:
+    wrong = {**os.environ, "DATA_DIR": str(tmp_path), "PORT": "many"}
+    command = [sys.executable, str(ROOT / "manage.py"), "serve"]
+    done = subprocess.run(command, env=wrong, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"PORT must be a whole number[^\n]+\n", done.stderr)
