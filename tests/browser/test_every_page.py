@@ -319,11 +319,15 @@ def test_what_strangers_see(seen: Seen, stranger: Look) -> None:
     stranger.page.click("main button")
     expect(stranger.page.locator("main [role=alert], main .errorlist").first).to_be_visible()
     stranger.check("refused sign-in")
+    stranger.page.goto("/accounts/login/")
+    stranger.page.fill("[name=login]", "nobody@example.org")
     stranger.page.fill("[name=password]", "wrong")
     stranger.page.evaluate("document.querySelector('[name=csrfmiddlewaretoken]').value = 'x'")
     stranger.page.click("main button")
     expect(stranger.page.locator("h1")).to_have_text("Not allowed")
     stranger.check("expired form")
+    stranger.page.get_by_role("button", name="Back").click()
+    expect(stranger.page.locator("[name=login]")).to_have_value("nobody@example.org")
     stranger.expect_nothing()
 
 
