@@ -90,6 +90,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return reverse("account_change_password") + "?changed"
 
 
+_LETTER_TO = "letter_to"
+"""In the session: the address that was typed, whether or not anybody has it."""
+
+
 class SignupView(views.SignupView):  # type: ignore[misc]
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         invitation = invitation_of(self.request)
@@ -99,12 +103,41 @@ class SignupView(views.SignupView):  # type: ignore[misc]
     def form_valid(self, form: BaseForm) -> HttpResponseBase:
         try:
             response: HttpResponseBase = super().form_valid(form)
+            self.request.session[_LETTER_TO] = form.cleaned_data["email"]
         except IntegrityError:
             # Two sign-ups with the same address at the same moment; the form saw none of them.
             form.add_error("email", _("An account with this e-mail address exists already."))
             response = self.form_invalid(form)
         except SignupClosedException:
             response = self.closed()
+        return response
+
+
+class LoginView(views.LoginView):  # type: ignore[misc]
+    def form_valid(self, form: BaseForm) -> HttpResponseBase:
+        response: HttpResponseBase = super().form_valid(form)
+        login: str = form.cleaned_data["login"]
+        if (
+            "@" in login and not self.request.user.is_authenticated
+        ):  # a letter may have to come first
+            self.request.session[_LETTER_TO] = login
+        return response
+
+
+class PasswordResetView(views.PasswordResetView):  # type: ignore[misc]
+    def form_valid(self, form: BaseForm) -> HttpResponseBase:
+        self.request.session[_LETTER_TO] = form.cleaned_data["email"]
+        response: HttpResponseBase = super().form_valid(form)
+        return response
+
+
+class ConfirmEmailView(views.ConfirmEmailView):  # type: ignore[misc]
+    def respond(self, success: bool) -> HttpResponseBase:
+        """Whoever has to sign in now is told why, where nothing else is told already."""
+        is_told = len(messages.get_messages(self.request)) > 0
+        if success and not self.request.user.is_authenticated and not is_told:
+            messages.success(self.request, _("Your address is confirmed. Sign in."))
+        response: HttpResponseBase = super().respond(success)
         return response
 
 
@@ -116,11 +149,12 @@ def account_context(request: HttpRequest) -> dict[str, Any]:
         "sign_in_providers": buttons,
         "needs_setup": lambda: not User.objects.has_administrator(),
         "can_reset_password": bool(settings.SMTP_HOST),
+        "letter_to": lambda: request.session.get(_LETTER_TO, ""),
     }
 
 
 urlpatterns = [
-    path("login/", limited("login")(views.login), name="account_login"),
+    path("login/", limited("login")(LoginView.as_view()), name="account_login"),
     path("signup/", limited("signup")(SignupView.as_view()), name="account_signup"),
     path("invitation/<str:token>", open_invitation, name="invitation"),
     path("logout/", views.logout, name="account_logout"),
@@ -163,7 +197,7 @@ def urls_with_mail() -> list[URLPattern]:
         path(
             "confirm-email/", views.email_verification_sent, name="account_email_verification_sent"
         ),
-        path("confirm-email/<str:key>/", views.confirm_email, name="account_confirm_email"),
+        path("confirm-email/<str:key>/", ConfirmEmailView.as_view(), name="account_confirm_email"),
         path(
             "email/",
             limited("email")(not_of_directory(EmailView.as_view())),
@@ -171,7 +205,7 @@ def urls_with_mail() -> list[URLPattern]:
         ),
         path(
             "password/reset/",
-            limited("password_reset")(views.password_reset),
+            limited("password_reset")(PasswordResetView.as_view()),
             name="account_reset_password",
         ),
         path("password/reset/done/", views.password_reset_done, name="account_reset_password_done"),

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from webapp.invitations import admit, check_admission, invitation_of
 from webapp.models import User
+from webapp.sign_in_forms import ADDRESS, name_fields
 from webapp.signup_work import TRAP, NotWorked, check_work, new_challenge
 
 _NAME_WIDGET = forms.TextInput(attrs={"autocomplete": "name"})
@@ -30,6 +31,7 @@ class SignupForm(StockSignupForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        name_fields(self, email=ADDRESS)
         invitation = invitation_of(context.request)
         if invitation is not None and invitation.email:
             self.fields["email"].initial = invitation.email
@@ -84,7 +86,7 @@ class SetupForm(forms.Form):
     """The first administrator."""
 
     name = forms.CharField(label=_("Name"), max_length=120, widget=_NAME_WIDGET)
-    email = forms.EmailField(label=_("E-mail"), max_length=254, widget=_EMAIL_WIDGET)
+    email = forms.EmailField(label=ADDRESS, max_length=254, widget=_EMAIL_WIDGET)
     password = forms.CharField(
         label=_("Password"),
         strip=False,

@@ -36,6 +36,7 @@ from webapp.invitations import admit, check_admission, invitation_of, signup_is_
 from webapp.models import User
 from webapp.providers import SignInProvider
 from webapp.rate_limits import limited
+from webapp.sign_in_forms import ADDRESS, name_fields
 from webapp.signup import current_policy
 
 
@@ -87,6 +88,7 @@ class SocialSignupForm(StockSignupForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        name_fields(self, email=ADDRESS)
         self.fields["name"].initial = self.sociallogin.user.name
         self.order_fields(self.field_order)
 

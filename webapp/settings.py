@@ -241,6 +241,9 @@ ACCOUNT_FORMS = {
     "login": "webapp.sign_in_forms.LoginForm",
     "signup": "webapp.forms.SignupForm",
     "reset_password": "webapp.sign_in_forms.ResetPasswordForm",
+    "reset_password_from_key": "webapp.sign_in_forms.ResetPasswordKeyForm",
+    "change_password": "webapp.sign_in_forms.ChangePasswordForm",
+    "set_password": "webapp.sign_in_forms.SetPasswordForm",
 }
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if SMTP_HOST else "none"
 ACCOUNT_CHANGE_EMAIL = True
