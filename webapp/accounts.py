@@ -31,6 +31,7 @@ from webapp.rate_limits import limited
 from webapp.signup import current_policy
 from webapp.suspended_page import appeal_suspension, page_of_suspended
 from webapp.unconfirmed import note_confirmation
+from webapp.user_agents import words_of
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -48,6 +49,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Written now and sent beside the request, which would tell by its time whether it was."""
         request = self.request
         site = {"request": request, "email": email, "current_site": get_current_site(request)}
+        if "user_agent" in context:
+            site["browser"] = words_of(context["user_agent"])
         message = self.render_mail(template_prefix, email, site | context)
         send_soon(message, is_one_of_many=template_prefix == LETTER)
 

@@ -56,14 +56,17 @@ def groups_to_give() -> QuerySet[Group]:
 
 
 def send_invitation(row: Invitation, link: str, *, language: str) -> None:
-    """A letter to whom the row is for, sent once the row is there for good."""
+    """A letter to whom the row is for, sent once the row is there for good. It names who invites, where
+    somebody asks for it."""
 
     def send() -> None:
         with override(language):
             adapter.send_mail(LETTER, row.email, context)
 
     adapter = get_adapter()  # knows this request, which is over once the row is there
-    context = {"link": link, "expires_at": row.expires_at}
+    user = adapter.request.user if adapter.request else None
+    inviter = str(user) if user and user.is_authenticated else ""
+    context = {"link": link, "expires_at": row.expires_at, "inviter": inviter}
     transaction.on_commit(send)
 
 

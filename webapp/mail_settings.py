@@ -1,5 +1,7 @@
 """How letters reach the server that SMTP_HOST names."""
 
+from email.utils import formataddr, parseaddr
+
 from django.core.exceptions import ImproperlyConfigured
 
 from webapp.env import env_bool, env_str
@@ -17,3 +19,9 @@ def smtp_encryption(port: int) -> tuple[bool, bool]:
         raise ImproperlyConfigured(words) from None
     is_implicit = is_encrypted and (value == "implicit" or port == _IMPLICIT_PORT)
     return is_encrypted and not is_implicit, is_implicit
+
+
+def sender(address: str) -> str:
+    """With a name, as `Vitrine <vitrine@example.org>`, where the address has none of its own."""
+    name, bare = parseaddr(address)
+    return address if name else formataddr(("Vitrine", bare))

@@ -34,7 +34,7 @@ from webapp.env import (
 )
 from webapp.hosts import allowed_hosts, egress_rules, trusted_networks
 from webapp.logs import LEVELS, logging_settings
-from webapp.mail_settings import smtp_encryption
+from webapp.mail_settings import sender, smtp_encryption
 from webapp.model_settings import adapters, draft_models, gpu_step, ranks, workers
 from webapp.moderation_settings import classifier_specs
 from webapp.prices import currency, prices
@@ -226,7 +226,7 @@ EMAIL_HOST_USER = env_str("SMTP_USER")
 EMAIL_HOST_PASSWORD = env_secret("SMTP_PASSWORD") or ""
 EMAIL_USE_TLS, EMAIL_USE_SSL = smtp_encryption(EMAIL_PORT)
 EMAIL_TIMEOUT = 15
-DEFAULT_FROM_EMAIL = env_email("SMTP_FROM", f"vitrine@{HOST}")
+DEFAULT_FROM_EMAIL = sender(env_email("SMTP_FROM", f"vitrine@{HOST}"))
 
 SIGNUP = signup_policy(
     env_str("VITRINE_SIGNUP", "open"),

@@ -1,5 +1,7 @@
 """What a browser calls itself, in words for people. A hint, as anybody may send anything."""
 
+from django.utils.translation import gettext as _
+
 _BROWSERS = (
     # The more particular one first: each names those that it is like as well.
     ("Edg/", "Edge"),
@@ -35,6 +37,14 @@ def browser_of(user_agent: str) -> str:
 def system_of(user_agent: str) -> str:
     """Empty when unknown."""
     return _first(_SYSTEMS, user_agent)
+
+
+def words_of(user_agent: str) -> str:
+    """Both, within a sentence."""
+    browser, system = browser_of(user_agent), system_of(user_agent)
+    if browser and system:
+        return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return browser or system or _("an unknown browser")
 
 
 def _first(known: tuple[tuple[str, str], ...], user_agent: str) -> str:

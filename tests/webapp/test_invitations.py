@@ -428,7 +428,7 @@ def test_an_invitation_speaks_the_language_of_who_invites(
     client.force_login(admin)
     paste(client, FIVE[0])
     wait_until(lambda: len(mail.outbox) == 1, what="the letter")
-    assert "Dieser Link" in mail.outbox[0].body
+    assert "Mit diesem Link" in mail.outbox[0].body
 
 
 @pytest.mark.django_db(transaction=True)
