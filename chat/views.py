@@ -133,6 +133,7 @@ def _settings_context(request: HttpRequest) -> dict[str, Any]:
     user: Any = request.user
     return {
         "tier": user.tier,
+        "may_change_name": user.keeps_own_name,
         "may_change_address": bool(settings.SMTP_HOST) and user.keeps_own_address,
         "models": [values.model_value(state) for state in rights_of(request).models("chat")],
         "version": version("vitrine"),

@@ -10,6 +10,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from webapp import sign_ins
+from webapp.error_pages import error_page
+from webapp.forms import NameForm
 
 
 @never_cache
@@ -35,6 +37,24 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "sign_ins": sign_ins.sign_ins_of(user, key),
     }
     return render(request, "settings/sessions.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def change_name(request: HttpRequest) -> HttpResponse:
+    """Not where a directory keeps it."""
+    user: Any = request.user
+    if not user.keeps_own_name:
+        words = _("Your name is kept in the directory of your organisation, and changes there.")
+        return error_page(request, 403, words)
+    form = NameForm(request.POST or None, initial={"name": user.name})
+    if request.method == "POST" and form.is_valid():
+        user.name = form.cleaned_data["name"]
+        user.save(update_fields=["name"])
+        messages.success(request, _("Saved."))
+        return redirect("change-name")
+    context = {"form": form, "heading": _("Your name"), "here": "account"}
+    return render(request, "settings/name.html", context, status=400 if form.errors else 200)
 
 
 def _number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""The forms of sign-up and set-up."""
+"""The forms of sign-up and set-up, and of a name."""
 
 from typing import Any
 
@@ -23,6 +23,12 @@ from webapp.signup_work import TRAP, NotWorked, check_work, new_challenge
 _NAME_WIDGET = forms.TextInput(attrs={"autocomplete": "name"})
 _EMAIL_WIDGET = forms.EmailInput(attrs={"autocomplete": "email"})
 _PASSWORD_WIDGET = forms.PasswordInput(attrs={"autocomplete": "new-password"})
+
+
+class NameForm(forms.Form):
+    """What sign-up asks of a name; for whoever wants another one."""
+
+    name = forms.CharField(label=_("Name"), max_length=120, widget=_NAME_WIDGET)
 
 
 class SignupForm(StockSignupForm):  # type: ignore[misc]

@@ -56,10 +56,6 @@ def new_key(request: HttpRequest) -> HttpResponse:
 
 def edit_key(request: HttpRequest, key_id: int) -> HttpResponse:
     key = get_object_or_404(keys_of(request.user), pk=key_id, revoked_at=None)
-    if "revoke" in request.POST:
-        revoke_api_key(key)
-        messages.success(request, gettext("%(name)s opens nothing any more.") % {"name": key.name})
-        return redirect("keys")
     form = KeyForm(request.POST or None, initial=values_of(key))
     if request.method == "POST" and form.is_valid():
         for name, value in form.cleaned_data.items():
@@ -70,14 +66,26 @@ def edit_key(request: HttpRequest, key_id: int) -> HttpResponse:
     return _form(request, form, key.name or key.prefix, key=key)
 
 
+def revoke_key(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Asks first: whatever uses the key stops."""
+    key = get_object_or_404(keys_of(request.user), pk=key_id, revoked_at=None)
+    name = {"name": key.name or key.prefix}
+    if request.method != "POST":
+        return _question(request, key, "revoke", gettext("Revoke %(name)s?") % name)
+    revoke_api_key(key)
+    messages.success(request, gettext("%(name)s opens nothing any more.") % name)
+    return redirect("keys")
+
+
 @never_cache
 @sensitive_variables("secret")
 @reauthentication_required  # type: ignore[untyped-decorator]
 def rotate_key(request: HttpRequest, key_id: int) -> HttpResponse:
-    """Another secret for the same key, at once."""
+    """Another secret for the same key, at once; asks first, also after a fresh sign-in."""
     key = get_object_or_404(keys_of(request.user), pk=key_id, revoked_at=None)
     if request.method != "POST":
-        return redirect("edit-key", key_id=key_id)
+        title = gettext("A new secret for %(name)s?") % {"name": key.name or key.prefix}
+        return _question(request, key, "rotate", title)
     return _show_secret(request, key, rotate_api_key(key))
 
 
@@ -93,6 +101,11 @@ def may_have_keys(user: User | Any) -> bool:
 def _show_secret(request: HttpRequest, key: ApiKey, secret: str) -> HttpResponse:
     context = {"heading": key.name, "here": "keys", "key": key, "secret": secret}
     return render(request, "settings/key_secret.html", context)
+
+
+def _question(request: HttpRequest, key: ApiKey, action: str, heading: str) -> HttpResponse:
+    context = {"heading": heading, "here": "keys", "key": key, "action": action}
+    return render(request, "settings/key_question.html", context)
 
 
 def _form(

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import Group, PermissionsMixin
 from django.contrib.postgres.expressions import ArraySubquery
@@ -213,6 +214,12 @@ class User(AbstractBaseUser, PermissionsMixin):
         from webapp.directory_links import is_of_directory  # which imports this module
 
         return not is_of_directory(self)
+
+    @property
+    def keeps_own_name(self) -> bool:
+        """Nor where one writes it here. Two queries at most."""
+        is_written = bool(settings.SCIM_TOKEN) and ScimPerson.objects.filter(user=self).exists()
+        return self.keeps_own_address and not is_written
 
     def get_full_name(self) -> str:
         return self.name

@@ -53,6 +53,7 @@ PLACES = (
     ),
     Place(_("Assistants"), _PERSONALISATION, "/settings/assistants", "", _("presets characters")),
     Place(_("Prompts"), _PERSONALISATION, "/settings/prompts", "", _("templates snippets")),
+    Place(_("Name"), _ACCOUNT, _ALL, "name-label", _("change what I am called")),
     Place(_("E-mail address"), _ACCOUNT, _ALL, "email-label", _("change the address mail")),
     Place(_("Tier"), _ACCOUNT, _ALL, "tier-label", _("plan subscription")),
     Place(_("Usage"), _ACCOUNT, "/settings/usage", "", _("budget limits costs tokens")),

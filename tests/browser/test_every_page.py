@@ -73,6 +73,9 @@ OF_MEMBERS = {
     "settings/keys": "/settings/keys",
     "settings/keys/new": "/settings/keys/new",
     "settings/keys/<int:key_id>": "/settings/keys/{key}",
+    "settings/keys/<int:key_id>/rotate": "/settings/keys/{key}/rotate",
+    "settings/keys/<int:key_id>/revoke": "/settings/keys/{key}/revoke",
+    "settings/name": "/settings/name",
     "settings/usage": "/settings/usage",
     "settings/moderation": "/settings/moderation",
     "settings/api": "/settings/api",
@@ -108,7 +111,7 @@ ELSEWHERE = {
 NO_PAGES = {
     "healthz", "readyz", "metrics", "api/", "v1/", "api/docs",
     "manifest.webmanifest", "service-worker.js",
-    "s/<str:token>/continue", "settings/language", "settings/keys/<int:key_id>/rotate",  # forms only
+    "s/<str:token>/continue", "settings/language",  # forms only
     "accounts/login/passkey/", "settings/security/passkeys",  # lead elsewhere
     "accounts/oidc/<str:provider_id>/login/callback/",
     "settings/export", "settings/security/codes/download",  # files

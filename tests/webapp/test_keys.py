@@ -102,10 +102,33 @@ def test_a_key_is_changed_rotated_and_revoked(tab: Client, alice: User) -> None:
     new = secret_on(tab.post(f"{address}/rotate"))
     assert find_api_key(old) is None
     assert find_api_key(new) == key
-    tab.post(address, {"revoke": "yes"})
+    tab.post(f"{address}/revoke")
     assert find_api_key(new) is None
     assert tab.get(address).status_code == 404
     assert "1 key that has ended" in tab.get("/settings/keys").content.decode()
+
+
+@pytest.mark.parametrize("action", ["rotate", "revoke"])
+def test_what_ends_a_secret_asks_first_and_says_which_key(
+    tab: Client, alice: User, action: str
+) -> None:
+    key, secret = create_api_key(alice, name="night job")
+    ApiKey.objects.filter(pk=key.pk).update(last_used_at=timezone.now() - timedelta(days=3))
+    asked = tab.get(f"/settings/keys/{key.pk}/{action}")
+    assert asked.status_code == 200
+    html = asked.content.decode()
+    assert "night job?</h1>" in html
+    assert re.search(r"Used 3\sdays ago", html)
+    assert find_api_key(secret) == key, "a question ends nothing"
+
+
+def test_the_wish_for_a_new_secret_outlives_the_fresh_sign_in(alice: User) -> None:
+    key, _ = create_api_key(alice, name="night job")
+    client = Client()
+    client.force_login(alice)
+    asked = client.get(f"/settings/keys/{key.pk}/rotate")
+    again = client.post(asked.headers["Location"], {"password": PASSWORD}, follow=True)
+    assert "A new secret for night job?" in again.content.decode()
 
 
 def test_keys_over_rest(tab: Client, alice: User) -> None:
@@ -220,7 +243,7 @@ def test_charlie_finds_no_key_of_alices(tab: Client, charlie: User) -> None:
     client = signed_in(charlie)
     for number in (alices.pk, alices.pk + 1000):
         assert client.get(f"/settings/keys/{number}").status_code == 404
-        assert client.post(f"/settings/keys/{number}", {"revoke": "yes"}).status_code == 404
+        assert client.post(f"/settings/keys/{number}/revoke").status_code == 404
         assert client.post(f"/settings/keys/{number}/rotate").status_code == 404
         assert client.delete(f"/api/keys/{number}").status_code == 404
         assert client.post(f"/api/keys/{number}/rotate").status_code == 404
