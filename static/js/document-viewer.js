@@ -8,6 +8,7 @@ import { stateOf } from "./document-words.js";
 import { element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { size } from "./import-words.js";
+import { showLocalTimes } from "./local-times.js";
 import { followTheme } from "./theme.js";
 
 const POLL_MS = 2000;
@@ -198,6 +199,7 @@ function foldFacts() {
 async function start() {
   foldFacts();
   followTheme();
+  showLocalTimes(document);
   setText(find(document, "[data-size]"), size(version.size_bytes));
   history.scrollRestoration = passage ? "manual" : "auto";
   if (UNFINISHED.includes(version.state)) setTimeout(follow, POLL_MS);

@@ -5,6 +5,7 @@
  */
 
 import { actOnBlock } from "./block-actions.js";
+import { showLocalTimes } from "./local-times.js";
 import { Prose } from "./prose.js";
 import { followTheme } from "./theme.js";
 
@@ -15,6 +16,7 @@ for (const root of document.querySelectorAll("[data-prose]")) {
   new Prose(/** @type {HTMLElement} */ (root)).update(text, true);
 }
 
+showLocalTimes(document);
 document.addEventListener("click", ({ target }) => actOnBlock(/** @type {Element} */ (target)));
 followTheme();
 

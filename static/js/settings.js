@@ -4,6 +4,7 @@
 import { copyText, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { KeyboardSettings } from "./keyboard-settings.js";
+import { showLocalTimes } from "./local-times.js";
 import { preference, remember } from "./preferences.js";
 import "./settings-search.js";
 import "./sign-out.js";
@@ -17,6 +18,7 @@ export function showSettings(root) {
   showKeeping(root);
   showKeys(root);
   showSecret(root);
+  showLocalTimes(root);
   const data = root.querySelector("#data");
   if (data) import("./settings-data.js").then(({ showData }) => data.isConnected && showData(root)); // unless it was left
 }

@@ -118,7 +118,7 @@ def test_what_ends_a_secret_asks_first_and_says_which_key(
     assert asked.status_code == 200
     html = asked.content.decode()
     assert "night job?</h1>" in html
-    assert re.search(r"Used 3\sdays ago", html)
+    assert re.search(r"Used <time [^>]+>3\sdays</time> ago", html)
     assert find_api_key(secret) == key, "a question ends nothing"
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -10,6 +11,7 @@ from django.utils import translation
 
 from tests.conftest import PASSWORD
 from webapp.models import User
+from webapp.templatetags.local_times import local_day, local_time
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 LOGIN = "/accounts/login/"
@@ -130,3 +132,11 @@ def test_so_does_what_is_said_of_too_many_tries(client: Client, alice: User) -> 
 def test_large_numbers_are_grouped_in_every_language(language: str, number: str) -> None:
     with translation.override(language):
         assert intcomma(1_234_567) == number
+
+
+def test_times_say_their_zone_and_let_the_browser_say_its_own() -> None:
+    at = datetime(2026, 3, 5, 23, 30, tzinfo=UTC)
+    with translation.override("de"):
+        time = '<time datetime="2026-03-05T23:30:00+00:00" data-shown="{}">{}</time>'
+        assert local_time(at) == time.format("time", "5. März 2026 23:30 UTC")
+        assert local_day(at) == time.format("day", "5. März 2026")
