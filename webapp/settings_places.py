@@ -55,7 +55,7 @@ PLACES = (
     Place(_("Prompts"), _PERSONALISATION, "/settings/prompts", "", _("templates snippets")),
     Place(_("Name"), _ACCOUNT, _ALL, "name-label", _("change what I am called")),
     Place(_("E-mail address"), _ACCOUNT, _ALL, "email-label", _("change the address mail")),
-    Place(_("Tier"), _ACCOUNT, _ALL, "tier-label", _("plan subscription")),
+    Place(_("Plan"), _ACCOUNT, _ALL, "tier-label", _("tier subscription")),
     Place(_("Usage"), _ACCOUNT, "/settings/usage", "", _("budget limits costs tokens")),
     Place(_("Stopped by a policy"), _ACCOUNT, "/settings/moderation", "", _("blocked appeal")),
     Place(_("Sign out"), _ACCOUNT, _ALL, "this-browser-label", _("log out leave")),

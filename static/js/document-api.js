@@ -14,7 +14,8 @@ import { queryOf, request } from "./api.js";
  * @typedef {{id: number, user: {name: string, email: string} | null, group: {id: number, name: string} | null,
  *   may_write: boolean}} Access
  * @typedef {{document: string, version: string, collection: string, name: string, start: number, end: number,
- *   first_page: number, last_page: number, page_label?: string, context: string, text: string}} Hit
+ *   first_page: number, last_page: number, page_label?: string, context: string, text: string,
+ *   lexical_rank: number | null}} Hit
  */
 
 export class DocumentApi {

@@ -32,23 +32,34 @@ export class KeyboardSettings {
 
   #show() {
     const now = withOwnKeys(this.#usual, this.#own);
-    this.list.replaceChildren(...now.map((shortcut, index) => this.#row(shortcut, this.#usual[index])));
+    const rows = Map.groupBy(this.#usual.keys(), (index) => this.#usual[index].words);
+    this.list.replaceChildren(...[...rows].map(([words, ways]) => this.#row(words, ways, now)));
     this.reset.hidden = Object.keys(this.#own).length === 0;
+  }
+
+  /**
+   * All keys that do the same.
+   * @param {string} words
+   * @param {number[]} ways
+   * @param {Shortcut[]} now
+   */
+  #row(words, ways, now) {
+    const keys = ways.flatMap((index) => this.#keysOf(now[index], this.#usual[index]));
+    const row = [element("span", {}, [words]), element("span", { class: "keys__actions" }, keys)];
+    return element("li", { class: "setting" }, row);
   }
 
   /**
    * @param {Shortcut} shortcut as it is now
    * @param {Shortcut} usual
    */
-  #row(shortcut, usual) {
+  #keysOf(shortcut, usual) {
     const keys = element("button", { type: "button", class: "keys", "data-keys": chordOf(usual) }, [
       element("kbd", {}, [keyWords(shortcut)]),
     ]);
     keys.setAttribute("aria-label", `${shortcut.words}: ${keyWords(shortcut)}. ${gettext("Change the keys")}`);
     keys.addEventListener("click", () => this.#listen(keys, shortcut, usual));
-    const row = [element("span", {}, [shortcut.words]), element("span", { class: "keys__actions" }, [keys])];
-    if (this.#own[chordOf(usual)]) row[1].prepend(this.#back(usual));
-    return element("li", { class: "setting" }, row);
+    return this.#own[chordOf(usual)] ? [this.#back(usual), keys] : [keys];
   }
 
   /** @param {Shortcut} usual */

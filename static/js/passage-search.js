@@ -29,13 +29,20 @@ export class PassageSearch {
       const hits = await this.search(query, signal);
       if (signal.aborted) return;
       this.list.replaceChildren(...hits.map((hit) => hitRow(hit, query)));
-      setText(this.state, hits.length ? ngettext("%(n)s passage found", "%(n)s passages found", hits.length) : gettext("No passage says this."));
+      setText(this.state, stateWords(hits));
     } catch (error) {
       if (signal.aborted) return;
       this.list.replaceChildren();
       setText(this.state, /** @type {Error} */ (error).message);
     }
   }
+}
+
+/** @param {import("./document-api.js").Hit[]} hits */
+export function stateWords(hits) {
+  if (!hits.length) return gettext("No passage says this.");
+  if (hits.every(({ lexical_rank: rank }) => rank === null)) return gettext("Nothing has these words. Closest in meaning:");
+  return ngettext("%(n)s passage found", "%(n)s passages found", hits.length);
 }
 
 /** @param {import("./document-api.js").Hit} hit @param {string} query */

@@ -19,6 +19,7 @@ export function showSettings(root) {
   showKeys(root);
   showSecret(root);
   showLocalTimes(root);
+  showHere(root);
   const data = root.querySelector("#data");
   if (data) import("./settings-data.js").then(({ showData }) => data.isConnected && showData(root)); // unless it was left
 }
@@ -95,14 +96,24 @@ function showKeys(root) {
   if (keys) new KeyboardSettings(keys, find(root, "[data-shortcuts-status]"), find(root, "[data-shortcuts-reset]"));
 }
 
-/** A new API key. @param {ParentNode} root */
+/** A new API key, or one for an authenticator app. @param {ParentNode} root */
 function showSecret(root) {
-  const secret = /** @type {HTMLInputElement | null} */ (root.querySelector("#secret"));
+  const secret = /** @type {HTMLElement | null} */ (root.querySelector("#secret"));
   if (!secret) return;
+  const input = secret instanceof HTMLInputElement ? secret : null;
   const button = /** @type {HTMLButtonElement} */ (find(root, "[data-copy-secret]"));
   button.hidden = false;
-  secret.addEventListener("focus", () => secret.select());
+  input?.addEventListener("focus", () => input.select());
   button.addEventListener("click", async () => {
-    button.textContent = await copyText(secret.value).then(() => gettext("Copied"), ({ message }) => message);
+    button.textContent = await copyText(input?.value ?? secret.innerText).then(() => gettext("Copied"), ({ message }) => message);
   });
+}
+
+/** Where the pages stand in one row, the one that is shown is in sight. @param {ParentNode} root */
+function showHere(root) {
+  const pages = root.querySelector(".settings__pages");
+  const here = pages?.querySelector("[aria-current]");
+  if (!pages || !here || pages.scrollWidth <= pages.clientWidth) return;
+  const [row, link] = [pages.getBoundingClientRect(), here.getBoundingClientRect()];
+  pages.scrollBy({ left: link.left + link.width / 2 - row.left - row.width / 2, behavior: "instant" });
 }

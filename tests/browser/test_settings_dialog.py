@@ -39,7 +39,7 @@ def open_by_menu(page: Page) -> Locator:
 
 
 def go(page: Page, name: str) -> None:
-    settings(page).locator(".settings__nav > a").filter(has_text=name).first.click()
+    settings(page).locator(".settings__pages > a").filter(has_text=name).first.click()
 
 
 def test_the_chat_is_still_there_when_they_are_closed(chat: ScriptedChat, page: Page) -> None:

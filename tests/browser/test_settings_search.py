@@ -1,9 +1,11 @@
 """The settings are found by what people call them, from every page of theirs."""
 
+from contextlib import closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
 from webapp.settings_places import PLACES
@@ -33,13 +35,13 @@ def test_each_place_is_there(reader: BrowserContext, page: Page) -> None:
 
 def test_a_setting_is_found_by_another_word(reader: BrowserContext, page: Page) -> None:
     page.goto("/settings/keys")
-    pages = page.locator(".settings__nav > a")
+    pages = page.locator(".settings__pages > a")
     expect(pages.nth(1)).to_be_visible()
     expect(page.locator(".settings__found")).to_be_hidden()
     search_in(page).fill("dark")
     expect(found(page)).to_have_count(1)
     expect(found(page)).to_have_text("Appearance General")
-    expect(pages.nth(0)).to_be_visible()  # the way back
+    expect(page.locator(".settings__back")).to_be_visible()
     expect(pages.nth(1)).to_be_hidden()
     search_in(page).press("Enter")
     page.wait_for_url("**/settings/#theme-label")
@@ -67,7 +69,7 @@ def test_by_keys_alone(reader: BrowserContext, page: Page) -> None:
     page.keyboard.press("Enter")  # on this very page: the list of pages is back
     page.wait_for_url("**/settings/#delete-all-label")
     expect(found(page)).to_have_count(0)
-    expect(page.locator(".settings__nav > a").nth(1)).to_be_visible()
+    expect(page.locator(".settings__pages > a").nth(1)).to_be_visible()
     expect(page.locator("#delete-all-label")).to_be_in_viewport()
 
 
@@ -78,7 +80,7 @@ def test_what_is_not_there_is_said(reader: BrowserContext, page: Page) -> None:
     expect(page.locator(".settings__none")).to_be_visible()
     search_in(page).fill("   ")
     expect(page.locator(".settings__none")).to_be_hidden()
-    expect(page.locator(".settings__nav > a").nth(1)).to_be_visible()
+    expect(page.locator(".settings__pages > a").nth(1)).to_be_visible()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -98,5 +100,25 @@ def test_what_is_found_is_accessible(
 @pytest.mark.browser_context_args(locale="de")
 def test_in_german_without_its_marks(reader: BrowserContext, page: Page) -> None:
     page.goto("/settings/")
-    page.get_by_role("searchbox", name="In den Einstellungen suchen").fill("losch")
+    page.get_by_role("searchbox", name="Einstellung suchen").fill("losch")
     expect(found(page).filter(has_text="Konto löschen")).to_be_visible()
+
+
+def test_on_a_phone_the_pages_stand_in_one_row_and_keys_are_left_out(
+    browser: Browser, base_url: str, reader_cookies: list[Any]
+) -> None:
+    phone: Any = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    with closing(browser.new_context(base_url=base_url, **phone)) as context:
+        context.add_cookies(reader_cookies)
+        _look_at_pages(context.new_page())
+
+
+def _look_at_pages(page: Page) -> None:
+    page.goto("/settings/usage")
+    links = page.locator(".settings__pages > a:visible")
+    tops = links.evaluate_all("links => links.map((link) => link.getBoundingClientRect().top)")
+    assert len(set(tops)) == 1
+    expect(links.filter(has_text="Usage")).to_be_in_viewport()
+    expect(page.locator("[data-needs-keyboard]")).to_be_hidden()
+    page.goto("/settings/")
+    expect(page.locator("#keyboard")).to_be_hidden()

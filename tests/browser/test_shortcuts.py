@@ -14,6 +14,16 @@ OWN_KEYS = """
 """
 
 
+def test_keys_that_do_the_same_stand_in_one_row(reader: BrowserContext, page: Page) -> None:
+    page.goto("/settings/#keyboard")
+    rows = page.locator("[data-shortcuts] > li")
+    expect(rows.first).to_be_visible()
+    words = rows.locator("> span:first-child").all_inner_texts()
+    assert len(words) == len(set(words))
+    help_keys = rows.filter(has_text="Keyboard shortcuts").get_by_role("button")
+    expect(help_keys).to_have_text(["Ctrl + /", "?"])
+
+
 def test_a_shortcut_gets_other_keys_and_its_usual_ones_back(
     reader: BrowserContext, page: Page
 ) -> None:

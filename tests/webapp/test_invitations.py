@@ -89,7 +89,7 @@ def test_an_invitation_makes_one_account_of_its_tier(by_invitation: None, client
     _, link = invite(tier="pro")
     response = client.get(path_of(link))
     assert response.headers["Location"] == SIGNUP
-    assert "tier Pro" in client.get(SIGNUP).content.decode()
+    assert "plan Pro" in client.get(SIGNUP).content.decode()
     assert sign_up(client).status_code == 302
     dora = User.objects.get(email="dora@example.org")
     assert (dora.tier_id, dora.is_staff, dora.is_superuser) == ("pro", False, False)

@@ -1,4 +1,4 @@
-"""Times for `static/js/local-times.js`, which says them as the reader's clock does; without it, in UTC."""
+"""Times, in UTC until `static/js/local-times.js` says them by the reader's clock."""
 
 from datetime import UTC, datetime
 
