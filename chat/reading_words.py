@@ -69,6 +69,8 @@ _SENTENCES = (
     _("Formulas without results were left out. Save the file in a spreadsheet program."),
     _("Of the sheet “%(sheet)s” only the first %(n)s rows were read."),
     _("Of the sheet “%(sheet)s” only %(n)s columns were read."),
+    _("Hidden sheets were left out: %(names)s."),
+    _("Hidden slides were left out: %(numbers)s."),
     _("1 page is damaged and could not be read."),
     _("%(n)s pages are damaged and could not be read."),
     _(
