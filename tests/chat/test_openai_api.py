@@ -27,8 +27,8 @@ def _named(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name}}
 
 
-def _with_parameters(schema: dict[str, Any]) -> dict[str, Any]:
-    return {**TOOL, "function": {**TOOL["function"], "parameters": schema}}
+def _with_parameters(schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**TOOL, "function": {**TOOL["function"], "parameters": schema, **more}}
 
 
 def _deep(depth: int) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def test_a_client_that_leaves_frees_the_engine(chat_site: Site, key: str) -> Non
         (
             {
                 "model": "caller",
-                "tools": [_with_parameters({"type": "nope"})],
+                "tools": [_with_parameters({"type": "nope"}, strict=True)],
                 "tool_choice": "required",
             },
             400,
