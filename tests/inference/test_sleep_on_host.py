@@ -152,7 +152,9 @@ async def test_who_sleeps_on_the_host_makes_room_there(three: EngineConfig) -> N
         assert info is not None
         pid = await _asleep(engine, "a")
         ledger = engine._placement.host.residency._ledger
-        ledger._budget_bytes = 2 * awake_bytes + info.weights_bytes + WORKER_BYTES - 1
+        budget_bytes = 2 * awake_bytes + info.weights_bytes + WORKER_BYTES - 1
+        ledger._measure = lambda: budget_bytes
+        ledger._budget_bytes = budget_bytes
         stories = [replace(_request("long", PROMPTS[1], max_tokens=400), model=n) for n in "bc"]
         told = await asyncio.gather(*(_run(engine, story) for story in stories))
         assert all(isinstance(updates[-1], Finished) for updates in told)
