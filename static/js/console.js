@@ -24,8 +24,8 @@ function copyOnClick() {
     const field = document.getElementById(button.getAttribute("data-copies") ?? "");
     if (!(field instanceof HTMLInputElement)) return;
     field.select();
-    await navigator.clipboard.writeText(field.value);
-    button.textContent = "Copied";
+    const { copyText } = await import("./dom.js");
+    button.textContent = await copyText(field.value).then(() => "Copied", ({ message }) => message);
   });
 }
 
