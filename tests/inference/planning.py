@@ -1,5 +1,6 @@
 """What tests of the scheduler plan with: sequences, and a cache that only counts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from inference import GenerateRequest, Priority, SamplingParams
@@ -61,8 +62,14 @@ def a_scheduler(books: Books | None = None, **changes: int) -> Scheduler:
 
 
 def run_step(scheduler: Scheduler) -> list[tuple[Sequence, int]]:
-    """What the engine does with a plan: compute it, and draw a token where a sequence is due."""
+    """The next step: planned, and run."""
     plan = scheduler.plan()
+    run_plan(plan)
+    return plan
+
+
+def run_plan(plan: Iterable[tuple[Sequence, int]]) -> None:
+    """What the engine does with a plan: compute it, and draw a token where a sequence is due."""
     for sequence, num_tokens in plan:
         if sequence.chunk:
             sequence.chunk.take(None)
@@ -72,4 +79,3 @@ def run_step(scheduler: Scheduler) -> list[tuple[Sequence, int]]:
         sequence.num_computed += num_tokens
         if sequence.num_pending == 0:
             sequence.append(7, 0.0)
-    return plan

@@ -19,7 +19,7 @@ from inference.messages import Failed, Finished, Prefill
 from inference.model_runner import ModelRunner
 from inference.sequence import Sequence
 from tests.inference.loops import answers, ids, make_loop, request, step
-from tests.inference.planning import Books, a_scheduler, a_sequence, run_step
+from tests.inference.planning import Books, a_scheduler, a_sequence, run_plan, run_step
 from tests.inference.tiny_models import make_model
 
 NUM_LAYERS = 5
@@ -276,7 +276,7 @@ def test_a_step_does_no_more_than_it_has_to_spare(
             one_layer = reader.chunk.num_tokens / num_layers if reader.chunk else 0.0
             assert planned <= max(spare + 1e-6 + 0.2 * one_layer, least)
         assert chunk is None or reader.chunk is chunk, "one that has begun goes on"
-        run_planned(plan)
+        run_plan(plan.items())
         num_steps += 1
         assert num_steps < 200 * num_prompt
     assert reader.num_computed == num_prompt
@@ -304,7 +304,7 @@ def test_of_several_long_prompts_one_has_its_turn_in_a_step() -> None:
         read = [reader for reader in readers if reader in plan]
         assert len(read) <= 1
         assert sum(reader.worth_tokens(plan[reader]) for reader in read) <= 4
-        run_planned(plan)
+        run_plan(plan.items())
     gained = [reader.num_computed - num for reader, num in zip(readers, began, strict=True)]
     assert min(gained) > 0.8 * max(gained) > 0
 
@@ -325,18 +325,6 @@ def test_where_more_write_by_now_than_a_chunk_leaves_room_for_it_is_dropped() ->
         scheduler.add(a_sequence(f"another{number}", 1, max_tokens=10**6, user=str(number)))
     for _ in range(300):
         assert sum(num for _, num in run_step(scheduler)) <= 64
-
-
-def run_planned(plan: dict[Any, int]) -> None:
-    for sequence, num_tokens in plan.items():
-        if sequence.chunk:
-            sequence.chunk.take(None)
-            if not sequence.chunk.is_through:
-                continue
-            sequence.chunk = None
-        sequence.num_computed += num_tokens
-        if sequence.num_pending == 0:
-            sequence.append(7, 0.0)
 
 
 @given(num_tokens=st.integers(1, 5000), most=st.floats(0.01, 300), num_layers=st.integers(2, 100))
