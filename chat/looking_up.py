@@ -40,7 +40,8 @@ async def look_up(
 ) -> Found | None:
     """In the scope of the user. `count` are the answering model's tokens, as is the room. None: nothing
     was picked, and in the documents of questions before nothing fits this one."""
-    unread = await in_db(_num_unread)(sources.picked.documents)
+    picked = sources.picked.documents
+    unread = await in_db(_num_unread)(picked) if picked else (0, 0)
     room_tokens -= count(_unread_text(*unread))
     found = await _looked_up(sources, caller, count, room_tokens)
     in_background(_note(sources))  # the answer begins meanwhile
@@ -51,8 +52,8 @@ def _num_unread(documents: Sequence[UUID]) -> tuple[int, int]:
     """How many of them have not been read yet, and how many could not be."""
     unread = Document.objects.filter(pk__in=documents, live_version=None)
     waiting = Version.objects.filter(document=OuterRef("pk"), state__in=UNFINISHED)
-    num_waiting = unread.filter(Exists(waiting)).count()
-    return num_waiting, unread.count() - num_waiting
+    are_waiting = list(unread.values_list(Exists(waiting), flat=True))
+    return sum(are_waiting), len(are_waiting) - sum(are_waiting)
 
 
 def _unread_text(num_waiting: int, num_failed: int) -> str:

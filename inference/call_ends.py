@@ -27,9 +27,8 @@ class CallParser(ResponseParser):
     ) -> None:
         self._reads = reads
         self._is_cut = False
-        self._in_strings_to = (
-            0  # a place in the buffer: marks of this call before it stand in strings
-        )
+        # A place in the buffer: marks of this call before it stand in strings.
+        self._in_strings_to = 0
         super().__init__(template, prefix=prefix)
 
     def _scan(

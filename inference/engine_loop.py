@@ -199,8 +199,8 @@ class EngineLoop:
         plan = self.scheduler.plan()
         for sequence, num_tokens in plan:
             is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
-            is_new = is_new and not (sequence.chunk and sequence.chunk.begin)
-            if is_new and num_tokens < sequence.num_pending:
+            is_on_its_way = sequence.chunk is not None and sequence.chunk.begin > 0
+            if is_new and not is_on_its_way and num_tokens < sequence.num_pending:
                 self._emit(sequence.id, sequence.progress(monotonic()))
         if frame := self.announce():
             yield frame

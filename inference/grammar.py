@@ -60,8 +60,8 @@ def choice_grammar(choices: Sequence[str]) -> str:
 
 
 def json_part(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema as a part of a larger grammar, which calls it `@name`."""
-    return {"name": name, "json_schema": {**closed(plain(schema)), "x-guidance": _JSON_STYLE}}
+    """A schema that is plain already as a part of a larger grammar, which calls it `@name`."""
+    return {"name": name, "json_schema": {**closed(schema), "x-guidance": _JSON_STYLE}}
 
 
 def nested_parts(name: str, grammar: str) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ class LayeredRows:
         self._context = context
         self._all = context.spans
         self._num_others = sum(span.num_tokens for span in self._all[:-1])
-        self._num_rows = self._num_others + chunk.num_tokens
 
     def enter(self, layer: int, hidden: Tensor) -> Tensor:
         """What goes into a layer: (1, tokens, width), of as many tokens as the spans then have."""
@@ -26,17 +25,16 @@ class LayeredRows:
             hidden = self._without(hidden)
         elif layer == chunk.begin > 0:
             hidden = torch.cat((hidden, chunk.rows), dim=1)
-            self._num_rows += chunk.num_tokens
             self._has(self._all)
         elif layer == chunk.end:
             self.left = hidden[:, self._num_others :].clone()
             hidden = self._without(hidden)
         # Kernels read as many rows as they are told of.
-        assert hidden.shape[:2] == (1, self._num_rows), "rows have gone astray between two layers"
+        num_rows = sum(span.num_tokens for span in self._context.spans)
+        assert hidden.shape[:2] == (1, num_rows), "rows have gone astray between two layers"
         return hidden
 
     def _without(self, hidden: Tensor) -> Tensor:
-        self._num_rows = self._num_others
         self._has(self._all[:-1])
         return hidden[:, : self._num_others]
 

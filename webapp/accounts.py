@@ -120,9 +120,8 @@ class LoginView(views.LoginView):  # type: ignore[misc]
     def form_valid(self, form: BaseForm) -> HttpResponseBase:
         response: HttpResponseBase = super().form_valid(form)
         login: str = form.cleaned_data["login"]
-        if (
-            "@" in login and not self.request.user.is_authenticated
-        ):  # a letter may have to come first
+        # Whoever is not in by now may have to wait for a letter.
+        if "@" in login and not self.request.user.is_authenticated:
             self.request.session[_LETTER_TO] = login
         return response
 
