@@ -15,6 +15,7 @@ from benchmarks.engine.cpu_meter import CpuMeter
 from benchmarks.engine.drawing import SETTINGS
 from benchmarks.engine.fairness import jain_index
 from benchmarks.engine.floor import Floor
+from benchmarks.engine.stall import steps_of
 from inference.cli.jobs import Job, Trace
 from inference.cli.shapes import SHAPES
 
@@ -93,8 +94,9 @@ def test_a_conversation_is_read_from_the_cache(result: dict[str, Any]) -> None:
 def test_a_long_prompt_and_other_users_are_measured(result: dict[str, Any]) -> None:
     found = result["shapes"]["tiny"]
     (stall,) = found["stall"]["rows"]
-    assert stall["calm median ms"] > 0
-    assert stall["worst ms"] >= stall["p99 ms"] >= stall["median ms"] > 0
+    assert min(stall["before, median ms"], stall["after, median ms"], stall["read tok/s"]) > 0
+    assert stall["worst ms"] >= stall["beside, median ms"] > 0
+    assert found["stall"]["ratios"]["vitrine bfloat16"]["p99 / undisturbed"] > 0
     (fair,) = found["fairness"]["rows"]
     assert fair["TTFT beside ms"] > 0
     assert 1 / fair["equal users"] <= fair["Jain index"] <= 1
@@ -194,3 +196,13 @@ def test_jain_says_who_got_how_much_when_the_first_was_done() -> None:
     assert jain_index([trace("a", 1, 2), trace("b", 1, 2)]) == 1
     # One has two tokens when it ends, the other none.
     assert jain_index([trace("a", 1, 2), trace("b", 3, 4)]) == pytest.approx(0.5)
+
+
+def test_a_step_beside_a_prompt_is_set_against_one_with_as_much_behind_it() -> None:
+    # Each step takes a second longer than the last one; those beside the prompt twice as long as that.
+    gaps_s = [1.0, 2.0, 3.0, 8.0, 10.0, 12.0, 7.0, 8.0, 9.0]
+    token_s = [sum(gaps_s[:number]) for number in range(len(gaps_s) + 1)]
+    stream = Trace(Job((1,), len(token_s)), -1.0, [-1.0, *token_s])
+    steps = steps_of([stream], begin_s=6.0, end_s=36.0)
+    assert [len(part) for part in (steps.before, steps.beside, steps.after)] == [3, 3, 3]
+    assert steps.times_calm() == pytest.approx([2.0, 2.0, 2.0])
