@@ -6,6 +6,7 @@ from typing import Any
 
 from chat.anthropic_schemas import (
     AskedIn,
+    ImageBlock,
     MessageIn,
     MessagesIn,
     TextBlock,
@@ -95,10 +96,21 @@ def _of_user(message: MessageIn) -> list[Message]:
         for block in message.blocks
         if isinstance(block, ToolResultBlock)
     ]
-    texts = [block.text for block in message.blocks if isinstance(block, TextBlock)]
-    if not texts and results:
+    said = [block for block in message.blocks if isinstance(block, TextBlock | ImageBlock)]
+    if not said and results:
         return results
-    return [*results, {"role": "user", "content": "\n\n".join(texts)}]
+    return [*results, {"role": "user", "content": _content(said)}]
+
+
+def _content(blocks: list[TextBlock | ImageBlock]) -> str | list[dict[str, Any]]:
+    if not any(isinstance(block, ImageBlock) for block in blocks):
+        return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+    return [
+        {"type": "text", "text": block.text}
+        if isinstance(block, TextBlock)
+        else {"type": "image_url", "image_url": {"url": block.source.address}}
+        for block in blocks
+    ]
 
 
 def _of_assistant(message: MessageIn) -> Message:

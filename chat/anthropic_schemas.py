@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
 
+from chat.image_urls import checked_url
 from chat.openai_schemas import (
     A_LIST,
     A_TEXT,
@@ -32,7 +33,34 @@ class TextBlock(Block):
     citations: Anything | None = None
 
 
-_NO_PICTURES = "no model here reads pictures or documents, nor what Anthropic's own tools tell"
+class ImageSource(Strict):
+    """What an image is, or where."""
+
+    type: Literal["base64", "url"]
+    media_type: str | None = None
+    data: str | None = None
+    url: str | None = None
+
+    @model_validator(mode="after")
+    def _is_image(self) -> Self:
+        self.address  # noqa: B018  raises ValueError
+        return self
+
+    @property
+    def address(self) -> str:
+        if self.type == "url":
+            return checked_url(self.url or "")
+        return checked_url(f"data:{self.media_type};base64,{self.data or ''}")
+
+
+class ImageBlock(Block):
+    """Of a user's message, for models that see."""
+
+    type: Literal["image"]
+    source: ImageSource
+
+
+_NO_PICTURES = "no model here reads documents, nor what Anthropic's own tools tell"
 Texts = Annotated[Annotated[Text, A_TEXT] | Annotated[list[TextBlock], A_LIST], BY_SHAPE]
 
 
@@ -69,6 +97,7 @@ class RedactedThinkingBlock(Strict):
 Blocks = list[
     Annotated[
         Annotated[TextBlock, Tag("a text")]
+        | Annotated[ImageBlock, Tag("a image")]
         | Annotated[ToolUseBlock, Tag("a tool_use")]
         | Annotated[ToolResultBlock, Tag("a tool_result")]
         | Annotated[ThinkingBlock, Tag("a thinking")]
@@ -87,6 +116,12 @@ class MessageIn(Strict):
         if isinstance(self.content, str):
             return [TextBlock(type="text", text=self.content)]
         return self.content
+
+    @model_validator(mode="after")
+    def _has_images_of_users(self) -> Self:
+        if self.role != "user" and any(isinstance(one, ImageBlock) for one in self.blocks):
+            raise ValueError("images are a user's")
+        return self
 
 
 class AnthropicToolIn(Block):

@@ -13,6 +13,7 @@ from chat.api_errors import ApiError, problem_of
 from chat.asking import AnswerRequest, Sampling
 from chat.engine import engine
 from chat.errors import ShuttingDown
+from chat.image_urls import with_fetched
 from chat.off_loop import off_loop
 from chat.openai_bodies import chat_message
 from chat.openai_grammar import grammar_of
@@ -55,8 +56,11 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     if is_draining():
         raise ShuttingDown
     rights.require_model(data.model)
+    _refuse_images_for_the_blind(data)
     if engine().is_upstream(data.model):
-        return _of_upstream(rights, data, run_id)
+        found = _of_upstream(rights, data, run_id)
+        messages = await with_fetched(found.request.messages)
+        return replace(found, request=replace(found.request, messages=messages))
     _refuse_what_models_here_cannot(data)
     tokenizer = await engine().tokenizer(data.model)
     grammar = ""
@@ -64,6 +68,11 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
         # In a thread: schemas of the caller's are compiled.
         grammar = await off_loop(grammar_of, data, tokenizer)
     return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
+
+
+def _refuse_images_for_the_blind(data: ChatCompletionIn) -> None:
+    if any(message.images for message in data.messages) and not engine().sees_images(data.model):
+        raise InvalidParameter("messages", f"{data.model} reads texts only, and one has an image")
 
 
 def _refuse_what_models_here_cannot(data: ChatCompletionIn) -> None:
@@ -91,7 +100,7 @@ def _of_upstream(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
 def _refuse_what_cannot_be_sent(request: AnswerRequest) -> None:
     """What cannot be written as JSON, such as half a character, is the caller's fault, no server's."""
     fields = {
-        "messages": request.messages,
+        "messages": [{**one, "images": ()} for one in request.messages],  # which are ASCII
         "tools": request.tool_schemas,
         "stop": request.sampling.stop,
         **request.upstream_options,

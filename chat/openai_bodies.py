@@ -17,6 +17,8 @@ def chat_message(message: ChatMessageIn, *, is_sent_on: bool = False) -> ChatMes
     arguments_of = _as_sent_on if is_sent_on else call_arguments
     role = "system" if message.role == "developer" else message.role
     result: ChatMessage = {"role": role, "content": message.text}
+    if message.images:
+        result["images"] = message.images
     if message.name is not None:
         result["name"] = message.name  # for templates that know names
     if message.tool_call_id is not None:

@@ -19,7 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from chat.image_urls import MOST_IMAGES, checked_url
 from chat.json_texts import MAX_DEPTH, depth_of
+from inference import IMAGE_PLACE, Image
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 TokenId = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
@@ -121,7 +123,8 @@ def by_kind(otherwise: str) -> Discriminator:
     return Discriminator(_part_kind, custom_error_type="part", custom_error_message=otherwise)
 
 
-NO_PICTURES = "a part is a text; no model here reads pictures, sound or files"
+NO_FILES = "a part is a text or, of a user, an image; no model here reads sound or files"
+NO_PICTURES = "a part of this is a text"
 
 
 class CachedPart(Strict):
@@ -142,10 +145,29 @@ class RefusalPart(Strict):
     refusal: Text
 
 
+ImageAddress = Annotated[str, AfterValidator(checked_url)]
+Detail = Literal["auto", "low", "high", "original"]
+
+
+class ImageUrl(Strict):
+    url: ImageAddress
+    detail: Detail | None = None
+
+
+class ImagePart(CachedPart):
+    """Of a user's message, for models that see."""
+
+    type: Literal["image_url"]
+    image_url: ImageUrl
+
+
 Part = Annotated[
-    Annotated[TextPart, Tag("a text")] | Annotated[RefusalPart, Tag("a refusal")],
-    by_kind(NO_PICTURES),
+    Annotated[TextPart, Tag("a text")]
+    | Annotated[RefusalPart, Tag("a refusal")]
+    | Annotated[ImagePart, Tag("a image_url")],
+    by_kind(NO_FILES),
 ]
+TextContent = Annotated[Annotated[Text, A_TEXT] | Annotated[list[TextPart], A_LIST], BY_SHAPE]
 Content = Annotated[Annotated[Text, A_TEXT] | Annotated[list[Part], A_LIST], BY_SHAPE]
 
 
@@ -181,6 +203,8 @@ class ChatMessageIn(Strict):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "ChatMessageIn":
+        if self.images and self.role != "user":
+            raise ValueError("images are a user's")
         if self.role == "tool" and not self.tool_call_id:
             raise ValueError("a tool message needs tool_call_id")
         said = self.tool_calls or self.refusal or self.reasoning_content
@@ -190,12 +214,28 @@ class ChatMessageIn(Strict):
 
     @property
     def text(self) -> str:
-        """What the model reads of it: a refusal stands in place of content."""
-        if isinstance(self.content, list):
-            return "".join(
-                part.text if isinstance(part, TextPart) else part.refusal for part in self.content
-            )
-        return self.content or self.refusal or ""
+        """What the model reads of it: a refusal stands in place of content, and a mark in that of an
+        image, which no text around it has then."""
+        if not isinstance(self.content, list):
+            return self.content or self.refusal or ""
+        if not self.images:
+            return "".join(map(_text_of, self.content))
+        texts = (_text_of(part).replace(IMAGE_PLACE, "") for part in self.content)
+        pairs = zip(self.content, texts, strict=True)
+        return "".join(IMAGE_PLACE if isinstance(p, ImagePart) else text for p, text in pairs)
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        parts = self.content if isinstance(self.content, list) else []
+        found = [part.image_url for part in parts if isinstance(part, ImagePart)]
+        return tuple(Image(one.url, one.detail or "") for one in found)
+
+
+def _text_of(part: TextPart | RefusalPart | ImagePart) -> str:
+    match part:
+        case TextPart(text=text) | RefusalPart(refusal=text):
+            return text
+    return ""
 
 
 class StreamOptions(Strict):
@@ -320,7 +360,7 @@ class Prediction(Strict):
     """What much of the answer is expected to be, which at OpenAI makes it come sooner."""
 
     type: Literal["content"]
-    content: Content
+    content: TextContent
 
 
 class PromptCacheOptions(Strict):
@@ -371,6 +411,8 @@ class ChatCompletionIn(SamplingIn):
             raise ValueError("tool_choice: there are no tools to choose from")
         if isinstance(self.tool_choice, NamedTool) and self.tool_choice.function.name not in names:
             raise ValueError("tool_choice: no tool has this name")
+        if sum(len(message.images) for message in self.messages) > MOST_IMAGES:
+            raise ValueError(f"messages: at most {MOST_IMAGES} images")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs: needs logprobs to be true")
         return self

@@ -83,7 +83,8 @@ def _add_message(messages: list[Message], item: MessageItem) -> None:
     if role == "system" and last is not None and last["role"] == "system":
         last["content"] += f"\n\n{item.text}"
     else:
-        messages.append({"role": role, "content": item.text})
+        content: Any = item.as_parts if item.has_images else item.text
+        messages.append({"role": role, "content": content})
 
 
 def _add_call(messages: list[Message], item: CallItem) -> None:

@@ -1,5 +1,6 @@
 """The body of /v1/responses. Source: OpenAI's published API description, version 2.3.0."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, field_validator, model_validator
@@ -8,12 +9,15 @@ from chat.openai_schemas import (
     A_LIST,
     A_TEXT,
     BY_SHAPE,
+    NO_FILES,
     NO_PICTURES,
     Anything,
     CachedPart,
+    Detail,
     DrawingIn,
     Effort,
     FunctionIn,
+    ImageAddress,
     Metadata,
     PromptCacheOptions,
     Strict,
@@ -43,20 +47,43 @@ class RefusalIn(Strict):
     refusal: Text
 
 
-Part = Annotated[
+class ImagePartIn(CachedPart):
+    """Of a user's message, for models that see."""
+
+    type: Literal["input_image"]
+    image_url: ImageAddress
+    detail: Detail | None = None
+    file_id: Annotated[None, refused("send the image itself, as image_url")] = None
+
+
+_Texts = (
     Annotated[TextPartIn, Tag("a input_text")]
     | Annotated[TextPartIn, Tag("a output_text")]
     | Annotated[TextPartIn, Tag("a text")]
-    | Annotated[RefusalIn, Tag("a refusal")],
-    by_kind(NO_PICTURES),
-]
+    | Annotated[RefusalIn, Tag("a refusal")]
+)
+TextOnlyPart = Annotated[_Texts, by_kind(NO_PICTURES)]
+Part = Annotated[_Texts | Annotated[ImagePartIn, Tag("a input_image")], by_kind(NO_FILES)]
+TextContent = Annotated[Annotated[Text, A_TEXT] | Annotated[list[TextOnlyPart], A_LIST], BY_SHAPE]
 Content = Annotated[Annotated[Text, A_TEXT] | Annotated[list[Part], A_LIST], BY_SHAPE]
 
 
-def _text_of(content: str | list[TextPartIn | RefusalIn]) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(part.text if isinstance(part, TextPartIn) else part.refusal for part in content)
+def _text_of(content: str | Sequence[TextPartIn | RefusalIn | ImagePartIn]) -> str:
+    return content if isinstance(content, str) else "".join(map(_text_of_part, content))
+
+
+def _text_of_part(part: TextPartIn | RefusalIn | ImagePartIn) -> str:
+    match part:
+        case TextPartIn(text=text) | RefusalIn(refusal=text):
+            return text
+    return ""
+
+
+def _chat_part(part: TextPartIn | RefusalIn | ImagePartIn) -> dict[str, Any]:
+    if isinstance(part, ImagePartIn):
+        image_url = {"url": part.image_url, "detail": part.detail}
+        return {"type": "image_url", "image_url": image_url}
+    return {"type": "text", "text": _text_of_part(part)}
 
 
 class MessageItem(Strict):
@@ -67,9 +94,29 @@ class MessageItem(Strict):
     status: Status | None = None
     phase: str | None = None
 
+    @model_validator(mode="after")
+    def _has_images_of_users(self) -> Self:
+        if self.has_images and self.role != "user":
+            raise ValueError("images are a user's")
+        return self
+
     @property
     def text(self) -> str:
         return _text_of(self.content)
+
+    @property
+    def has_images(self) -> bool:
+        return any(isinstance(part, ImagePartIn) for part in self.content)
+
+    @property
+    def as_parts(self) -> list[dict[str, Any]]:
+        """Its content in the shape of a chat completion."""
+        parts = (
+            [TextPartIn(type="text", text=self.content)]
+            if isinstance(self.content, str)
+            else self.content
+        )
+        return [_chat_part(part) for part in parts]
 
 
 class CallItem(Strict):
@@ -90,7 +137,7 @@ class CallItem(Strict):
 class CallOutputItem(Strict):
     type: Literal["function_call_output"]
     call_id: CallId
-    output: Content
+    output: TextContent
     id: ItemId | None = None
     status: Status | None = None
     name: None = None

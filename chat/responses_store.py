@@ -33,6 +33,7 @@ from chat.models import StoredResponse
 from chat.responses_schemas import (
     CallItem,
     CallOutputItem,
+    ImagePartIn,
     MessageItem,
     ReasoningItem,
     RefusalIn,
@@ -245,6 +246,9 @@ def _contents(item: MessageItem) -> list[Value]:
     for part in parts:
         if isinstance(part, RefusalIn):
             contents.append({"type": "refusal", "refusal": part.refusal})
+        elif isinstance(part, ImagePartIn):
+            image = {"image_url": part.image_url, "detail": part.detail or "auto", "file_id": None}
+            contents.append({"type": "input_image", **image})
         elif item.role == "assistant":
             rest: Value = {"annotations": [], "logprobs": []}
             contents.append({"type": "output_text", "text": part.text, **rest})

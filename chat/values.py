@@ -133,6 +133,7 @@ def model_value(state: ModelState) -> Value:
         "default": state.is_default,
         "straggling": state.is_straggling,
         "tools": state.has_tools,
+        "images": state.sees_images,
     }
 
 

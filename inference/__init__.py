@@ -57,6 +57,7 @@ from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_prompt_tokens, about_tokens
+from inference.upstreams.images import IMAGE_PLACE, Image, is_inline
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -64,6 +65,7 @@ __all__ = [
     "BUILTIN",
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
+    "IMAGE_PLACE",
     "THINK_CLOSE",
     "Adapter",
     "AnswerParser",
@@ -87,6 +89,7 @@ __all__ = [
     "GenerateRequest",
     "GenerationFailed",
     "GpuReading",
+    "Image",
     "InvalidParameter",
     "JsonServer",
     "LabelScore",
@@ -128,6 +131,7 @@ __all__ = [
     "error_of",
     "fit_messages",
     "in_form",
+    "is_inline",
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",

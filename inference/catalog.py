@@ -59,6 +59,7 @@ class ModelState:
     num_workers: int = 1
     num_ready: int = 0
     has_tools: bool | None = None
+    sees_images: bool = False
 
 
 @dataclass(frozen=True, slots=True)

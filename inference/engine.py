@@ -154,6 +154,10 @@ class Engine:
     def upstream_spec(self, model: str) -> UpstreamSpec:
         return self._upstream(model).upstream
 
+    def sees_images(self, model: str) -> bool:
+        """Whether messages for it may have images."""
+        return self.is_upstream(model) and self.upstream_spec(model).sees_images
+
     def state(self, model: str) -> ModelState:
         return self._find(model).as_state(is_default=model == self.default_model)
 

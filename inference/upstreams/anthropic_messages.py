@@ -6,6 +6,7 @@ from typing import Any
 from inference.errors import InvalidParameter
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment, Text
+from inference.upstreams.images import Image, pieces_of
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import of_event
 from inference.upstreams.spec import UpstreamSpec
@@ -114,7 +115,9 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
     if message["role"] == "tool":
         result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": content}
         return [result]
-    text = [{"type": "text", "text": content}] if content.strip() else []
+    if message.get("images"):
+        return [_block(piece) for piece in pieces_of(message)]
+    text = [_block(content)] if content.strip() else []
     return text + [
         {
             "type": "tool_use",
@@ -124,6 +127,14 @@ def _blocks(message: ChatMessage) -> list[dict[str, Any]]:
         }
         for call in message.get("tool_calls") or ()
     ]
+
+
+def _block(piece: str | Image) -> dict[str, Any]:
+    if isinstance(piece, str):
+        return {"type": "text", "text": piece}
+    media_type, data = piece.source
+    source = {"type": "base64", "media_type": media_type, "data": data}
+    return {"type": "image", "source": source}
 
 
 def _object(arguments: Any) -> dict[str, Any]:

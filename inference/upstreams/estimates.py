@@ -5,6 +5,7 @@ from typing import Any
 
 from inference.call_forms import Call
 from inference.parsing import Segment
+from inference.upstreams.images import ABOUT_TOKENS
 from inference.upstreams.messages import ChatRequest
 
 _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
@@ -23,10 +24,11 @@ def text_of(segment: Segment) -> str:
 def about_prompt_tokens(request: ChatRequest) -> int:
     """Of all that the server is to read: messages, the calls in them, tools, and the answer so far."""
     texts = [request.begun, *map(_as_text, request.tools)]
+    num_images = sum(len(message.get("images", ())) for message in request.messages)
     for message in request.messages:
         texts.append(_as_text(message.get("content") or ""))
         texts += [_as_text(call["function"]) for call in message.get("tool_calls") or ()]
-    return about_tokens(*texts)
+    return about_tokens(*texts) + num_images * ABOUT_TOKENS
 
 
 def _as_text(value: Any) -> str:

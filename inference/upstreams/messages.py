@@ -13,7 +13,8 @@ ChatMessage = dict[str, Any]
 class ChatRequest:
     """One answer of another server's model.
 
-    `messages` and `tools` are in OpenAI's shape (a call's arguments may be an object); `options` are
+    `messages` and `tools` are in OpenAI's shape (a call's arguments may be an object, and images stand
+    beside the content: see images.py); `options` are
     OpenAI's parameters by name, those only that were asked for: the rest is the server's to choose.
     `begun` is the answer's text so far, where it broke off and is to go on.
     """

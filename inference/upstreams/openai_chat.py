@@ -6,6 +6,7 @@ from typing import Any
 
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
+from inference.upstreams.images import Image, pieces_of
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of
@@ -52,7 +53,11 @@ def body(spec: UpstreamSpec, url: str, request: ChatRequest) -> dict[str, Any]:
 
 
 def _message(message: ChatMessage) -> ChatMessage:
-    """Arguments of calls travel as text; a message of calls alone has no content."""
+    """Arguments of calls travel as text; a message of calls alone has no content, one with images has
+    it in parts."""
+    if message.get("images"):
+        parts = [_part(piece) for piece in pieces_of(message)]
+        return {name: message[name] for name in message if name != "images"} | {"content": parts}
     calls = message.get("tool_calls")
     if not calls:
         return message
@@ -61,6 +66,13 @@ def _message(message: ChatMessage) -> ChatMessage:
         for call in calls
     ]
     return {**message, "content": message.get("content") or None, "tool_calls": written}
+
+
+def _part(piece: str | Image) -> dict[str, Any]:
+    if isinstance(piece, str):
+        return {"type": "text", "text": piece}
+    detail = {"detail": piece.detail} if piece.detail else {}
+    return {"type": "image_url", "image_url": {"url": piece.url, **detail}}
 
 
 def _text_of(function: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ Protocol = Literal["openai", "anthropic"]
 Continuation = Literal["", "prefix", "vllm"]
 _ENTRY = re.compile(r"[^=]+=\s*(anthropic\+)?https?://", flags=re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTIONS = ("key", "context", "continue", "tools", "timeout")
+_OPTIONS = ("key", "context", "continue", "tools", "images", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class UpstreamSpec:
 
     `continues` says how the server goes on with an answer that broke off: "" not at all, "prefix"
     when the messages end with it (llama.cpp, Ollama, Anthropic's older models), "vllm" when two flags
-    are set as well. `timeout_s` is the longest silence that is waited through.
+    are set as well. Nothing tells in one way whether a model `sees_images`, so the operator does.
+    `timeout_s` is the longest silence that is waited through.
     """
 
     name: str
@@ -30,6 +31,7 @@ class UpstreamSpec:
     context_tokens: int | None = None
     continues: Continuation = ""
     has_tools: bool = True
+    sees_images: bool = False
     timeout_s: float = 120.0
 
     @property
@@ -49,7 +51,7 @@ def is_upstream(entry: str) -> bool:
 
 
 def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> UpstreamSpec:
-    """`NAME=URL[|URL …][?key=…&context=…&continue=…&tools=off&timeout=…][#MODEL]`.
+    """`NAME=URL[|URL …][?key=…&context=…&continue=…&tools=off&images=on&timeout=…][#MODEL]`.
 
     `key` names the secret that holds the API key, as `secret_of` finds it. Raises ValueError with a
     sentence for the operator; it quotes no secrets.
@@ -73,7 +75,8 @@ def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> Upstre
         api_key=_key(name, options, secret_of),
         context_tokens=_context(name, options),
         continues=_continuation(name, options),
-        has_tools=_has_tools(name, options),
+        has_tools=_is_on(name, options, "tools", otherwise="on"),
+        sees_images=_is_on(name, options, "images", otherwise="off"),
         timeout_s=_timeout(name, options),
     )
 
@@ -118,12 +121,12 @@ def _key(name: str, options: dict[str, str], secret_of: Callable[[str], str | No
     return key
 
 
-def _has_tools(name: str, options: dict[str, str]) -> bool:
-    match options.get("tools", "on"):
+def _is_on(name: str, options: dict[str, str], option: str, *, otherwise: str) -> bool:
+    match options.get(option, otherwise):
         case "on" | "off" as word:
             return word == "on"
         case other:
-            raise ValueError(f"{name}: tools is 'on' or 'off', not '{other}'")
+            raise ValueError(f"{name}: {option} is 'on' or 'off', not '{other}'")
 
 
 def _context(name: str, options: dict[str, str]) -> int | None:

@@ -153,6 +153,7 @@ class Upstream:
             progress=0.0 if is_failed else 1.0,
             max_context_tokens=self.upstream.context_tokens,
             has_tools=self.upstream.has_tools,
+            sees_images=self.upstream.sees_images,
         )
 
     def try_again(self) -> None:
