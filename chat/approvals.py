@@ -24,7 +24,7 @@ def needs_approval(state: AnswerState, tool: Tool | None) -> bool:
 def is_tainted(state: AnswerState) -> bool:
     """Whether the prompt holds what neither its user nor we have written."""
     exchanges = state.plan.exchanges if state.plan is not None else ()
-    if any(one.documents or one.is_brought for one in exchanges):
+    if any(one.documents or one.images or one.is_brought for one in exchanges):
         return True
     trusted = {tool.name for tool in state.request.tools if tool.is_trusted}
     # Also of what is left out: its summary may repeat what a tool has brought.

@@ -80,7 +80,7 @@ async def show_page(
         response = HttpResponse(status=304)
     else:
         shown = await _of_file(picture, viewed.path, number, width_px)
-        response = HttpResponse(shown.webp, content_type="image/webp")
+        response = HttpResponse(shown.data, content_type="image/webp")
     response["ETag"], response["Cache-Control"] = tag, "private, no-cache"
     patch_vary_headers(response, ["Cookie", "Authorization"])  # of one person, not of a browser
     return response

@@ -21,6 +21,7 @@ from chat.models import (
     Summary,
 )
 from chat.prompt_plan import Exchange, PromptPlan
+from chat.sources import picked_of
 from inference import ChatMessage
 from retrieval.excerpts import Excerpt, texts_of
 
@@ -192,6 +193,7 @@ def exchanges_of(
                     question_of(message),
                     is_pinned=message.is_pinned,
                     is_brought=message.brought,
+                    attached=_attached_to(message),
                 )
             )
             continue
@@ -205,6 +207,7 @@ def exchanges_of(
         if message.role == Role.USER:
             changes["question"] = f"{last.question}\n\n{question_of(message)}"
             changes["questions"] = (*(last.questions or [last.question]), question_of(message))
+            changes["attached"] = (*last.attached, *_attached_to(message))
         elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
             reply = prompt.assistant_messages(message.parts)
             changes["reply"] = (*last.reply, *reply)
@@ -214,6 +217,10 @@ def exchanges_of(
                 last = last.answered_from(documents[message.pk])
         exchanges[-1] = replace(last, **changes)
     return tuple(exchanges)
+
+
+def _attached_to(message: Message) -> tuple[UUID, ...]:
+    return () if message.deleted_at else picked_of(message.sources).documents
 
 
 def question_of(message: Message) -> str:

@@ -48,6 +48,7 @@ from chat.off_loop import off_loop_if_long
 from chat.rewriting import is_asked_elsewhere, standalone
 from chat.screen import must_wait, screen_of
 from chat.screening import fit_to_read, screened, with_fit_documents, without_stopped
+from chat.seeing import seen, without
 from chat.tools import Tool, run_tool
 from chat.turn import MAX_TURNS, Turn
 from chat.upstream_turn import UpstreamTurn
@@ -121,7 +122,9 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
     asked = None
-    if request.cache is not None and not request.events:
+    await _see(state)
+    is_blind = state.plan is None or not state.plan.shows_images
+    if request.cache is not None and not request.events and is_blind:
         hit, asked = await _cached(state, request.cache)
         if hit is not None:
             for event in _given_before(state, hit):
@@ -161,6 +164,15 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             return
         so_far, earlier, calls = None, [], None
         state.turn_index += 1
+
+
+async def _see(state: AnswerState) -> None:
+    """To a model that sees, pictures that were attached are shown, and not what was read in them."""
+    if state.plan is None or not engine().sees_images(state.request.model):
+        return
+    images = await seen(state.plan)
+    state.plan = state.plan.with_images(images)
+    state.request = replace(state.request, sources=without(state.request.sources, images))
 
 
 async def _fit_results(state: AnswerState) -> None:

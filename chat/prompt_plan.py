@@ -9,12 +9,13 @@ loses everything behind a cut, and after a big one it is many turns to the next.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
+from uuid import UUID
 
 from chat.document_prompt import text_of_rows
 from chat.events import LeftOut
 from chat.json_texts import message_with_texts
 from chat.prompt import system_message
-from inference import ChatMessage, ContextTooLong, may_fit, newest_that_fit
+from inference import ChatMessage, ContextTooLong, Image, may_fit, newest_that_fit
 
 SegmentName = Literal["system", "memory", "history", "documents", "draft"]
 Strategy = Literal["window", "summary", "selective"]
@@ -36,7 +37,8 @@ class Exchange:
     it in this prompt and in all later ones; `passages` are what they are made of. `unjudged` is what
     of `reply` no model has written here: a person has, or it was brought from elsewhere. `is_brought`:
     so was some of the exchange, and it may be others' words. `num_messages` counts rows. `questions` are
-    those that the question was joined of, where it is several.
+    those that the question was joined of, where it is several. `attached` are documents that were picked
+    for it, and `images` those of them that the model sees.
     """
 
     id: str
@@ -49,6 +51,8 @@ class Exchange:
     unjudged: tuple[ChatMessage, ...] = ()
     is_brought: bool = False
     questions: tuple[str, ...] = ()
+    attached: tuple[UUID, ...] = ()
+    images: tuple[Image, ...] = ()
 
     def answered_from(self, passages: tuple[str, ...]) -> "Exchange":
         return replace(self, documents=text_of_rows(passages), passages=passages)
@@ -56,7 +60,8 @@ class Exchange:
     def messages(self, before: str = "") -> list[ChatMessage]:
         texts = (before, self.documents, self.question)
         content = "\n\n".join(text for text in texts if text)
-        return [{"role": "user", "content": content}, *self.reply]
+        asked: ChatMessage = {"role": "user", "content": content}
+        return [asked | {"images": self.images} if self.images else asked, *self.reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +202,20 @@ class PromptPlan:
             for one in self.exchanges
         )
         return replace(self, exchanges=tuple(exchanges))
+
+    def with_images(self, images: Mapping[UUID, Image]) -> "PromptPlan":
+        """The plan with what there is to be seen of what was attached to its questions."""
+        exchanges = (
+            replace(one, images=tuple(images[id_] for id_ in one.attached if id_ in images))
+            if one.attached
+            else one
+            for one in self.exchanges
+        )
+        return replace(self, exchanges=tuple(exchanges))
+
+    @property
+    def shows_images(self) -> bool:
+        return any(one.images for one in self.exchanges)
 
     def with_documents_as(self, changed: Callable[[str], str]) -> "PromptPlan":
         """The plan with all that was found for its questions as `changed` gives it back."""

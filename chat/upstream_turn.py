@@ -12,6 +12,7 @@ from chat.prompt_plan import fit
 from chat.turn import Turn
 from chat.untagged import untagged, untagged_value
 from inference import (
+    IMAGE_TOKENS,
     Asked,
     Call,
     ChatMessage,
@@ -207,4 +208,6 @@ def _num_users(messages: list[ChatMessage]) -> int:
 
 def _about_tokens(messages: list[ChatMessage]) -> range:
     """As many numbers as the messages have tokens, about."""
-    return range(about_tokens(*(message["content"] for message in messages)))
+    num_images = sum(len(message.get("images", ())) for message in messages)
+    texts = about_tokens(*(message["content"] for message in messages))
+    return range(texts + num_images * IMAGE_TOKENS)

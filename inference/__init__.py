@@ -57,7 +57,7 @@ from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_prompt_tokens, about_tokens
-from inference.upstreams.images import IMAGE_PLACE, Image, is_inline
+from inference.upstreams.images import IMAGE_PLACE, IMAGE_TOKENS, Image, is_inline
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -66,6 +66,7 @@ __all__ = [
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "IMAGE_PLACE",
+    "IMAGE_TOKENS",
     "THINK_CLOSE",
     "Adapter",
     "AnswerParser",

@@ -5,7 +5,7 @@ from typing import Any
 
 from inference.call_forms import Call
 from inference.parsing import Segment
-from inference.upstreams.images import ABOUT_TOKENS
+from inference.upstreams.images import IMAGE_TOKENS
 from inference.upstreams.messages import ChatRequest
 
 _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
@@ -28,7 +28,7 @@ def about_prompt_tokens(request: ChatRequest) -> int:
     for message in request.messages:
         texts.append(_as_text(message.get("content") or ""))
         texts += [_as_text(call["function"]) for call in message.get("tool_calls") or ()]
-    return about_tokens(*texts) + num_images * ABOUT_TOKENS
+    return about_tokens(*texts) + num_images * IMAGE_TOKENS
 
 
 def _as_text(value: Any) -> str:

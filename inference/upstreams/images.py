@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 IMAGE_PLACE = "\ufffc"
-ABOUT_TOKENS = 800  # of one; servers count from 85 to some thousands, by its size and their model
+IMAGE_TOKENS = (
+    800  # of one, about; servers count from 85 to some thousands, by its size and their model
+)
 _DATA_URL = re.compile(r"data:(image/[a-z.+-]+);base64,")
 
 

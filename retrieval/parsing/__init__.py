@@ -74,11 +74,17 @@ def boxes(
 
 
 def picture(
-    path: Path, page_number: int, width_px: int, *, limits: Limits = PICTURE_LIMITS
+    path: Path,
+    page_number: int,
+    width_px: int,
+    *,
+    for_model: bool = False,
+    limits: Limits = PICTURE_LIMITS,
 ) -> Picture:
     """A page of a PDF, or of a file that is a picture itself, drawn anew: nothing of the file's own
     bytes is in it. It is `width_px` wide, or less where it would have too many pixels or the file has no
-    more. Raises Unreadable (also for a page that is not there) and OSError as `parse` does."""
+    more; `for_model` neither side is longer. Raises Unreadable (also for a page that is not there) and
+    OSError as `parse` does."""
     with path.open("rb") as file:
         asked = Request(
             "picture",
@@ -87,6 +93,7 @@ def picture(
             limits,
             page_number=page_number,
             width_px=width_px,
+            for_model=for_model,
         )
         return _expect(Picture, ask_child(asked))
 

@@ -18,7 +18,7 @@ _LENGTH_BYTES = 8
 @dataclass(frozen=True, slots=True)
 class Request:
     """`fd` is the file, open for reading. For boxes: `start` and `end` are characters of the page; for a
-    picture: how wide it is to be."""
+    picture: how wide it is to be, or `for_model` how wide and how high at most."""
 
     task: Literal["parse", "boxes", "picture"]
     fd: int
@@ -29,6 +29,7 @@ class Request:
     start: int = 0
     end: int = 0
     width_px: int = 0
+    for_model: bool = False
 
 
 Answer = Parsed | list[Box] | Picture | Unreadable
@@ -74,7 +75,7 @@ def _plain(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, list):
         return {"boxes": [(box.x0, box.y0, box.x1, box.y1) for box in answer]}
     if isinstance(answer, Picture):
-        return {"picture": b64encode(answer.webp).decode()}
+        return {"picture": b64encode(answer.data).decode()}
     return {
         "text": answer.text,
         "pages": [
@@ -96,9 +97,10 @@ def _answer(plain: dict[str, Any]) -> Answer:
     if "boxes" in plain:
         return [Box(*map(float, box)) for box in plain["boxes"]]
     if "picture" in plain:
-        webp = b64decode(plain["picture"], validate=True)
-        _require(webp[:4] == b"RIFF" and webp[8:12] == b"WEBP")
-        return Picture(webp)
+        data = b64decode(plain["picture"], validate=True)
+        is_webp = data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+        _require(is_webp or data[:3] == b"\xff\xd8\xff")
+        return Picture(data)
     parsed = Parsed(
         text=_string(plain["text"]),
         pages=tuple(Page(*page) for page in plain["pages"]),

@@ -63,6 +63,6 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A page as it is seen, as a WebP."""
+    """A page as it is seen, as a WebP; for a model as a JPEG, which all of them read."""
 
-    webp: bytes
+    data: bytes

@@ -92,6 +92,7 @@ whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).mod
 listenForSources({
   list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
 });
+composer.picked.sees = () => currentModel()?.images ?? false;
 const queue = queueOf(document);
 let wasBusy = false;
 
@@ -206,6 +207,7 @@ function showModels() {
   const assistant = conversation ? conversation.assistant : setup.assistant;
   picker.show({ models: session.models, chosen: model?.name ?? "", assistant, beside: answering().beside, pinned: choice.pinned });
   statusBar.setModel(model);
+  if (composer.picked.attachments.length) composer.picked.emit("changed"); // a model that sees takes pictures unread
   showWelcome(setup.assistant, model ?? null);
 }
 

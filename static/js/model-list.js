@@ -207,9 +207,10 @@ function smallButton(sign, words, act, name, more) {
   return element("button", { type: "button", class: "small-button model-row__more", ...about, ...more }, [icon(sign)]);
 }
 
-/** @param {{context_tokens: number | null, tools: boolean | null}} model */
-function factsOf({ context_tokens: context, tools }) {
-  return [context && gettext("%(n)s tokens of context", { n: thousands(context) }), tools && gettext("Tools")].filter(Boolean).join(" · ");
+/** @param {{context_tokens: number | null, tools: boolean | null, images: boolean}} model */
+function factsOf({ context_tokens: context, tools, images }) {
+  const words = [context && gettext("%(n)s tokens of context", { n: thousands(context) }), tools && gettext("Tools"), images && gettext("Sees pictures")];
+  return words.filter(Boolean).join(" · ");
 }
 
 /** @param {{state: string, progress: number, straggling: boolean}} model */

@@ -18,6 +18,7 @@
  * @typedef {{collections: Named[], documents: Named[], attachments: Attachment[]}} Picked
  */
 
+import { isPicture } from "./document-links.js";
 import { Emitter } from "./emitter.js";
 
 /** As many as the server takes for one message. */
@@ -26,6 +27,8 @@ export const MAX_PICKED = 20;
 export class PickedSources extends Emitter {
   /** Whether the chat takes any: a file that is brought stays, and a temporary chat leaves nothing. */
   takesNoFiles = false;
+  /** Whether the model that answers next sees pictures. @type {() => boolean} */
+  sees = () => false;
   /** @type {Map<string | null, Picked>} chat → what is picked in it */
   #chats = new Map();
   /** Chats of which it is not known yet what they are answered from. @type {Set<string | null>} */
@@ -57,14 +60,23 @@ export class PickedSources extends Emitter {
 
   /** Why nothing can be sent now. @returns {"waiting" | "failed" | null} */
   get holds() {
-    const states = this.attachments.map(({ state }) => state);
+    const states = this.attachments.map((one) => this.stateOf(one));
     if (states.includes("failed")) return "failed";
     return states.some((state) => state !== "ready") ? "waiting" : null;
   }
 
   /** Whether a file would be lost with the page, in whichever chat it is. */
   get wouldLose() {
-    return [...this.#chats.values()].some(({ attachments }) => attachments.some(({ state }) => state !== "ready"));
+    return [...this.#chats.values()].some(({ attachments }) => attachments.some((one) => this.stateOf(one) !== "ready"));
+  }
+
+  /**
+   * What a file is for the next message: a model that sees needs nothing to be read in a picture.
+   * @param {Attachment} attachment
+   */
+  stateOf(attachment) {
+    const { state, document, name } = attachment;
+    return document && isPicture(name) && this.sees() ? "ready" : state;
   }
 
   /**
@@ -141,10 +153,12 @@ export class PickedSources extends Emitter {
    * @param {Partial<Attachment>} change
    */
   change(attachment, change) {
+    const before = this.stateOf(attachment);
     Object.assign(attachment, change);
     this.emit("changed");
     const [chat] = [...this.#chats].find(([, { attachments }]) => attachments.includes(attachment)) ?? [];
-    if (change.state === "ready" && chat !== undefined) this.#tell(chat);
+    const isReady = before !== "ready" && this.stateOf(attachment) === "ready";
+    if (isReady && chat !== undefined) this.#tell(chat);
   }
 
   /** Whether a file is still wanted. @param {Attachment} attachment */
@@ -184,7 +198,7 @@ export class PickedSources extends Emitter {
   /** @param {string | null} chat @returns {Sources} */
   readyIn(chat) {
     const { collections, documents, attachments } = this.#in(chat);
-    const isReady = attachments.filter(({ state }) => state === "ready");
+    const isReady = attachments.filter((one) => this.stateOf(one) === "ready");
     const attached = isReady.flatMap(({ document: id, name }) => (id ? [{ id, name }] : []));
     return { collections, documents: [...documents, ...attached] };
   }

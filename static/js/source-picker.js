@@ -140,7 +140,7 @@ export class SourcePicker {
     const chips = [
       ...collections.map((one) => this.#chip(one, "library")),
       ...documents.map((one) => this.#chip(one, "file-text")),
-      ...attachments.map((one) => showState(this.#chips.get(one) ?? this.#attachmentChip(one), one)),
+      ...attachments.map((one) => showState(this.#chips.get(one) ?? this.#attachmentChip(one), one, this.picked.stateOf(one))),
     ];
     const present = [...this.list.children];
     const lost = present.findIndex((chip) => chip.contains(document.activeElement) && !chips.includes(/** @type {HTMLElement} */ (chip)));
@@ -203,8 +203,9 @@ export class SourcePicker {
  * How far a file is. Its states are heard, the numbers are only seen: they come many times a second.
  * @param {HTMLElement} chip
  * @param {Attachment} attachment
+ * @param {Attachment["state"]} state for the next message
  */
-function showState(chip, { state, progress, problem, name, file }) {
+function showState(chip, { progress, problem, name, file }, state) {
   find(chip, "[data-again]").hidden = state !== "failed" || !file;
   find(chip, "[data-size]").hidden = state === "failed" || !file;
   chip.dataset.state = state;

@@ -194,3 +194,32 @@ test("what its reader has taken away does not come back with the next opening", 
   picked.open("c1", last);
   assert.equal(picked.size, 0);
 });
+
+test("a model that sees takes a picture as soon as the server has it, whatever was read in it", () => {
+  const sources = picked();
+  let sees = true;
+  sources.sees = () => sees;
+  const [picture, text] = [sources.attach("cat.jpg"), sources.attach("cat.txt")];
+  assert.equal(sources.holds, "waiting");
+  sources.change(picture, { state: "reading", document: "p" });
+  assert.equal(sources.stateOf(picture), "ready");
+  sources.change(text, { state: "reading", document: "t" });
+  assert.equal(sources.holds, "waiting"); // for the other file
+  sources.remove(text);
+  assert.equal(sources.holds, null);
+  sources.change(picture, { state: "failed", problem: "There is no text in it." });
+  assert.equal(sources.holds, null);
+  sees = false;
+  assert.equal(sources.holds, "failed");
+  sees = true;
+  assert.deepEqual(sources.take(), { collections: [], documents: [{ id: "p", name: "cat.jpg" }] });
+});
+
+test("a picture that the server does not have holds back whoever sees", () => {
+  const sources = picked();
+  sources.sees = () => true;
+  const picture = sources.attach("cat.jpg");
+  assert.equal(sources.holds, "waiting");
+  sources.change(picture, { state: "failed", problem: "It is too large." });
+  assert.equal(sources.holds, "failed");
+});

@@ -54,7 +54,7 @@ def test_what_is_filled_in_is_read_and_has_its_place(path: Path, is_drawn: bool)
     (label,) = found(path, "applicant", 2)
     assert label.x1 < 200
     first, second = (
-        Image.open(io.BytesIO(picture(path, number, 612).webp))
+        Image.open(io.BytesIO(picture(path, number, 612).data))
         .convert("L")
         .crop((300, 70, 500, 100))
         for number in (1, 2)

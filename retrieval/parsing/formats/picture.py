@@ -26,9 +26,9 @@ def picture(request: Request) -> Picture:
         source = Source(file, request.name, request.limits, request.tesseract)
         kind = kind_of(source)
         if kind == PDF:
-            return _encoded(_page_of_pdf(source, request.page_number, request.width_px))
+            return _encoded(_page_of_pdf(source, request.page_number, request.width_px), request)
         if READERS[kind] == "image":
-            return _encoded(_page_of_image(source, request.page_number, request.width_px))
+            return _encoded(_page_of_image(source, request.page_number, request.width_px), request)
         raise Unreadable("unsupported_type", "Of such a file there is no picture.")
 
 
@@ -74,9 +74,13 @@ def _fitting(width_px: int, height_to_width: float) -> float:
     return min(float(width_px), most)
 
 
-def _encoded(drawn: Image.Image) -> Picture:
+def _encoded(drawn: Image.Image, request: Request) -> Picture:
     data = io.BytesIO()
-    drawn.save(data, "WEBP", quality=_QUALITY, method=2)
+    if request.for_model:
+        drawn.thumbnail((request.width_px, request.width_px))
+        drawn.save(data, "JPEG", quality=_QUALITY)
+    else:
+        drawn.save(data, "WEBP", quality=_QUALITY, method=2)
     return Picture(data.getvalue())
 
 
