@@ -170,7 +170,12 @@ async def _see(state: AnswerState) -> None:
     """To a model that sees, pictures that were attached are shown, and not what was read in them."""
     if state.plan is None or not engine().sees_images(state.request.model):
         return
+    if not any(one.attached for one in state.plan.exchanges):
+        return
+    state.watch.begin("images")
     images = await seen(state.plan)
+    state.watch.note(images=len(images))
+    state.watch.end()
     state.plan = state.plan.with_images(images)
     state.request = replace(state.request, sources=without(state.request.sources, images))
 

@@ -19,6 +19,7 @@ const KINDS = {
   prompt: [gettext("Prompt built"), "waiting"],
   moderation: [gettext("Checked"), "safety"],
   cache: [gettext("Looked in the cache"), "waiting"],
+  images: [gettext("Pictures prepared"), "reading"],
   retrieval: [gettext("Looked up"), "reading"],
   loading: [gettext("Model loaded"), "waiting"],
   queued: [gettext("Queued"), "waiting"],
@@ -71,6 +72,8 @@ function aboutSpan({ kind, start_ms, end_ms, facts }) {
       return verdictWords(facts);
     case "retrieval":
       return foundWords(facts);
+    case "images":
+      return facts.images === undefined ? "" : gettext("%(n)s shown", { n: thousands(facts.images) });
     case "asking":
       return gettext("for %(name)s", { name: facts.name });
     case "prefill":

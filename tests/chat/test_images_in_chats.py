@@ -89,6 +89,17 @@ def test_what_is_large_is_made_smaller(reader: Reader, server: UpstreamServer) -
     assert sizes(questions(server.asked)[0][0]) == [(1568, 392), (196, 1568)]
 
 
+def test_the_trace_tells_how_many_it_was_shown(reader: Reader, server: UpstreamServer) -> None:
+    pictures = [attached(reader, "a.png", png("red")), attached(reader, "b.png", png("blue"))]
+    accepted = reader.send("Compare", model="far", **picked(*pictures))
+    reader.hear_end(accepted["run"])
+    address = f"/api/messages/{accepted['answer']['id']}/trace"
+    spans = reader.client.get(address).json()["spans"]
+    (span,) = [one for one in spans if one["kind"] == "images"]
+    assert span["facts"] == {"images": 2}
+    assert not [one for one in spans if one["kind"] == "retrieval"]
+
+
 def test_a_model_that_does_not_see_is_sent_texts_only(
     reader: Reader, server: UpstreamServer
 ) -> None:
