@@ -158,4 +158,5 @@ def _model(state: ModelState) -> dict[str, Any]:
         "kind": state.spec.kind,
         "parent": state.spec.base or None,
         "context_window": state.max_context_tokens,
+        "images": state.sees_images,
     }

@@ -168,9 +168,9 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
 
 async def _see(state: AnswerState) -> None:
     """To a model that sees, pictures that were attached are shown, and not what was read in them."""
-    if state.plan is None or not engine().sees_images(state.request.model):
+    if state.plan is None or not any(one.attached for one in state.plan.exchanges):
         return
-    if not any(one.attached for one in state.plan.exchanges):
+    if not engine().sees_images(state.request.model):
         return
     state.watch.begin("images")
     images = await seen(state.plan)

@@ -203,7 +203,9 @@ def test_bad_ones_are_told(caller: Caller, server: UpstreamServer, body: Any) ->
     assert not server.asked
 
 
-def test_which_models_see_is_told(site: Site) -> None:
+def test_which_models_see_is_told(site: Site, caller: Caller) -> None:
+    listed = caller.get("/models").json()["data"]
+    assert {one["id"] for one in listed if one["images"]} == {"far", "claude"}
     with closing(site.sign_up("reader")) as reader:
         found = {one["name"]: one["images"] for one in reader.get("/api/models").json()["models"]}
     assert {name for name, sees in found.items() if sees} == {"far", "claude"}
