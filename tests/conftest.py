@@ -103,13 +103,13 @@ def servers() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: None) -> None:
     """pytest-django makes its test database in our server."""
-    from django.db.models.signals import post_migrate
+    from django.test import TransactionTestCase
 
+    from tests.emptying import empty_tables
     from webapp.static_files import collect_if_changed
 
     collect_if_changed()  # pages name hashed files
-    # A transactional test empties every table; Django then sends this signal.
-    post_migrate.connect(_restore_tiers, weak=False)
+    TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -123,14 +123,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-
-
-def _restore_tiers(app_config: Any, **kwargs: Any) -> None:
-    if app_config.name == "webapp":
-        from webapp.models import Tier
-        from webapp.tiers import ensure_tiers
-
-        ensure_tiers(Tier)
 
 
 @pytest.fixture(autouse=True)
