@@ -48,7 +48,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 def pytest_configure() -> None:
     from django.conf import settings
 
-    # The slow hash protects passwords, of which tests have none.
+    # The slow hash protects passwords, of which tests have none; site_settings.py has the same.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
