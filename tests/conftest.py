@@ -41,6 +41,10 @@ for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
 os.environ["VITRINE_MODERATION"] = "off"  # where a test is not about it: it loads a model
 os.environ["VITRINE_SIGNUP_WORK_BITS"] = "0"  # likewise: no script does the sum
+# Two processes of tests share two cores. A second thread of torch's only spins while it waits for the
+# first one's turn: what needs several asks for them.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["GOMP_SPINCOUNT"] = "0"
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 
