@@ -41,6 +41,10 @@ for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
 os.environ["VITRINE_MODERATION"] = "off"  # where a test is not about it: it loads a model
 os.environ["VITRINE_SIGNUP_WORK_BITS"] = "0"  # likewise: no script does the sum
+# Two processes of tests share two cores. A second thread of torch's only spins while it waits for the
+# first one's turn: what needs several asks for them.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["GOMP_SPINCOUNT"] = "0"
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 
@@ -48,7 +52,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 def pytest_configure() -> None:
     from django.conf import settings
 
-    # The slow hash protects passwords, of which tests have none.
+    # The slow hash protects passwords, of which tests have none; site_settings.py has the same.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
@@ -103,13 +107,13 @@ def servers() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: None) -> None:
     """pytest-django makes its test database in our server."""
-    from django.db.models.signals import post_migrate
+    from django.test import TransactionTestCase
 
+    from tests.emptying import empty_tables
     from webapp.static_files import collect_if_changed
 
     collect_if_changed()  # pages name hashed files
-    # A transactional test empties every table; Django then sends this signal.
-    post_migrate.connect(_restore_tiers, weak=False)
+    TransactionTestCase._fixture_teardown = empty_tables  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -123,14 +127,6 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-
-
-def _restore_tiers(app_config: Any, **kwargs: Any) -> None:
-    if app_config.name == "webapp":
-        from webapp.models import Tier
-        from webapp.tiers import ensure_tiers
-
-        ensure_tiers(Tier)
 
 
 @pytest.fixture(autouse=True)

@@ -58,6 +58,7 @@ class Site:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {
+            "DJANGO_SETTINGS_MODULE": "tests.site_settings",
             "VITRINE_PRELOAD": "false",
             "VITRINE_CHAT_MEANING": "false",  # a model less to load; tests of it say otherwise
             "VITRINE_SIGNUP_WORK_BITS": "0",  # visitors run no scripts
