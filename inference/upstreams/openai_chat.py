@@ -1,16 +1,16 @@
 """OpenAI's /chat/completions, as vLLM, SGLang, llama.cpp, Ollama and most others speak it."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
+from inference.upstreams.call_pieces import CallPieces
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of
 from inference.upstreams.thinking import ThinkingSplitter
-from inference.upstreams.wire import call_or_text, count_of
+from inference.upstreams.wire import count_of
 
 _REASONS: dict[str, FinishReason] = {
     "length": "length",
@@ -74,14 +74,6 @@ def _joined(thinking: Any) -> str:
     return "".join(str(part["text"]) for part in thinking if part.get("type") == "text")
 
 
-@dataclass(slots=True)
-class _CallPieces:
-    index: Any
-    id: str
-    name: str = ""
-    arguments: str = ""
-
-
 class OpenAIReader:
     """See `wire.Reader`. Calls are handed over whole: their arguments come in pieces."""
 
@@ -92,7 +84,7 @@ class OpenAIReader:
         self._host, self._key = host, key
         self._splitter = ThinkingSplitter()
         self.is_over = False
-        self._calls: list[_CallPieces] = []
+        self._calls = CallPieces()
 
     def read(self, kind: str, data: str) -> list[Segment]:
         if data == "[DONE]":
@@ -125,12 +117,7 @@ class OpenAIReader:
         if text := delta.get("content") or delta.get("refusal"):
             segments += self._read_content(text)
         for piece in delta.get("tool_calls") or ():
-            function = piece.get("function") or {}
-            name = function.get("name") or ""
-            call = self._call_of(piece.get("index"), str(piece.get("id") or ""), name)
-            if name != call.name:  # some servers repeat it in each piece
-                call.name += name
-            call.arguments += function.get("arguments") or ""
+            self._calls.add(piece)
         return segments
 
     def _read_content(self, content: Any) -> list[Segment]:
@@ -146,20 +133,5 @@ class OpenAIReader:
                     segments.append(Reasoning(thought))
         return segments
 
-    def _call_of(self, index: Any, call_id: str, name: str) -> "_CallPieces":
-        """The call that a piece belongs to. Ollama and Gemini count all of them 0, by other ids; where
-        there is neither index nor id, a name behind arguments begins the next."""
-        if index is None and not call_id and self._calls:
-            last = self._calls[-1]
-            if not (name and last.arguments):
-                return last
-        else:
-            for call in reversed(self._calls):
-                if call.index == (index or 0) and call_id in ("", call.id):
-                    return call
-        self._calls.append(_CallPieces(index or 0, call_id))
-        return self._calls[-1]
-
     def finish(self) -> list[Segment]:
-        calls = [call_or_text(call.name, call.arguments) for call in self._calls]
-        return [*self._splitter.finish(), *calls]
+        return [*self._splitter.finish(), *self._calls.segments()]

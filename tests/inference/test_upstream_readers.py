@@ -98,6 +98,30 @@ def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
     assert segments == [Call("f", '{"x": 1}'), Call("g", "{}")]
 
 
+def test_a_piece_without_a_name_is_of_the_call_before_whatever_its_id() -> None:
+    """Older vLLM draws an id for each piece, and some servers tell it late."""
+    for first, second in (("a", "b"), ("", "b"), ("a", "")):
+        segments = read_openai(
+            chunk(tool_calls=[piece(0, "f") | {"id": first}]),
+            chunk(tool_calls=[piece(0, None, '{"x": ') | {"id": second}]),
+            chunk(tool_calls=[piece(0, None, "1}") | {"id": second}]),
+        )
+        assert segments == [Call("f", '{"x": 1}')]
+
+
+@pytest.mark.parametrize("second", ["f", "g"])
+def test_calls_of_one_index_without_ids_are_told_apart_by_their_ends(second: str) -> None:
+    whole = [piece(0, "f", '{"x": 1}'), piece(0, second, '{"x": 2}')]
+    expected = [Call("f", '{"x": 1}'), Call(second, '{"x": 2}')]
+    assert read_openai(*(chunk(tool_calls=[one]) for one in whole)) == expected
+    assert read_openai(chunk(tool_calls=whole)) == expected
+
+
+def test_arguments_may_come_as_an_object() -> None:
+    pieces = [piece(0, "f") | {"function": {"name": "f", "arguments": {"x": "é"}}}, piece(1, "g")]
+    assert read_openai(chunk(tool_calls=pieces)) == [Call("f", '{"x": "é"}'), Call("g", "{}")]
+
+
 def test_calls_without_a_mark_are_told_apart_by_their_names() -> None:
     def unmarked(name: str | None, arguments: str) -> dict[str, Any]:
         return {"function": piece(0, name, arguments)["function"]}
