@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from inference.call_forms import loaded
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
 from inference.upstreams.call_pieces import CallPieces
@@ -74,6 +75,13 @@ def _joined(thinking: Any) -> str:
     return "".join(str(part["text"]) for part in thinking if part.get("type") == "text")
 
 
+def _error_in(value: Any) -> Any:
+    """What a server says that it has failed with, if it does: older vLLM says it bare."""
+    if not isinstance(value, dict):
+        return None
+    return value.get("error") or (value if value.get("object") == "error" else None)
+
+
 class OpenAIReader:
     """See `wire.Reader`. Calls are handed over whole: their arguments come in pieces."""
 
@@ -91,8 +99,11 @@ class OpenAIReader:
             self.is_over = True
             self.reason = self.reason or "stop"  # some servers say no other word
             return []
+        if kind == "error":
+            value = loaded(data)
+            raise of_event(self._host, _error_in(value) or value or data, self._key)
         chunk: dict[str, Any] = json.loads(data)
-        if error := chunk.get("error"):
+        if error := _error_in(chunk):
             raise of_event(self._host, error, self._key)
         if usage := chunk.get("usage"):
             self.usage = Usage(
@@ -102,7 +113,8 @@ class OpenAIReader:
             )
         segments: list[Segment] = []
         for choice in chunk.get("choices") or ():
-            segments += self._read_delta(choice.get("delta") or {})
+            # One that streams nothing says its message in the whole.
+            segments += self._read_delta(choice.get("delta") or choice.get("message") or {})
             if reason := choice.get("finish_reason"):
                 if reason in _BROKE_OFF:
                     raise down(self._host, f"broke off ({reason})")

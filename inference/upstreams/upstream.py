@@ -18,6 +18,7 @@ from inference.parsing import Text
 from inference.upstreams import anthropic_messages, openai_chat, problems
 from inference.upstreams.client import beginning_of, new_client
 from inference.upstreams.estimates import about_prompt_tokens, about_tokens, text_of
+from inference.upstreams.events import MAX_ANSWER_BYTES, events_of
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import NoneLeft, Replica, Replicas
@@ -28,7 +29,6 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 4
 MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
 MAX_PINGED = 5  # silences: so long a server that only says that it lives is waited for
-MAX_ANSWER_BYTES = 64 * 2**20  # of events, which take some fifty times their text
 # What reading an answer raises that is not as it should be: deep, of other types, without a field.
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _READERS: dict[str, Callable[[str, str], Reader]] = {
@@ -291,12 +291,11 @@ class Upstream:
         self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
     ) -> None:
         num_bytes = 0
-        response.encoding = "utf-8-sig"  # what the standard has events in, whatever the header says
-        events = aiter(httpx2.EventSource(response))
+        events = events_of(response)
         # The client's own limit starts anew at each byte, so comments alone would hold for ever.
         most_s = MAX_PINGED * self.upstream.timeout_s
         silence = asyncio.timeout(most_s)
-        async with silence, aclosing(events):  # type: ignore[type-var]
+        async with silence, aclosing(events):
             async for event in events:
                 if not event.data.strip():
                     continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
@@ -318,9 +317,9 @@ class Upstream:
         host = replica.host
         try:
             await self._read_events(response, reader, flight, replica)
-        except (TimeoutError, httpx2.HTTPError):
+        except (TimeoutError, httpx2.HTTPError, *_MALFORMED):
             if reader.reason is None:
-                raise  # else it only hung up without a goodbye
+                raise  # else it only hung up without a goodbye, or with one that nobody understands
         if reader.reason is None:
             raise problems.down(host, "broke off")
         if segments := reader.finish():

@@ -1,6 +1,8 @@
 """What other servers stream, as segments: the same for any chunking, and never an exception of ours."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -209,6 +211,41 @@ def test_statuses_are_told_apart(code: int, body: Any, kind: str, is_said: str) 
     assert problem.kind == kind
     assert is_said in problem.failed.message
     assert "sk-1234" not in problem.failed.message
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_server_may_say_by_a_date_when_it_is_back(code: int) -> None:
+    def asked_for(date: str) -> tuple[str, float | None]:
+        problem = of_response("x.example", code, date, b"")
+        return problem.kind, problem.failed.retry_after_s
+
+    kind, wait_s = asked_for(
+        format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    )
+    assert kind == "busy"
+    assert wait_s == pytest.approx(90, abs=5)
+    assert asked_for("Sun, 06 Nov 1994 08:49:37 GMT") == ("busy", 0.1)
+    assert asked_for("Sun, 06 Nov 1994 08:49:37 -0000") == ("busy", 0.1)
+    for nonsense in ("soon", "Sun, 06 Nov 2994 08:49:37 GMT", "-1", "nan"):
+        assert asked_for(nonsense) == asked_for("")
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("error", '{"message": "no", "code": 400}'),
+        ("error", '{"error": {"message": "no", "type": "BadRequestError"}}'),
+        ("message", '{"object": "error", "message": "no", "type": "BadRequestError", "code": 400}'),
+    ],
+)
+def test_an_error_in_a_stream_may_be_told_in_other_forms(event: str, data: str) -> None:
+    """By the event's name, and, of older vLLM, bare."""
+    with pytest.raises(Problem) as caught:
+        OpenAIReader("x").read(event, data)
+    assert caught.value.failed.code == "invalid_request"
+    assert "no" in caught.value.failed.message
+    with pytest.raises(Problem, match="broke off: out of order"):
+        OpenAIReader("x").read("error", "out of order")
 
 
 @pytest.mark.parametrize(
