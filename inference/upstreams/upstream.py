@@ -42,11 +42,13 @@ _PROTOCOLS = {"openai": openai_chat, "anthropic": anthropic_messages}
 class _Flight:
     """A request on its way. `text` is what it has said for the reader, `written` all that it has, by
     whichever server, and `said` whether anything. `reader` hears the server that was asked last; None:
-    nothing has been sent to any. `is_heard`: that server has answered, and its replica knows."""
+    nothing has been sent to any. `is_heard`: that server has answered, and its replica knows.
+    `asks_for_usage`: it was asked to count."""
 
     request: ChatRequest
     reader: Reader | None = None
     is_heard: bool = False
+    asks_for_usage: bool = False
     updates: "asyncio.Queue[UpstreamUpdate]" = field(default_factory=asyncio.Queue)
     since_s: float = field(default_factory=monotonic)
     first_s: float | None = None
@@ -138,6 +140,7 @@ class Upstream:
         self.replicas = Replicas(upstream.urls)
         self._changed = changed
         self._was_resting = False
+        self._asks_for_usage = True
         self._rest_timer: asyncio.TimerHandle | None = None
         self._client: httpx2.AsyncClient | None = None
         self._flights: dict[_Flight, asyncio.Task[None]] = {}
@@ -218,6 +221,8 @@ class Upstream:
                 failed = problem.failed
                 can_help = problem.kind != "refused"
                 must_wait = len(self.replicas.all) == 1 or self.replicas.are_resting
+                if self._can_do_without_usage(flight, problem):
+                    can_help, must_wait = True, False
             finally:
                 self._tell_if_changed()
             if attempt == MAX_ATTEMPTS or not can_help or not self._may_go_on(flight):
@@ -229,6 +234,14 @@ class Upstream:
     def _may_go_on(self, flight: _Flight) -> bool:
         """Whether asking again repeats nothing that was shown."""
         return not flight.said or (bool(self.upstream.continues) and flight.said_only_text)
+
+    def _can_do_without_usage(self, flight: _Flight, problem: Problem) -> bool:
+        """Whether a request was refused for what asks for its counts, which none does from then on:
+        Mistral's API takes nothing that it does not know."""
+        if problem.kind != "refused" or "stream_options" not in problem.failed.message:
+            return False
+        self._asks_for_usage = False
+        return flight.asks_for_usage  # others may have been on their way
 
     async def _ask(self, replica: Replica, flight: _Flight) -> None:
         """One server's answer. Raises Problem, and has told the replica of it."""
@@ -272,11 +285,15 @@ class Upstream:
         if begun and request.options.get("max_tokens") == 0:
             flight.hear(Finished("length", flight.usage(), flight.timings()))
             return
+        body = protocol.body(self.upstream, replica.url, request)
+        if not self._asks_for_usage:
+            body.pop("stream_options", None)
+        flight.asks_for_usage = "stream_options" in body
         async with self._http().stream(
             "POST",
             protocol.address(replica.url),
             headers=protocol.headers(self.upstream),
-            json=protocol.body(self.upstream, replica.url, request),
+            json=body,
         ) as response:
             if response.status_code != 200:
                 error = await beginning_of(response)

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Barrier
 from time import monotonic
 from typing import Any
 
@@ -287,6 +289,28 @@ async def test_an_event_may_be_long(server: UpstreamServer, far: Far) -> None:
     """A call that writes a file, say: some servers hand it over whole."""
     server.answers = [events(*texts("x" * 2**21))]
     assert len(text_of(await far.ask())) == 2**21
+
+
+async def test_a_server_that_does_not_know_how_to_count_is_not_asked_to(
+    server: UpstreamServer, far: Far
+) -> None:
+    """Mistral's API refuses whatever it does not know."""
+    detail = [{"type": "extra_forbidden", "loc": ["body", "stream_options", "include_usage"]}]
+    both = Barrier(2, timeout=20)
+
+    def refused(handler: BaseHTTPRequestHandler) -> None:
+        both.wait()
+        status(422, {"object": "error", "message": {"detail": detail}})(handler)
+
+    server.answers = [refused, refused, HELLO]
+    answers = await asyncio.gather(far.ask(), far.ask())
+    assert [text_of(updates) for updates in answers] == ["Hello."] * 2
+    assert text_of(await far.ask()) == "Hello."
+    told = ["stream_options" in asked.body for asked in server.asked]
+    assert told == [True, True, False, False, False], "it is remembered"
+    server.answers = [status(422, {"error": "stream_options: never"})]
+    assert isinstance((await far.ask())[-1], Failed)
+    assert len(server.asked) == 6, "what helps nothing is not tried again"
 
 
 async def test_an_error_page_of_any_depth_is_an_error(server: UpstreamServer, far: Far) -> None:
