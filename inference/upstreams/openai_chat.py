@@ -11,7 +11,7 @@ from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of
 from inference.upstreams.thinking import ThinkingSplitter
-from inference.upstreams.wire import count_of
+from inference.upstreams.wire import Halves, count_of
 
 _REASONS: dict[str, FinishReason] = {
     "length": "length",
@@ -75,6 +75,10 @@ def _joined(thinking: Any) -> str:
     return "".join(str(part["text"]) for part in thinking if part.get("type") == "text")
 
 
+def _thought(text: str) -> list[Segment]:
+    return [Reasoning(text)] if text else []
+
+
 def _error_in(value: Any) -> Any:
     """What a server says that it has failed with, if it does: older vLLM says it bare."""
     if not isinstance(value, dict):
@@ -91,6 +95,7 @@ class OpenAIReader:
         self.stop: str | None = None
         self._host, self._key = host, key
         self._splitter = ThinkingSplitter()
+        self._halves, self._thought_halves = Halves(), Halves()
         self.is_over = False
         self._calls = CallPieces()
 
@@ -125,7 +130,7 @@ class OpenAIReader:
         segments: list[Segment] = []
         # Two names for the same: DeepSeek's, and OpenRouter's and vLLM's newer one.
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            segments.append(Reasoning(str(thought)))
+            segments += _thought(self._thought_halves.feed(str(thought)))
         if text := delta.get("content") or delta.get("refusal"):
             segments += self._read_content(text)
         for piece in delta.get("tool_calls") or ():
@@ -135,15 +140,18 @@ class OpenAIReader:
     def _read_content(self, content: Any) -> list[Segment]:
         """A text or, as Mistral's thinking models write, a list of parts."""
         if not isinstance(content, list):
-            return self._splitter.feed(str(content))
+            return self._splitter.feed(self._halves.feed(str(content)))
         segments: list[Segment] = []
         for part in content:
             match part.get("type"):
                 case "text":
-                    segments += self._splitter.feed(str(part["text"]))
-                case "thinking" if thought := _joined(part["thinking"]):
-                    segments.append(Reasoning(thought))
+                    segments += self._splitter.feed(self._halves.feed(str(part["text"])))
+                case "thinking":
+                    thought = _joined(part["thinking"])
+                    segments += _thought(self._thought_halves.feed(thought))
         return segments
 
     def finish(self) -> list[Segment]:
-        return [*self._splitter.finish(), *self._calls.segments()]
+        thought = _thought(self._thought_halves.finish())
+        text = self._splitter.feed(self._halves.finish())
+        return [*thought, *text, *self._splitter.finish(), *self._calls.segments()]

@@ -90,6 +90,23 @@ def test_content_in_parts_is_text_and_thoughts() -> None:
     assert segments == [Reasoning("Look. Yes. Go."), Text("It is so.")]
 
 
+def test_characters_that_come_in_halves_are_joined() -> None:
+    """Servers and proxies that count in UTF-16 cut there, in JSON of their own each time."""
+    first, second = "\ud83d", "\ude00"
+    segments = read_openai(
+        chunk(reasoning=f"Hm {first}"),
+        chunk(reasoning=second),
+        chunk(content=f"a{first}"),
+        chunk(content=f"{second}{first}"),
+        chunk(content=second),
+        chunk(tool_calls=[piece(0, "f", f'{{"x": "{first}')]),
+        chunk(tool_calls=[piece(0, None, f'{second}"}}')]),
+    )
+    assert segments == [Reasoning("Hm 😀"), Text("a😀😀"), Call("f", '{"x": "😀"}')]
+    lone = read_openai(chunk(content=f"b{second}"), chunk(content=f"c{first}"))
+    assert lone == [Text("b\ufffdc\ufffd")]
+
+
 def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
     """Ollama and Gemini count so."""
     segments = read_openai(
