@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from inference.call_forms import loaded
+from inference.call_ids import with_short_ids
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
 from inference.upstreams.call_pieces import CallPieces
@@ -54,6 +55,7 @@ def body(spec: UpstreamSpec, url: str, request: ChatRequest) -> dict[str, Any]:
 
 def _message(message: ChatMessage) -> ChatMessage:
     """Arguments of calls travel as text; a message of calls alone has no content."""
+    message = with_short_ids(message)
     calls = message.get("tool_calls")
     if not calls:
         return message
