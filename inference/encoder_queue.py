@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from inference.encode_messages import EncodeRequest
 from inference.fair_share import FairShare
-from inference.priority import RANK
+from inference.priority import RANK, has_room
 
 _MAX_PADDING = 4  # of a batch's longest input at most one part in so many is padding
 _FREE_PADDING_TOKENS = 16  # that much costs less than a batch of its own
@@ -67,10 +67,12 @@ class EncoderQueue:
         return sum(task.num_waiting_tokens for task in self._tasks.values())
 
     def add(self, request: EncodeRequest) -> bool:
-        """False: no room. A lone request always has some: there is nothing better to do; and so has one
-        that was accepted before."""
-        is_full = self._tasks and self.num_tokens + request.num_tokens > self._max_tokens
-        if is_full and not request.is_replay:
+        """False: no room, as `priority.has_room` says. One that was accepted before always has."""
+        waiting = (
+            (task.request.caller.priority, task.num_waiting_tokens) for task in self._tasks.values()
+        )
+        is_taken = has_room(request.caller.priority, request.num_tokens, waiting, self._max_tokens)
+        if not (is_taken or request.is_replay):
             return False
         assert request.request_id not in self._tasks
         self._num_arrived += 1

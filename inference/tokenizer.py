@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tokenizers import Tokenizer
 
 from inference.call_grammars import CallForm, form_of
+from inference.call_ids import with_short_ids
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
 from inference.rank_file import read_encoding
@@ -209,7 +210,8 @@ class ChatTokenizer:
         if not any(message.get("tool_calls") for message in messages):
             return messages
         shape = self._call_shape
-        return [shaped for message in messages for shaped in _in_shape(message, shape)]
+        named = map(with_short_ids, messages)
+        return [shaped for message in named for shaped in _in_shape(message, shape)]
 
     @cached_property
     def _call_shape(self) -> _CallShape:

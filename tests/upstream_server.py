@@ -90,16 +90,22 @@ def status(code: int, body: Any = None, **headers: str) -> Answer:
 
 
 def stream(
-    *pieces: str, pause_s: float = 0.0, is_cut: bool = False, hangs_s: float = 0.0
+    *pieces: str,
+    pause_s: float = 0.0,
+    is_cut: bool = False,
+    hangs_s: float = 0.0,
+    kind: str = "text/event-stream",
 ) -> Answer:
     """A stream of server-sent events, as it is on the wire.
 
-    `is_cut`: the connection ends without a word. `hangs_s`: silence at the end.
+    `is_cut`: the connection ends without a word. `hangs_s`: silence at the end. `kind`: of content;
+    "" where the server names none.
     """
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
-        handler.send_header("Content-Type", "text/event-stream")
+        if kind:
+            handler.send_header("Content-Type", kind)
         handler.end_headers()
         for piece in pieces:
             handler.wfile.write(piece.encode())

@@ -147,6 +147,17 @@ def _object(arguments: Any) -> dict[str, Any]:
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}
 
 
+def _whole(block: dict[str, Any]) -> list[Segment]:
+    match block.get("type"):
+        case "text":
+            return [Text(str(block["text"]))]
+        case "thinking":
+            return [Reasoning(str(block["thinking"]))]
+        case "tool_use":
+            return [call_or_text(str(block["name"]), json.dumps(block["input"]))]
+    return []
+
+
 class AnthropicReader:
     """See `wire.Reader`."""
 
@@ -163,6 +174,11 @@ class AnthropicReader:
         match event.get("type"):
             case "error":
                 raise of_event(self._host, event.get("error"), self._key)
+            case "message":  # whole, as one that streams nothing says it
+                self._count(event.get("usage"))
+                self.reason = _REASONS.get(event["stop_reason"], "stop")
+                self.stop = event.get("stop_sequence")
+                return [one for block in event["content"] for one in _whole(block)]
             case "message_stop":
                 self.is_over = True
             case "message_start":

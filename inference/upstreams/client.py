@@ -28,12 +28,12 @@ def new_client(timeout_s: float) -> httpx2.AsyncClient:
 
 async def beginning_of(response: httpx2.Response, max_bytes: int = MAX_ERROR_BYTES) -> bytes:
     """At most so much of a body, and no more of it is read."""
-    body = b""
+    body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
         if len(body) >= max_bytes:
             break
-    return body[:max_bytes]
+    return bytes(body[:max_bytes])
 
 
 class JsonServer:

@@ -1,17 +1,19 @@
 """OpenAI's /chat/completions, as vLLM, SGLang, llama.cpp, Ollama and most others speak it."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
+from inference.call_forms import loaded
+from inference.call_ids import with_short_ids
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
+from inference.upstreams.call_pieces import CallPieces
 from inference.upstreams.images import Image, pieces_of
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of
 from inference.upstreams.thinking import ThinkingSplitter
-from inference.upstreams.wire import call_or_text, count_of
+from inference.upstreams.wire import Halves, count_of
 
 _REASONS: dict[str, FinishReason] = {
     "length": "length",
@@ -58,6 +60,7 @@ def _message(message: ChatMessage) -> ChatMessage:
     if message.get("images"):
         parts = [_part(piece) for piece in pieces_of(message)]
         return {name: message[name] for name in message if name != "images"} | {"content": parts}
+    message = with_short_ids(message)
     calls = message.get("tool_calls")
     if not calls:
         return message
@@ -86,12 +89,15 @@ def _joined(thinking: Any) -> str:
     return "".join(str(part["text"]) for part in thinking if part.get("type") == "text")
 
 
-@dataclass(slots=True)
-class _CallPieces:
-    index: Any
-    id: str
-    name: str = ""
-    arguments: str = ""
+def _thought(text: str) -> list[Segment]:
+    return [Reasoning(text)] if text else []
+
+
+def _error_in(value: Any) -> Any:
+    """What a server says that it has failed with, if it does: older vLLM says it bare."""
+    if not isinstance(value, dict):
+        return None
+    return value.get("error") or (value if value.get("object") == "error" else None)
 
 
 class OpenAIReader:
@@ -103,16 +109,20 @@ class OpenAIReader:
         self.stop: str | None = None
         self._host, self._key = host, key
         self._splitter = ThinkingSplitter()
+        self._halves, self._thought_halves = Halves(), Halves()
         self.is_over = False
-        self._calls: list[_CallPieces] = []
+        self._calls = CallPieces()
 
     def read(self, kind: str, data: str) -> list[Segment]:
         if data == "[DONE]":
             self.is_over = True
             self.reason = self.reason or "stop"  # some servers say no other word
             return []
+        if kind == "error":
+            value = loaded(data)
+            raise of_event(self._host, _error_in(value) or value or data, self._key)
         chunk: dict[str, Any] = json.loads(data)
-        if error := chunk.get("error"):
+        if error := _error_in(chunk):
             raise of_event(self._host, error, self._key)
         if usage := chunk.get("usage"):
             self.usage = Usage(
@@ -122,7 +132,8 @@ class OpenAIReader:
             )
         segments: list[Segment] = []
         for choice in chunk.get("choices") or ():
-            segments += self._read_delta(choice.get("delta") or {})
+            # One that streams nothing says its message in the whole.
+            segments += self._read_delta(choice.get("delta") or choice.get("message") or {})
             if reason := choice.get("finish_reason"):
                 if reason in _BROKE_OFF:
                     raise down(self._host, f"broke off ({reason})")
@@ -133,45 +144,28 @@ class OpenAIReader:
         segments: list[Segment] = []
         # Two names for the same: DeepSeek's, and OpenRouter's and vLLM's newer one.
         if thought := delta.get("reasoning_content") or delta.get("reasoning"):
-            segments.append(Reasoning(str(thought)))
+            segments += _thought(self._thought_halves.feed(str(thought)))
         if text := delta.get("content") or delta.get("refusal"):
             segments += self._read_content(text)
         for piece in delta.get("tool_calls") or ():
-            function = piece.get("function") or {}
-            name = function.get("name") or ""
-            call = self._call_of(piece.get("index"), str(piece.get("id") or ""), name)
-            if name != call.name:  # some servers repeat it in each piece
-                call.name += name
-            call.arguments += function.get("arguments") or ""
+            self._calls.add(piece)
         return segments
 
     def _read_content(self, content: Any) -> list[Segment]:
         """A text or, as Mistral's thinking models write, a list of parts."""
         if not isinstance(content, list):
-            return self._splitter.feed(str(content))
+            return self._splitter.feed(self._halves.feed(str(content)))
         segments: list[Segment] = []
         for part in content:
             match part.get("type"):
                 case "text":
-                    segments += self._splitter.feed(str(part["text"]))
-                case "thinking" if thought := _joined(part["thinking"]):
-                    segments.append(Reasoning(thought))
+                    segments += self._splitter.feed(self._halves.feed(str(part["text"])))
+                case "thinking":
+                    thought = _joined(part["thinking"])
+                    segments += _thought(self._thought_halves.feed(thought))
         return segments
 
-    def _call_of(self, index: Any, call_id: str, name: str) -> "_CallPieces":
-        """The call that a piece belongs to. Ollama and Gemini count all of them 0, by other ids; where
-        there is neither index nor id, a name behind arguments begins the next."""
-        if index is None and not call_id and self._calls:
-            last = self._calls[-1]
-            if not (name and last.arguments):
-                return last
-        else:
-            for call in reversed(self._calls):
-                if call.index == (index or 0) and call_id in ("", call.id):
-                    return call
-        self._calls.append(_CallPieces(index or 0, call_id))
-        return self._calls[-1]
-
     def finish(self) -> list[Segment]:
-        calls = [call_or_text(call.name, call.arguments) for call in self._calls]
-        return [*self._splitter.finish(), *calls]
+        thought = _thought(self._thought_halves.finish())
+        text = self._splitter.feed(self._halves.finish())
+        return [*thought, *text, *self._splitter.finish(), *self._calls.segments()]

@@ -2,6 +2,8 @@
 
 import json
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from inference.errors import ContextTooLong, InvalidParameter, RequestError
@@ -134,9 +136,20 @@ def _read_error(body: bytes, key: str) -> tuple[str, str, str | None]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; its other form, a date, is not used by the servers in question."""
+    """Retry-After in seconds from now. Its other form, a date, is what proxies say in maintenance."""
     try:
         seconds = float(retry_after) if retry_after else None
     except ValueError:
-        return None
+        seconds = _seconds_to(str(retry_after))
     return seconds if seconds is None or 0 <= seconds < 1e6 else None
+
+
+def _seconds_to(date: str) -> float | None:
+    """0 for one that has passed, None for what is none."""
+    try:
+        then = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if then.tzinfo is None:  # a zone of -0000: UTC, by some clock
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())

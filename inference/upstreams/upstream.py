@@ -18,6 +18,7 @@ from inference.parsing import Text
 from inference.upstreams import anthropic_messages, openai_chat, problems
 from inference.upstreams.client import beginning_of, new_client
 from inference.upstreams.estimates import about_prompt_tokens, about_tokens, text_of
+from inference.upstreams.events import MAX_ANSWER_BYTES, events_of
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import NoneLeft, Replica, Replicas
@@ -28,7 +29,6 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 4
 MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
 MAX_PINGED = 5  # silences: so long a server that only says that it lives is waited for
-MAX_ANSWER_BYTES = 64 * 2**20  # of events, which take some fifty times their text
 # What reading an answer raises that is not as it should be: deep, of other types, without a field.
 _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _READERS: dict[str, Callable[[str, str], Reader]] = {
@@ -42,11 +42,13 @@ _PROTOCOLS = {"openai": openai_chat, "anthropic": anthropic_messages}
 class _Flight:
     """A request on its way. `text` is what it has said for the reader, `written` all that it has, by
     whichever server, and `said` whether anything. `reader` hears the server that was asked last; None:
-    nothing has been sent to any. `is_heard`: that server has answered, and its replica knows."""
+    nothing has been sent to any. `is_heard`: that server has answered, and its replica knows.
+    `asks_for_usage`: it was asked to count."""
 
     request: ChatRequest
     reader: Reader | None = None
     is_heard: bool = False
+    asks_for_usage: bool = False
     updates: "asyncio.Queue[UpstreamUpdate]" = field(default_factory=asyncio.Queue)
     since_s: float = field(default_factory=monotonic)
     first_s: float | None = None
@@ -138,6 +140,7 @@ class Upstream:
         self.replicas = Replicas(upstream.urls)
         self._changed = changed
         self._was_resting = False
+        self._asks_for_usage = True
         self._rest_timer: asyncio.TimerHandle | None = None
         self._client: httpx2.AsyncClient | None = None
         self._flights: dict[_Flight, asyncio.Task[None]] = {}
@@ -219,6 +222,8 @@ class Upstream:
                 failed = problem.failed
                 can_help = problem.kind != "refused"
                 must_wait = len(self.replicas.all) == 1 or self.replicas.are_resting
+                if self._can_do_without_usage(flight, problem):
+                    can_help, must_wait = True, False
             finally:
                 self._tell_if_changed()
             if attempt == MAX_ATTEMPTS or not can_help or not self._may_go_on(flight):
@@ -230,6 +235,14 @@ class Upstream:
     def _may_go_on(self, flight: _Flight) -> bool:
         """Whether asking again repeats nothing that was shown."""
         return not flight.said or (bool(self.upstream.continues) and flight.said_only_text)
+
+    def _can_do_without_usage(self, flight: _Flight, problem: Problem) -> bool:
+        """Whether a request was refused for what asks for its counts, which none does from then on:
+        Mistral's API takes nothing that it does not know."""
+        if problem.kind != "refused" or "stream_options" not in problem.failed.message:
+            return False
+        self._asks_for_usage = False
+        return flight.asks_for_usage  # others may have been on their way
 
     async def _ask(self, replica: Replica, flight: _Flight) -> None:
         """One server's answer. Raises Problem, and has told the replica of it."""
@@ -273,11 +286,15 @@ class Upstream:
         if begun and request.options.get("max_tokens") == 0:
             flight.hear(Finished("length", flight.usage(), flight.timings()))
             return
+        body = protocol.body(self.upstream, replica.url, request)
+        if not self._asks_for_usage:
+            body.pop("stream_options", None)
+        flight.asks_for_usage = "stream_options" in body
         async with self._http().stream(
             "POST",
             protocol.address(replica.url),
             headers=protocol.headers(self.upstream),
-            json=protocol.body(self.upstream, replica.url, request),
+            json=body,
         ) as response:
             if response.status_code != 200:
                 error = await beginning_of(response)
@@ -292,12 +309,11 @@ class Upstream:
         self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
     ) -> None:
         num_bytes = 0
-        response.encoding = "utf-8-sig"  # what the standard has events in, whatever the header says
-        events = aiter(httpx2.EventSource(response))
+        events = events_of(response)
         # The client's own limit starts anew at each byte, so comments alone would hold for ever.
         most_s = MAX_PINGED * self.upstream.timeout_s
         silence = asyncio.timeout(most_s)
-        async with silence, aclosing(events):  # type: ignore[type-var]
+        async with silence, aclosing(events):
             async for event in events:
                 if not event.data.strip():
                     continue  # `retry: 3000`, `id: 1` or a ping: for clients that connect again
@@ -319,9 +335,9 @@ class Upstream:
         host = replica.host
         try:
             await self._read_events(response, reader, flight, replica)
-        except (TimeoutError, httpx2.HTTPError):
+        except (TimeoutError, httpx2.HTTPError, *_MALFORMED):
             if reader.reason is None:
-                raise  # else it only hung up without a goodbye
+                raise  # else it only hung up without a goodbye, or with one that nobody understands
         if reader.reason is None:
             raise problems.down(host, "broke off")
         if segments := reader.finish():

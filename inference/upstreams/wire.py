@@ -39,8 +39,33 @@ class Reader(Protocol):
         ...
 
 
+class Halves:
+    """Joins characters that were cut in two: servers and proxies that count in UTF-16 cut there."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """All but a first half at the end."""
+        text = self._held + text
+        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return whole(text[: len(text) - len(self._held)])
+
+    def finish(self) -> str:
+        held, self._held = self._held, ""
+        return whole(held)
+
+
+def whole(text: str) -> str:
+    """Two halves of a character as one, and a lone one as an unknown one."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def call_or_text(name: str, arguments: str) -> Segment:
     """A tool call, or its text where the arguments are no JSON object: a model's mistake is no error."""
+    arguments = whole(arguments)
     value = loaded(arguments or "{}")
     if name and isinstance(value, dict):
         return Call(name, json.dumps(value, ensure_ascii=False))

@@ -352,11 +352,11 @@ def test_what_cannot_be_sent_is_the_callers_fault(
 def test_arguments_are_handed_on_as_they_came(
     raw: Caller, server: UpstreamServer, reader: Reader, text: str
 ) -> None:
-    call = {"id": "c", "type": "function", "function": {"name": "lamp", "arguments": text}}
+    call = {"id": "call00001", "type": "function", "function": {"name": "lamp", "arguments": text}}
     messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c", "content": "on"},
+        {"role": "tool", "tool_call_id": "call00001", "content": "on"},
     ]
     assert raw.post("/chat/completions", {"model": "far", "messages": messages}).status_code == 200
     assert server.asked[0].body["messages"][1]["tool_calls"] == [call]

@@ -1,6 +1,7 @@
 """What templates of every family are handed of a question, a call and its result, in the form in which
 the family's own templates read them."""
 
+import re
 from typing import Any
 
 import pytest
@@ -66,13 +67,13 @@ JSON = '{"city": "Zürich", "n": 2}'
 SAID, RESULT = "Let me see.", "<tool>cloudy"
 
 
-def chat(content: str, arguments: Any = ARGUMENTS) -> list[ChatMessage]:
+def chat(content: str, arguments: Any = ARGUMENTS, call_id: str = "abcdefghi") -> list[ChatMessage]:
     function = {"name": "weather", "arguments": arguments}
-    call = {"id": "abcdefghi", "type": "function", "function": function}
+    call = {"id": call_id, "type": "function", "function": function}
     return [
         {"role": "user", "content": "How is it?"},
         {"role": "assistant", "content": content, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "abcdefghi", "content": "cloudy"},
+        {"role": "tool", "tool_call_id": call_id, "content": "cloudy"},
     ]
 
 
@@ -104,6 +105,23 @@ def rendered(template: str, messages: list[ChatMessage]) -> str:
 )
 def test_a_call_is_read_as_the_template_reads_calls(template: str, called: str) -> None:
     assert rendered(template, chat("")) == f"<user>How is it?{called}{RESULT}"
+
+
+@pytest.mark.parametrize("call_id", ["call_0123456789abcdef", "toolu_01", "é🙂", "abcdefghi"])
+def test_a_call_may_have_any_id(call_id: str) -> None:
+    """Mistral's templates refuse all but nine letters and digits, of the call and of its result."""
+    result = (
+        "{% if m.role == 'tool' and m.tool_call_id | length != 9 %}"
+        "{{ raise_exception('nine characters') }}{% endif %}"
+        "{% if m.tool_calls is defined %}[CALL_ID]{{ m.tool_calls[0].id }}{% endif %}"
+        "{% if m.role == 'tool' %}[OF]{{ m.tool_call_id }}{% endif %}"
+    )
+    template = MISTRAL.replace("{% for m in messages %}", "{% for m in messages %}" + result, 1)
+    whole = rendered(template, chat("", call_id=call_id))
+    found = re.findall(r"\[(?:CALL_ID|OF)\]([a-zA-Z0-9]{9})", whole)
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert whole == rendered(template, chat("", call_id=call_id)), "a prompt begins as it did"
 
 
 def test_text_in_front_of_a_call_is_no_reason_to_leave_it_out() -> None:

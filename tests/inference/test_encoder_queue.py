@@ -86,6 +86,17 @@ def test_the_queue_is_bounded_in_tokens() -> None:
     assert _queue(max_tokens=10).add(_request("alone", 500)), "nothing better is there to do"
 
 
+def test_a_queue_full_of_chores_takes_questions_in() -> None:
+    """They go before them: what stands behind takes no room."""
+    queue = _queue(_request("index", *[10] * 10, priority="background"), max_tokens=100)
+    assert not queue.add(_request("chore", 10, priority="background"))
+    assert queue.add(_request("question", 90, priority="interactive"))
+    assert queue.add(_request("other", 10, priority="interactive"))
+    assert not queue.add(_request("last", 10, priority="interactive"))
+    assert not queue.add(_request("program", 10, priority="api"))
+    assert _names(queue.take(100)) == ["other", "question"]
+
+
 def test_a_full_queue_takes_in_what_another_worker_had_accepted() -> None:
     queue = _queue(_request("a", 90), max_tokens=100)
     assert not queue.add(_request("b", 20))

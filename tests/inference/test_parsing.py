@@ -1,6 +1,7 @@
 """Text, reasoning and calls are the same for any chunking; a model's mistakes become text."""
 
 import json
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -124,6 +125,29 @@ def test_what_follows_a_mark_in_a_string_waits_no_longer_than_it_may_be_one() ->
     begun = '<tool_call>{"name": "f", "arguments": {"a": "</tool_call>'
     assert joined(parser.feed(begun)) == []
     assert joined(parser.feed("Oh\nwell.")) == [Text(f"{begun}Oh\nwell.")]
+
+
+@pytest.mark.parametrize(
+    ("template", "tail", "opening", "mark", "closing"),
+    [
+        (HERMES, "<|im_start|>assistant\n", "<tool_call>", "</tool_call>", "}</tool_call>"),
+        ("[TOOL_CALLS]", "[/INST]", "[TOOL_CALLS]", "[TOOL_CALLS]", "}</s>"),
+    ],
+)
+def test_a_long_string_behind_a_mark_is_read_once(
+    template: str, tail: str, opening: str, mark: str, closing: str
+) -> None:
+    """A file about calls, say, which a call writes."""
+    said = mark + "all \\n about calls " * 4_000
+    call = f'{opening}{{"name": "f", "arguments": {{"a": "{said}"}}{closing}'
+    parser = AnswerParser(template, tail, [{"function": {"name": "f"}}])
+    began_s = process_time()
+    segments = [s for at in range(0, len(call), 4) for s in parser.feed(call[at : at + 4])]
+    segments += parser.finish()
+    assert process_time() - began_s < 4, "a quarter of a minute, were all of it read at each piece"
+    (read,) = segments
+    assert isinstance(read, Call)
+    assert json.loads(read.arguments)["a"] == json.loads(f'"{said}"')
 
 
 def test_a_cut_off_call_comes_as_text() -> None:

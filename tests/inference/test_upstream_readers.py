@@ -1,6 +1,8 @@
 """What other servers stream, as segments: the same for any chunking, and never an exception of ours."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -88,6 +90,23 @@ def test_content_in_parts_is_text_and_thoughts() -> None:
     assert segments == [Reasoning("Look. Yes. Go."), Text("It is so.")]
 
 
+def test_characters_that_come_in_halves_are_joined() -> None:
+    """Servers and proxies that count in UTF-16 cut there, in JSON of their own each time."""
+    first, second = "\ud83d", "\ude00"
+    segments = read_openai(
+        chunk(reasoning=f"Hm {first}"),
+        chunk(reasoning=second),
+        chunk(content=f"a{first}"),
+        chunk(content=f"{second}{first}"),
+        chunk(content=second),
+        chunk(tool_calls=[piece(0, "f", f'{{"x": "{first}')]),
+        chunk(tool_calls=[piece(0, None, f'{second}"}}')]),
+    )
+    assert segments == [Reasoning("Hm 😀"), Text("a😀😀"), Call("f", '{"x": "😀"}')]
+    lone = read_openai(chunk(content=f"b{second}"), chunk(content=f"c{first}"))
+    assert lone == [Text("b\ufffdc\ufffd")]
+
+
 def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
     """Ollama and Gemini count so."""
     segments = read_openai(
@@ -96,6 +115,30 @@ def test_calls_that_all_have_index_0_are_told_apart_by_their_ids() -> None:
         chunk(tool_calls=[piece(0, None, "}")]),
     )
     assert segments == [Call("f", '{"x": 1}'), Call("g", "{}")]
+
+
+def test_a_piece_without_a_name_is_of_the_call_before_whatever_its_id() -> None:
+    """Older vLLM draws an id for each piece, and some servers tell it late."""
+    for first, second in (("a", "b"), ("", "b"), ("a", "")):
+        segments = read_openai(
+            chunk(tool_calls=[piece(0, "f") | {"id": first}]),
+            chunk(tool_calls=[piece(0, None, '{"x": ') | {"id": second}]),
+            chunk(tool_calls=[piece(0, None, "1}") | {"id": second}]),
+        )
+        assert segments == [Call("f", '{"x": 1}')]
+
+
+@pytest.mark.parametrize("second", ["f", "g"])
+def test_calls_of_one_index_without_ids_are_told_apart_by_their_ends(second: str) -> None:
+    whole = [piece(0, "f", '{"x": 1}'), piece(0, second, '{"x": 2}')]
+    expected = [Call("f", '{"x": 1}'), Call(second, '{"x": 2}')]
+    assert read_openai(*(chunk(tool_calls=[one]) for one in whole)) == expected
+    assert read_openai(chunk(tool_calls=whole)) == expected
+
+
+def test_arguments_may_come_as_an_object() -> None:
+    pieces = [piece(0, "f") | {"function": {"name": "f", "arguments": {"x": "é"}}}, piece(1, "g")]
+    assert read_openai(chunk(tool_calls=pieces)) == [Call("f", '{"x": "é"}'), Call("g", "{}")]
 
 
 def test_calls_without_a_mark_are_told_apart_by_their_names() -> None:
@@ -185,6 +228,41 @@ def test_statuses_are_told_apart(code: int, body: Any, kind: str, is_said: str) 
     assert problem.kind == kind
     assert is_said in problem.failed.message
     assert "sk-1234" not in problem.failed.message
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_a_server_may_say_by_a_date_when_it_is_back(code: int) -> None:
+    def asked_for(date: str) -> tuple[str, float | None]:
+        problem = of_response("x.example", code, date, b"")
+        return problem.kind, problem.failed.retry_after_s
+
+    kind, wait_s = asked_for(
+        format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
+    )
+    assert kind == "busy"
+    assert wait_s == pytest.approx(90, abs=5)
+    assert asked_for("Sun, 06 Nov 1994 08:49:37 GMT") == ("busy", 0.1)
+    assert asked_for("Sun, 06 Nov 1994 08:49:37 -0000") == ("busy", 0.1)
+    for nonsense in ("soon", "Sun, 06 Nov 2994 08:49:37 GMT", "-1", "nan"):
+        assert asked_for(nonsense) == asked_for("")
+
+
+@pytest.mark.parametrize(
+    ("event", "data"),
+    [
+        ("error", '{"message": "no", "code": 400}'),
+        ("error", '{"error": {"message": "no", "type": "BadRequestError"}}'),
+        ("message", '{"object": "error", "message": "no", "type": "BadRequestError", "code": 400}'),
+    ],
+)
+def test_an_error_in_a_stream_may_be_told_in_other_forms(event: str, data: str) -> None:
+    """By the event's name, and, of older vLLM, bare."""
+    with pytest.raises(Problem) as caught:
+        OpenAIReader("x").read(event, data)
+    assert caught.value.failed.code == "invalid_request"
+    assert "no" in caught.value.failed.message
+    with pytest.raises(Problem, match="broke off: out of order"):
+        OpenAIReader("x").read("error", "out of order")
 
 
 @pytest.mark.parametrize(

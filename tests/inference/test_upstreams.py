@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from threading import Barrier
 from time import monotonic
 from typing import Any
 
@@ -212,6 +214,105 @@ async def test_a_byte_order_mark_is_no_part_of_the_first_event(
     assert text_of(await far.ask()) == "Hello. \ufeff"
 
 
+@pytest.mark.parametrize("kind", ["", "text/plain; charset=latin-1", "application/octet-stream"])
+async def test_events_may_come_as_another_type(server: UpstreamServer, far: Far, kind: str) -> None:
+    server.answers = [stream(*wired(*texts("Grü", "ße 🙂")), kind=kind)]
+    assert text_of(await far.ask()) == "Grüße 🙂"
+
+
+async def test_a_page_is_no_answer(server: UpstreamServer, far: Far) -> None:
+    server.answers = [stream(*wired(*texts("Hello.")), kind="text/html")]
+    updates = await far.ask()
+    assert isinstance(updates[-1], Failed)
+    assert len(server.asked) == 1
+
+
+OPENAIS_WHOLE = {
+    "choices": [
+        {
+            "message": {
+                "content": "Hello.",
+                "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}],
+            },
+            "finish_reason": "length",
+        }
+    ],
+    "usage": {"prompt_tokens": 3, "completion_tokens": 5},
+}
+ANTHROPICS_WHOLE = {
+    "type": "message",
+    "content": [
+        {"type": "text", "text": "Hello."},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+    ],
+    "stop_reason": "max_tokens",
+    "usage": {"input_tokens": 3, "output_tokens": 5},
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "body"), [("", OPENAIS_WHOLE), ("anthropic+", ANTHROPICS_WHOLE)]
+)
+async def test_an_answer_may_come_whole(
+    server: UpstreamServer, tmp_path: Path, scheme: str, body: Any
+) -> None:
+    """A server, or a proxy before it, that streams nothing whatever it is asked."""
+    far = Far(spec_of(server, scheme=scheme), tmp_path)
+    server.answers = [status(200, body, Content_Type="application/json; charset=utf-8")]
+    try:
+        *said, end = await far.ask()
+    finally:
+        await far.engine.close()
+    assert isinstance(end, Finished)
+    assert (end.reason, end.usage) == ("length", Usage(3, 0, 5))
+    segments = [s for update in said if isinstance(update, Said) for s in update.segments]
+    assert segments == [Text("Hello."), Call("f", "{}")]
+
+
+@pytest.mark.parametrize("scheme", ["", "anthropic+"])
+async def test_an_error_may_come_as_a_success(
+    server: UpstreamServer, tmp_path: Path, scheme: str
+) -> None:
+    far = Far(spec_of(server, scheme=scheme), tmp_path)
+    error = {"type": "error", "error": {"message": "prompt is too long", "code": 400}}
+    server.answers = [status(200, error, Content_Type="application/json")]
+    try:
+        end = (await far.ask())[-1]
+    finally:
+        await far.engine.close()
+    assert isinstance(end, Failed)
+    assert end.code == "context_length_exceeded"
+
+
+async def test_an_event_may_be_long(server: UpstreamServer, far: Far) -> None:
+    """A call that writes a file, say: some servers hand it over whole."""
+    server.answers = [events(*texts("x" * 2**21))]
+    assert len(text_of(await far.ask())) == 2**21
+
+
+async def test_a_server_that_does_not_know_how_to_count_is_not_asked_to(
+    server: UpstreamServer, far: Far
+) -> None:
+    """Mistral's API refuses whatever it does not know."""
+    detail = [{"type": "extra_forbidden", "loc": ["body", "stream_options", "include_usage"]}]
+    both = Barrier(2, timeout=20)
+
+    def refused(handler: BaseHTTPRequestHandler) -> None:
+        both.wait()
+        status(422, {"object": "error", "message": {"detail": detail}})(handler)
+
+    server.answers = [refused, refused, HELLO]
+    answers = await asyncio.gather(far.ask(), far.ask())
+    assert [text_of(updates) for updates in answers] == ["Hello."] * 2
+    assert text_of(await far.ask()) == "Hello."
+    told = ["stream_options" in asked.body for asked in server.asked]
+    assert told == [True, True, False, False, False], "it is remembered"
+    server.answers = [status(422, {"error": "stream_options: never"})]
+    assert isinstance((await far.ask())[-1], Failed)
+    assert len(server.asked) == 6, "what helps nothing is not tried again"
+
+
 async def test_an_error_page_of_any_depth_is_an_error(server: UpstreamServer, far: Far) -> None:
     deep: list[Any] = []
     for _ in range(400):
@@ -238,6 +339,7 @@ async def test_a_stop_before_anything_was_done_is_told(server: UpstreamServer, f
         events(chunk(content="All."), chunk("stop"), is_cut=True),
         events(chunk(content="All."), chunk("stop"), "[DONE]", hangs_s=20),
         events(chunk(content="All."), "[DONE]"),
+        events(chunk(content="All."), chunk("stop"), "Goodbye."),
     ],
 )
 async def test_an_answer_that_is_whole_is_not_asked_for_again(
