@@ -4,12 +4,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.pages import INPUT
 from tests.browser.scripted import ScriptedChat
 
 LONG = "Explain it in one paragraph, for somebody who has never heard of it, and keep the numbers."
+# Where the words of titles begin and end, not the boxes that they are in.
+TITLES = """async (titles) => {
+  document.querySelector("chat-sidebar").show({
+    pinned: [], folders: [], next: null, items: titles.map((title, i) => ({
+      id: `c${i}`, url: `/c/c${i}`, title, version: 1, running: [], folder: null, pinned: false,
+      archived: false, tags: [], updated_at: new Date(Date.now() - i).toISOString(),
+    })) });
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return [...document.querySelectorAll(".chat-link[data-conversation] a")].map((link) => {
+    const range = document.createRange();
+    range.selectNodeContents(link);
+    const { left, right } = range.getBoundingClientRect();
+    return [Math.round(left), Math.round(right)];
+  });
+}"""
 
 
 def _box(page: Page, selector: str) -> dict[str, float]:
@@ -68,6 +83,51 @@ def test_buttons_of_an_editor_share_a_row_of_a_phone(
     cancel, send = (_box(phone, f".editor__row button >> nth={n}") for n in (0, 1))
     assert cancel["y"] == send["y"]
     assert _box(phone, ".editor__about")["bottom"] <= cancel["y"]
+
+
+def test_the_keys_are_read_from_the_first_one(chat: ScriptedChat, page: Page) -> None:
+    page.set_viewport_size({"width": 1280, "height": 500})
+    page.keyboard.press("Control+/")
+    expect(page.locator("#shortcuts-title")).to_be_focused()
+    assert page.evaluate("document.querySelector('#shortcuts').scrollTop") == 0
+    expect(page.locator("#shortcuts-title")).to_be_in_viewport()
+    page.keyboard.press("Tab")
+    expect(page.locator("#shortcuts button")).to_be_focused()
+
+
+def test_states_of_models_stand_below_one_another(chat: ScriptedChat, page: Page) -> None:
+    page.click("model-picker .picker")
+    expect(page.locator("#models-list .badge")).to_have_count(3)
+    ends = page.eval_on_selector_all(
+        "#models-list .badge", "all => all.map((one) => one.getBoundingClientRect().right)"
+    )
+    assert max(ends) - min(ends) < 1
+
+
+def test_titles_of_another_direction_stand_on_the_side_of_the_page(
+    reader: BrowserContext, page: Page
+) -> None:
+    ScriptedChat(page)
+    for language, side in (("en", 0), ("ar", 1)):
+        page.set_extra_http_headers({"Accept-Language": language})
+        page.goto("/", wait_until="networkidle")  # its own chats are listed
+        spans = page.evaluate(TITLES, ["Names for a cat", "مرحبا بالعالم"])
+        assert abs(spans[0][side] - spans[1][side]) <= 3
+        assert spans[0][1 - side] != spans[1][1 - side]
+
+
+def test_a_field_that_is_refused_is_drawn_so(page: Page) -> None:
+    page.goto("/accounts/signup/")
+    for name, value in (("name", "Eve"), ("email", "eve@example.org"), ("password1", "password")):
+        page.fill(f"[name={name}]", value)
+    colour = "one => getComputedStyle(one).borderTopColor"
+    usual = page.locator("[name=password1]").evaluate(colour)
+    page.click("main form button")
+    refused = page.locator("[name=password1][aria-invalid=true]")
+    refused.wait_for()
+    assert refused.evaluate(colour) != usual
+    error = page.locator(".errorlist").first.evaluate("one => getComputedStyle(one).color")
+    assert refused.evaluate(colour) == error
 
 
 def ask_on_glass(page: Page, text: str) -> None:
