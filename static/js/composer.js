@@ -73,6 +73,8 @@ export class ChatComposer extends HTMLElement {
       if (this.#isRunning) this.dispatchEvent(new CustomEvent("stop"));
       else this.#send();
     });
+    // The second press of a double click would stop what the first one has asked for.
+    this.button.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
     this.button.type = "submit"; // not before: the page would be loaded anew, without what was typed
     this.queueButton.addEventListener("click", () => this.#queue());
     new ResizeObserver(() => this.#spread()).observe(this.input);
