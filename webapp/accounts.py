@@ -35,6 +35,12 @@ from webapp.user_agents import words_of
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "email_password_mismatch": gettext_lazy(
+            "This e-mail address and this password do not go together."
+        ),
+    }
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return signup_is_open(request)
 

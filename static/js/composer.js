@@ -73,8 +73,11 @@ export class ChatComposer extends HTMLElement {
       if (this.#isRunning) this.dispatchEvent(new CustomEvent("stop"));
       else this.#send();
     });
+    // The second press of a double click would stop what the first one has asked for.
+    this.button.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
     this.button.type = "submit"; // not before: the page would be loaded anew, without what was typed
     this.queueButton.addEventListener("click", () => this.#queue());
+    new ResizeObserver(() => this.#spread()).observe(this.input);
     addEventListener("pagehide", () => this.#save());
     const mic = find(this, ".composer__dictate");
     mic.hidden = !("SpeechRecognition" in globalThis || "webkitSpeechRecognition" in globalThis);
@@ -301,8 +304,16 @@ export class ChatComposer extends HTMLElement {
     this.hint.toggleAttribute("data-held", this.#held !== null);
   }
 
+  /** A second line has been begun: where there is little room the text then has whole rows, until it is gone. */
+  #spread() {
+    const { lineHeight, paddingTop, paddingBottom } = getComputedStyle(this.input);
+    const lines = (this.input.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom)) / parseFloat(lineHeight);
+    if (lines > 1.5) this.form.setAttribute("data-tall", "");
+  }
+
   /** Browsers without field-sizing need help to grow. */
   #grow() {
+    if (!this.input.value) this.form.removeAttribute("data-tall");
     if (CSS.supports("field-sizing", "content")) return;
     this.input.style.setProperty("block-size", "auto");
     this.input.style.setProperty("block-size", `${this.input.scrollHeight}px`);

@@ -88,8 +88,7 @@ export class ModelList {
     const isOn = this.#shown.beside.includes(name);
     const words = isOn ? gettext("%(model)s answers too: leave it out", { model: title }) : gettext("Have %(model)s answer too, side by side", { model: title });
     const button = smallButton("columns-2", words, "beside", name, { role: "menuitemcheckbox", "aria-checked": String(isOn) });
-    button.classList.add("model-row__beside");
-    button.hidden = name === this.#shown.chosen;
+    button.toggleAttribute("data-absent", name === this.#shown.chosen);
     return button;
   }
 
@@ -175,7 +174,7 @@ export class ModelList {
    * @param {boolean} isRight
    */
   #across(focused, isRight) {
-    const all = /** @type {HTMLElement[]} */ ([...(focused.closest(".model-row")?.querySelectorAll("button:not([hidden])") ?? [])]);
+    const all = /** @type {HTMLElement[]} */ ([...(focused.closest(".model-row")?.querySelectorAll("button:not([data-absent])") ?? [])]);
     const step = isRight === (document.dir !== "rtl") ? 1 : -1;
     all[all.indexOf(focused) + step]?.focus();
   }

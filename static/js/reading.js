@@ -6,6 +6,7 @@
 
 import { actOnBlock } from "./block-actions.js";
 import { showLocalTimes } from "./local-times.js";
+import "./once.js";
 import { Prose } from "./prose.js";
 import { followTheme } from "./theme.js";
 

@@ -38,7 +38,8 @@ export class TokenMeter extends HTMLElement {
   connectedCallback() {
     const composer = this.previousElementSibling ?? this; // it must not cover what is being written
     this.card.addEventListener("toggle", () => placePopover(this.card, composer));
-    this.button.addEventListener("pointerenter", (event) => this.#hover(event, true));
+    // Not as it enters: the composer grows under a pointer that rests, and the card would cover the text.
+    this.button.addEventListener("pointermove", (event) => this.#hover(event, true));
     this.button.addEventListener("pointerleave", (event) => this.#hover(event, false));
   }
 

@@ -9,7 +9,7 @@
  */
 
 import { LOCALE, gettext, ngettext } from "./i18n.js";
-import { count, seconds, thousands } from "./words.js";
+import { count, seconds, thousands, toolName } from "./words.js";
 
 const tenths = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
 
@@ -48,7 +48,7 @@ function rowOf(span, totalMs) {
   const { kind, start_ms: startMs, end_ms: endMs, facts } = span;
   const [name, tone] = KINDS[kind] ?? [sentence(kind), "waiting"];
   return {
-    name: kind === "tool" && facts.name ? sentence(facts.name) : name,
+    name: kind === "tool" && facts.name ? toolName(facts.name) : name,
     tone,
     time: duration(endMs - startMs),
     about: aboutSpan(span),

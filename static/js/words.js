@@ -137,9 +137,16 @@ export function thoughtLine({ isLive, ms }) {
  */
 export function toolLine(call, result) {
   const given = short(argumentsLine(call.arguments));
-  const name = call.name.charAt(0).toUpperCase() + call.name.slice(1).replaceAll("_", " ");
+  const name = toolName(call.name);
   const outcome = result ? ` → ${short(result.content)}` : "";
   return `${given ? `${name} · ${given}` : name}${outcome}`;
+}
+
+/** @param {string} name @returns {string} of those of every site in the reader's language, of others as they are called */
+export function toolName(name) {
+  if (name === "calculator") return gettext("Calculator");
+  if (name === "clock") return gettext("Clock");
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 
 /** @param {string} json */

@@ -35,6 +35,31 @@ def test_the_meter_warns_in_words_before_something_is_left_out(
     expect(meter).to_be_hidden()
 
 
+def test_a_meter_that_comes_under_a_resting_pointer_opens_nothing(
+    chat: ScriptedChat, page: Page
+) -> None:
+    meter, card = page.locator("token-meter"), page.locator(".meter-card")
+    ask(page, "Hello")  # the composer goes to its place below
+    chat.finish("r1")
+    chat.meter = meter_of(0, 20)
+    page.fill(INPUT, "Hello")
+    expect(meter).to_be_visible()
+    box = page.locator(".meter").bounding_box()
+    assert box
+    chat.meter = None
+    page.fill(INPUT, "And now?")
+    expect(meter).to_be_hidden()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    chat.meter = meter_of(0, 20)
+    page.fill(INPUT, "Hello again")
+    expect(meter).to_be_visible()
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.querySelector('.meter').matches(':hover')")
+    expect(card).to_be_hidden()
+    page.mouse.move(box["x"] + box["width"] / 2 + 4, box["y"] + box["height"] / 2)
+    expect(card).to_be_visible()
+
+
 def test_what_would_be_left_out_is_shown_where_it_is(chat: ScriptedChat, page: Page) -> None:
     for number in (1, 2):
         ask(page, f"Question {number}")

@@ -26,6 +26,18 @@ def test_the_message_and_a_phase_are_seen_before_the_server_says_anything(
     expect(page.locator(INPUT)).to_have_value("")
 
 
+def test_a_double_click_sends_and_does_not_stop(chat: ScriptedChat, page: Page) -> None:
+    page.fill(INPUT, "Hello")
+    page.locator(".composer__send").dblclick()
+    expect(page.locator(".message--user")).to_have_count(1)
+    page.wait_for_timeout(200)
+    assert chat.heard_of("run.stop") == []
+    expect(page.locator(".composer__send")).to_have_attribute("aria-label", "Stop")
+    page.click(".composer__send")
+    page.wait_for_timeout(200)
+    assert len(chat.heard_of("run.stop")) == 1
+
+
 def test_a_new_chat_gets_its_address_without_a_reload(chat: ScriptedChat, page: Page) -> None:
     page.evaluate("window.stayed = true")
     ask(page, "Hello")

@@ -68,6 +68,7 @@ def test_a_known_and_an_unknown_address_get_the_same_answer(alice: User) -> None
     pages = []
     for email in ("alice@example.org", "nobody@example.org"):
         page = Client().post(LOGIN, {"login": email, "password": "wrong"})
+        assert "This e-mail address and this password do not go together." in page.content.decode()
         assert page.status_code == 200
         text = page.content.decode().replace(email, "")
         pages.append(re.sub(r'(value|nonce)="[^"]*"', "", text))
