@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from chat import access, answers, frames, notices, run_log, runs, temporary, values
+from chat import access, answers, frames, notices, runs, temporary, values
 from chat.accepted import accepted
 from chat.actions import Draft, Sent
 from chat.changes import Changes
@@ -29,6 +29,7 @@ from chat.following import Ended, News, Numbered, Reset, follow
 from chat.retakes import Retake
 from chat.rights import Rights
 from chat.spans import new_trace_id
+from chat.stopping import stop_run
 from chat.windows import LocalWindows, Window
 from chat.wire import AckWindow, dumps
 from inference import EngineError
@@ -270,12 +271,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             task.cancel()
 
     async def _stop(self, run_id: UUID, chars: int | None) -> None:
-        run = runs.get(run_id)
-        if run is not None and run.user_id == self.user.pk:
-            run.stop(chars)
-        else:
-            await in_db(access.generation_for)(self.user, run_id)
-            await in_db(run_log.request_stop)(run_id, chars)
+        await stop_run(self.user, run_id, chars)
         await self._tell({"type": "run.stopping", "run": str(run_id)})
 
     async def _decide(self, run_id: UUID, call_id: str, allow: bool) -> None:
