@@ -244,7 +244,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Say what was begun, and follow it."""
         await self._tell({**frame, "client_id": client_id, "run": str(sent.generation.pk)})
         for generation in sent.generations:
-            await self._follow(generation.pk, 0)
+            try:
+                await self._follow(generation.pk, 0)
+            except ChatError as problem:  # not of what was sent: that is accepted
+                await self._tell_error(problem, None, generation.pk)
 
     async def _follow(self, run_id: UUID, after: int) -> None:
         run = runs.get(run_id)
@@ -295,6 +298,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except TimeoutError:
             logger.info("a reader of run %s does not read; dropped until it comes back", run_id)
             await self.close(4408)
+        except Exception:  # a page that hears nothing more would wait for good
+            logger.exception("run %s cannot be followed", run_id)
+            await self.close(CLOSE_TRY_AGAIN)
         finally:
             if self.windows.get(run_id) is window:
                 del self.windows[run_id]
