@@ -327,10 +327,21 @@ def claim(generation: Generation, lease_owner: str) -> bool:
     return bool(claimed)
 
 
-def load(generation: Generation) -> Logged:
-    """The events so far, and the engine turn that they end in."""
+def load(generation: Generation, *, only_readable: bool = False) -> Logged:
+    """The events so far, and the engine turn that they end in.
+
+    Another version of the program may have logged what this one does not know, which raises KeyError or
+    TypeError; `only_readable` takes what there is before that.
+    """
     rows = GenerationEvent.objects.filter(generation=generation).order_by("seq")
-    events = [from_payload(payload) for payload in rows.values_list("payload", flat=True)]
+    events: list[LogEvent] = []
+    for payload in rows.values_list("payload", flat=True):
+        try:
+            events.append(from_payload(payload))
+        except (KeyError, TypeError):
+            if only_readable:
+                break
+            raise
     output_ids: list[int] = []
     for event in events:
         if isinstance(event, Started):
