@@ -356,6 +356,13 @@ def load(generation: Generation, *, only_readable: bool = False) -> Logged:
     return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events))
 
 
+def has_logged(generation_id: UUID, lease_owner: str, seq: int) -> bool:
+    """Whether events up to `seq` are in the log, and nobody but this owner has written since."""
+    with access.seeing_deleted():
+        rows = Generation.objects.filter(pk=generation_id, lease_owner=lease_owner)
+        return rows.filter(seq__gte=seq).exists()
+
+
 def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:
     """Logged events behind `seq`, with their numbers."""
     rows = GenerationEvent.objects.filter(generation=generation_id, seq__gt=seq).order_by("seq")
