@@ -16,6 +16,9 @@ from chat.spans import Clock
 from chat.tools import Tool
 from inference import ChatMessage, Priority
 
+MAX_DECIDED = 256
+"""An answer has fewer calls of tools."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -131,6 +134,8 @@ class Control:
 
     def decide(self, call_id: str, is_allowed: bool) -> None:
         """The user's word about a call, which may not have been asked for yet. The first one counts."""
+        if call_id not in self._decided and len(self._decided) >= MAX_DECIDED:
+            return  # about calls that there are not
         asked = self._asked(call_id)
         if not asked.done():
             asked.set_result(is_allowed)

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext
 from structlog.contextvars import bound_contextvars, get_contextvars
 
-from chat import access, answers, frames, notices, run_log, runs, temporary, values
+from chat import access, answers, frames, notices, runs, temporary, values
 from chat.accepted import accepted
 from chat.actions import Draft, Sent
 from chat.changes import Changes
@@ -29,6 +29,7 @@ from chat.following import Ended, News, Numbered, Reset, follow
 from chat.retakes import Retake
 from chat.rights import Rights
 from chat.spans import new_trace_id
+from chat.stopping import stop_run
 from chat.windows import LocalWindows, Window
 from chat.wire import AckWindow, dumps
 from inference import EngineError
@@ -243,7 +244,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Say what was begun, and follow it."""
         await self._tell({**frame, "client_id": client_id, "run": str(sent.generation.pk)})
         for generation in sent.generations:
-            await self._follow(generation.pk, 0)
+            try:
+                await self._follow(generation.pk, 0)
+            except ChatError as problem:  # not of what was sent: that is accepted
+                await self._tell_error(problem, None, generation.pk)
 
     async def _follow(self, run_id: UUID, after: int) -> None:
         run = runs.get(run_id)
@@ -270,12 +274,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             task.cancel()
 
     async def _stop(self, run_id: UUID, chars: int | None) -> None:
-        run = runs.get(run_id)
-        if run is not None and run.user_id == self.user.pk:
-            run.stop(chars)
-        else:
-            await in_db(access.generation_for)(self.user, run_id)
-            await in_db(run_log.request_stop)(run_id, chars)
+        await stop_run(self.user, run_id, chars)
         await self._tell({"type": "run.stopping", "run": str(run_id)})
 
     async def _decide(self, run_id: UUID, call_id: str, allow: bool) -> None:
@@ -299,6 +298,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except TimeoutError:
             logger.info("a reader of run %s does not read; dropped until it comes back", run_id)
             await self.close(4408)
+        except Exception:  # a page that hears nothing more would wait for good
+            logger.exception("run %s cannot be followed", run_id)
+            await self.close(CLOSE_TRY_AGAIN)
         finally:
             if self.windows.get(run_id) is window:
                 del self.windows[run_id]

@@ -1,6 +1,7 @@
 """Frames from the browser, as values. Everything in them is untrusted."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,7 @@ MAX_FRAME_BYTES = 2**20  # as much as a line reads: a message of any script, or 
 MAX_CLIENT_ID_CHARS = 64
 MAX_BESIDE = 3  # models that answer beside the first
 MAX_WITHOUT = 100  # passages that are not wanted
+_SURROGATE = re.compile(r"\\u[dD]|[\ud800-\udfff]")  # as JSON writes a half, or as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ def parse(raw: str) -> Frame:
         raise BadFrame("The frame is no JSON.") from None
     if not isinstance(values, dict):
         raise BadFrame("The frame is no JSON object.")
+    if _SURROGATE.search(raw) and not _is_whole(values):
+        raise BadFrame("The frame holds half a character (a lone surrogate).")
     fields = _Fields(values)
     match values.get("type"):
         case "message.send":
@@ -180,6 +184,16 @@ def parse(raw: str) -> Frame:
     raise BadFrame("The frame has no type that the server knows.")
 
 
+def _is_whole(values: dict[str, Any]) -> bool:
+    """Whether each character is one: halves may be repeated in what a frame is answered, by which no
+    line can carry them."""
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        return False
+    return True
+
+
 def checked_client_id(value: str, name: str = "client_id") -> str:
     """An id that a page has made up. Raises BadFrame."""
     if not 0 < len(value) <= MAX_CLIENT_ID_CHARS or not is_storable(value):
@@ -195,10 +209,6 @@ class _Fields:
         value = self._values.get(name)
         if not isinstance(value, str):
             raise BadFrame(f"'{name}' has to be a text.")
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise BadFrame(f"'{name}' holds half a character (a lone surrogate).") from None
         return value
 
     def setup(self) -> Setup:

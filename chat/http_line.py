@@ -162,7 +162,15 @@ def _frames_of(body: bytes) -> list[str] | None:
         return None
     if not isinstance(frames, list) or len(frames) > MAX_FRAMES:
         return None
-    return frames if all(isinstance(text, str) for text in frames) else None
+    return frames if all(map(_is_text, frames)) else None
+
+
+def _is_text(value: Any) -> bool:
+    """Halves of characters are none: the channel layer could not carry them."""
+    try:
+        return isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -52,19 +52,18 @@ async def resume(run_id: UUID) -> bool:
     events = logged.events
     is_revoked = not generation.stop_requested and await in_db(_is_revoked)(generation, events)
     end = _end_without_engine(generation, logged, is_revoked)
+    next_seq = generation.seq + 1
     if isinstance(end, Failed):
         end = replace(end, trace_id=trace.id)
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
-        await in_db(run_log.append)(run_id, runs.PROCESS_ID, len(events) + 1, last)
+        await in_db(run_log.append)(run_id, runs.PROCESS_ID, next_seq, last)
         turn = TurnSoFar(logged.prompt_ids, logged.output_ids) if logged.prompt_ids else None
         usage = logged.taken.by_ended
         await answers.take_up(generation, events + last, turn, trace, usage)
         logger.info("run %s goes on after %d events", run_id, len(events))
     else:
-        await in_db(run_log.finish)(
-            run_id, runs.PROCESS_ID, len(events) + 1, last, events + last, trace
-        )
+        await in_db(run_log.finish)(run_id, runs.PROCESS_ID, next_seq, last, events + last, trace)
         await notices.conversation_changed(
             generation.conversation.owner_id, generation.conversation_id
         )
@@ -79,7 +78,9 @@ def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged, Trace] | None:
             return None
         generation.attempts += 1
         generation.stop_requested |= generation.conversation.deleted_at is not None
-        logged = run_log.load(generation)
+    with access.seeing_deleted():  # of its own: what cannot be read was tried all the same
+        is_last = generation.attempts > MAX_ATTEMPTS
+        logged = run_log.load(generation, only_readable=is_last)
     return generation, logged, _trace_so_far(generation, logged)
 
 

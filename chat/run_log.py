@@ -18,6 +18,7 @@ from django.utils import timezone
 from chat import access, budgets, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
+from chat.asking import MAX_DECIDED
 from chat.engine import is_known_elsewhere
 from chat.events import (
     Delta,
@@ -61,7 +62,6 @@ UPDATE chat_generation SET lease_until = %s
 WHERE id = %s AND lease_owner = %s AND status = ANY(%s)
 RETURNING stop_requested, (params ->> 'stop_chars')::int
 """
-MAX_DECIDED = 256
 
 
 class LeaseLost(Exception):
@@ -285,16 +285,19 @@ def request_stops(generations: QuerySet[Generation]) -> list[UUID]:
     return ids
 
 
-def decide(generation_id: UUID, call_id: str, is_allowed: bool) -> None:
+def decide(generation_id: UUID, call_id: str, is_allowed: bool) -> bool | None:
     """Keep the user's word about a call of a tool, for the process that writes the run. The first one
-    counts."""
+    counts, and is returned; None where there were too many."""
     with transaction.atomic():
         row = Generation.objects.select_for_update().get(pk=generation_id)
-        known = row.params.get("decided", {})
+        known: dict[str, bool] = row.params.get("decided", {})
+        if call_id in known:
+            return known[call_id]
         if len(known) >= MAX_DECIDED:
-            return  # an answer has no more calls than that
-        row.params["decided"] = {call_id: is_allowed} | known
+            return None  # an answer has no more calls than that
+        row.params["decided"] = known | {call_id: is_allowed}
         row.save(update_fields=["params"])
+        return is_allowed
 
 
 def decided(generation_id: UUID) -> dict[str, bool]:
@@ -327,10 +330,21 @@ def claim(generation: Generation, lease_owner: str) -> bool:
     return bool(claimed)
 
 
-def load(generation: Generation) -> Logged:
-    """The events so far, and the engine turn that they end in."""
+def load(generation: Generation, *, only_readable: bool = False) -> Logged:
+    """The events so far, and the engine turn that they end in.
+
+    Another version of the program may have logged what this one does not know, which raises KeyError or
+    TypeError; `only_readable` takes what there is before that.
+    """
     rows = GenerationEvent.objects.filter(generation=generation).order_by("seq")
-    events = [from_payload(payload) for payload in rows.values_list("payload", flat=True)]
+    events: list[LogEvent] = []
+    for payload in rows.values_list("payload", flat=True):
+        try:
+            events.append(from_payload(payload))
+        except (KeyError, TypeError):
+            if only_readable:
+                break
+            raise
     output_ids: list[int] = []
     for event in events:
         if isinstance(event, Started):
@@ -340,6 +354,13 @@ def load(generation: Generation) -> Logged:
     turn = generation.turns.last()
     prompt_ids = tuple(turn.prompt_ids) if turn else ()
     return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events))
+
+
+def has_logged(generation_id: UUID, lease_owner: str, seq: int) -> bool:
+    """Whether events up to `seq` are in the log, and nobody but this owner has written since."""
+    with access.seeing_deleted():
+        rows = Generation.objects.filter(pk=generation_id, lease_owner=lease_owner)
+        return rows.filter(seq__gte=seq).exists()
 
 
 def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:

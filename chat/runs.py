@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db import DatabaseError
+from django.db import DatabaseError, IntegrityError
 from django.utils.translation import gettext
 
 from chat import revoked, run_log
@@ -265,8 +265,9 @@ class Run:
         if isinstance(events[-1], TERMINAL):
             everything = self.events + events
             finish = in_db(run_log.finish)
-            await self._patiently(
-                finish, self.id, PROCESS_ID, first_seq, events, everything, self.trace
+            last_seq = len(everything)
+            await self._store(
+                last_seq, finish, self.id, PROCESS_ID, first_seq, events, everything, self.trace
             )
             logger.info("run ended", extra=self._facts(events[-1]))
         else:
@@ -277,7 +278,8 @@ class Run:
 
     async def _append(self, first_seq: int, events: list[LogEvent]) -> None:
         news = None if self.trace.is_saved else self.trace
-        await self._patiently(_log.append, self.id, first_seq, events, news)
+        last_seq = first_seq + len(events) - 1
+        await self._store(last_seq, _log.append, self.id, first_seq, events, news)
 
     def _facts(self, end: LogEvent) -> dict[str, Any]:
         """Of the run, for its line in the log: ids and counts, no text."""
@@ -288,6 +290,27 @@ class Run:
         elif isinstance(end, Failed | Refused):
             facts["code"] = end.code
         return facts
+
+    async def _store(
+        self, last_seq: int, write: Callable[..., Awaitable[None]], *arguments: Any
+    ) -> None:
+        """Write events up to `last_seq`, patiently. Where the connection broke at the COMMIT nobody has
+        heard whether it came through: then the next try finds it done."""
+        is_again = False
+
+        async def once() -> None:
+            nonlocal is_again
+            try:
+                await write(*arguments)
+            except AWAY:
+                is_again = True
+                raise
+            except (IntegrityError, LeaseLost):
+                has_logged = in_db(run_log.has_logged)
+                if not is_again or not await has_logged(self.id, PROCESS_ID, last_seq):
+                    raise
+
+        await self._patiently(once)
 
     async def _patiently(self, write: Callable[..., Awaitable[T]], *arguments: Any) -> T:
         """Write to the log; when Postgres is away, wait for it while the answer goes on."""

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema, Status
 
-from chat import access, answers, run_log, runs, values
+from chat import access, answers, stopping, values
 from chat.accepted import accepted
 from chat.actions import Draft, Sent
 from chat.db import in_db
@@ -114,12 +114,9 @@ async def run_events(request: HttpRequest, run_id: UUID, after: int = 0) -> Http
 @router.post("/runs/{run_id}/stop", response={202: dict[str, Any]})
 async def stop_run(request: HttpRequest, run_id: UUID, data: StopIn) -> Status[dict[str, Any]]:
     """End an answer at its next token. Of one that has ended nothing changes."""
-    generation = await in_db(access.generation_for)(request.user, run_id)
-    if run := runs.get(generation.pk):
-        run.stop(data.chars)
-    else:
-        await in_db(run_log.request_stop)(generation.pk, data.chars)
-    return Status(202, {"run": str(generation.pk)})
+    await in_db(access.generation_for)(request.user, run_id)  # of one that is kept
+    await stopping.stop_run(request.user, run_id, data.chars)
+    return Status(202, {"run": str(run_id)})
 
 
 @router.post("/runs/{run_id}/calls/{call_id}", response={202: dict[str, Any]})

@@ -37,6 +37,7 @@ from chat.prompt_plan import Exchange, PromptPlan
 from chat.retakes import Wish, given_again, given_unjudged
 from chat.rights import Rights
 from chat.setup import AS_USUAL, Setup
+from chat.shielded import done_or_undone, to_its_end
 from chat.sources import NOTHING, Picked, Sources, named, sources_along
 from chat.spans import Clock, Trace, new_trace_id
 from chat.storable import is_storable
@@ -172,15 +173,20 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
     rights.require_model(ask.model)
     await check_requests(rights)
     run_id = uuid7()
-    rights, setup = await in_db(_admit)(rights, run_id, ask)
-    if begun := _begun(user, ask.client_id):  # meanwhile, by a repetition of the frame
+
+    async def let_go(_: object) -> None:
         await in_db(holds.let_go)(run_id)
-        return begun
+
+    rights, setup = await done_or_undone(in_db(_admit)(rights, run_id, ask), let_go)
     try:
         asked = await in_db(_asked)(ask, history.system_text(setup))
-    except Exception:
-        await in_db(holds.let_go)(run_id)
+        begun = _begun(user, ask.client_id)  # meanwhile, by a repetition of the frame
+    except BaseException:
+        await to_its_end(let_go(None))
         raise
+    if begun is not None:
+        await let_go(None)
+        return begun
     run = TemporaryRun(
         run_id,
         conversation_id=run_id,

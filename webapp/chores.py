@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from django.db import InterfaceError, OperationalError
+
 from chat import service
 from chat.db import in_db
 from chat.service import Waits
@@ -83,7 +85,12 @@ async def recover_lost() -> None:
         lost = await in_db(service.find_lost)()
     for run_id, owner_id in lost:
         with as_user(owner_id):
-            await service.resume(run_id)
+            try:
+                await service.resume(run_id)
+            except (OperationalError, InterfaceError):
+                raise  # nor can the others be, now
+            except Exception:  # the others are not to wait for one that cannot be
+                logger.exception("run %s could not be taken up", run_id)
 
 
 async def take_up_batches() -> None:

@@ -47,6 +47,8 @@ def test_a_message_that_sets_up_a_chat() -> None:
         {"type": "message.send", "client_id": "c", "text": 3},
         {"type": "message.send", "client_id": "c", "text": "\ud800"},
         {"type": "message.send", "client_id": "c", "text": "hi", "model": 1},
+        {**MESSAGE, "beside": ["\ud800"]},
+        {**MESSAGE, "parameters": {"\udfff": 1}},
         {**MESSAGE, "parameters": {"temperature": 3}},
         {**MESSAGE, "parameters": {"temperature": float("nan")}},
         {**MESSAGE, "parameters": {"colour": "red"}},
@@ -68,7 +70,7 @@ def test_a_message_that_sets_up_a_chat() -> None:
 def test_what_is_wrong_is_named(values: object) -> None:
     with pytest.raises(BadFrame) as caught:
         frames.parse(json.dumps(values))
-    assert str(caught.value)
+    assert str(caught.value).encode(), "the answer can be sent"
 
 
 @pytest.mark.parametrize("letter", ["語", '"', "\n", "\U0001f600"])
@@ -85,6 +87,12 @@ def test_as_long_a_message_as_there_may_be_is_understood(letter: str) -> None:
 def test_an_id_that_is_none_is_as_missing_as_an_unknown_one() -> None:
     with pytest.raises(NotFound):
         frames.parse(json.dumps({"type": "run.follow", "run": "../../etc"}))
+
+
+def test_a_character_of_two_halves_is_one() -> None:
+    frame = frames.parse(json.dumps({**MESSAGE, "text": "\U0001f600"}, ensure_ascii=True))
+    assert isinstance(frame, frames.SendMessage)
+    assert frame.text == "\U0001f600"
 
 
 @pytest.mark.parametrize("raw", ["", "{", "[" * 100_000, "x" * (frames.MAX_FRAME_BYTES + 1)])

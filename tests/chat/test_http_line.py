@@ -101,6 +101,7 @@ def test_charlie_reaches_nobodys_line(site: Site, tab: LineReader) -> None:
         ("{", 400),
         ("{}", 400),
         ("[1]", 400),
+        (r'["\ud800"]', 400),
         (json.dumps(["x"] * 201), 400),
         ("[" * 100_000, 400),
         (json.dumps(["x" * 2**20]), 413),

@@ -20,11 +20,12 @@ from chat.events import (
     ToolCall,
     ToolResult,
 )
-from chat.models import Generation, Usage
+from chat.models import Generation, GenerationEvent, Usage
 from chat.rights import Rights
 from chat.spans import Clock, Trace
 from chat.turns import Taken
 from chat.waiting import Waits, waiting
+from webapp import chores
 from webapp.tenancy import as_system, as_user
 
 if TYPE_CHECKING:
@@ -76,6 +77,55 @@ def test_a_run_that_this_process_writes_is_not_lost(alice: "User") -> None:
         run.refresh_from_db()
     assert run.attempts == 2, "begun, and taken up once"
     assert run.status == "stopped"
+
+
+def _lost(user: "User") -> Generation:
+    """A run of a process that died."""
+    with as_user(user.pk):
+        run = _begun(user, [Started("m", "r", 7), Delta("Hello", 0)])
+        past = timezone.now() - timedelta(seconds=1)
+        Generation.objects.filter(pk=run.pk).update(lease_owner="dead", lease_until=past)
+    return run
+
+
+def _log_what_a_later_version_does(run: Generation) -> None:
+    with as_system():
+        GenerationEvent.objects.create(generation=run, seq=3, payload={"kind": "sang", "tune": 1})
+        Generation.objects.filter(pk=run.pk).update(seq=3)
+
+
+def _stand_of(run: Generation) -> str:
+    with as_system():
+        past = timezone.now() - timedelta(seconds=1)
+        Generation.objects.filter(pk=run.pk).update(lease_until=past)
+        return str(Generation.objects.get(pk=run.pk).status)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_cannot_be_taken_up_keeps_no_other_waiting(alice: "User", bob: "User") -> None:
+    broken = _lost(alice)
+    _log_what_a_later_version_does(broken)
+    others = [_lost(bob), _lost(alice)]
+    with as_system():
+        Generation.objects.filter(pk__in=[run.pk for run in others]).update(stop_requested=True)
+    async_to_sync(chores.recover_lost)()
+    assert [_stand_of(run) for run in others] == ["stopped", "stopped"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_cannot_be_read_ends_with_what_can(alice: "User") -> None:
+    """It would take a place among its user's answers for ever."""
+    run = _lost(alice)
+    _log_what_a_later_version_does(run)
+    for _ in range(recovery.MAX_ATTEMPTS):
+        async_to_sync(chores.recover_lost)()
+        if (status := _stand_of(run)) == "failed":
+            break
+    assert status == "failed"
+    with as_user(alice.pk):
+        run.message.refresh_from_db()
+        assert (run.message.status, run.message.text) == ("failed", "Hello")
+        assert list(run.events.order_by("seq").values_list("seq", flat=True)) == [1, 2, 3, 4]
 
 
 CALLED = [

@@ -8,11 +8,12 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import recovery, run_log, runs
+from chat import recovery, run_log, runs, shielded
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
 from chat.events import Delta, Event, LogEvent, Started, Stopped
 from chat.models import Generation
+from chat.stopping import stop_run
 from tests.chat.sent_runs import run_of, sent_by
 from webapp.tenancy import as_user
 
@@ -52,6 +53,29 @@ def test_the_writer_hears_how_far_it_was_read(
         sent = sent_by(alice)
         run = run_of(sent)
         asyncio.run(stopped_elsewhere(run, 5))
+        sent.answer.refresh_from_db()
+        assert (sent.answer.status, sent.answer.text) == ("stopped", "Hello")
+
+
+async def stopped_here(run: runs.Run, user: "User") -> None:
+    runs._runs[run.id] = run
+    try:
+        await stop_run(user, run.id, 5)
+        assert run.control.is_stopped, "at once"
+        while shielded._unended:
+            await asyncio.wait(list(shielded._unended))
+    finally:
+        del runs._runs[run.id]
+
+
+def test_a_stop_outlives_the_process_that_has_heard_it(alice: "User") -> None:
+    """Or has lost the answer to another one, and does not know yet."""
+    with as_user(alice.pk):
+        sent = sent_by(alice)
+        run_log.append(sent.generation.pk, runs.PROCESS_ID, 1, SAID)
+        asyncio.run(stopped_here(run_of(sent), alice))
+        Generation.objects.filter(pk=sent.generation.pk).update(lease_until=timezone.now())
+        assert async_to_sync(recovery.resume)(sent.generation.pk)
         sent.answer.refresh_from_db()
         assert (sent.answer.status, sent.answer.text) == ("stopped", "Hello")
 

@@ -18,10 +18,21 @@ SERVER = """
 import asyncio, signal, socket, sys
 from webapp.serving.daphne_server import MAX_BODY_BYTES, DaphneServer
 
+async def anew(receive, send):
+    # For each message a large one, in place of the one before: that is not waited for any more.
+    sending = None
+    while (await receive())["type"] == "websocket.receive":
+        if sending:
+            sending.cancel()
+        told = send({"type": "websocket.send", "text": "x" * 500_000})
+        sending = asyncio.create_task(told)
+
 async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
+        if scope["path"] == "/anew":
+            return await anew(receive, send)
         for number in range(int(scope["query_string"] or 0)):
             text = str(number) * (100_000 if number % 10 == 0 else 1)
             await send({"type": "websocket.send", "text": text})
@@ -205,6 +216,17 @@ def test_a_reader_that_does_not_read_costs_no_memory_and_can_go_on(server: Serve
         while piece := connection.recv(2**20):
             num_received += len(piece)
     assert num_received > 200 * 2**20
+
+
+def test_one_who_asks_anew_and_never_reads_costs_no_memory(server: Server) -> None:
+    """Who follows a run again leaves what was on its way to them, and may do so many times a second."""
+    before = server.rss_bytes()
+    url = f"ws://127.0.0.1:{server.port}/anew"
+    with connect(url, max_queue=1, compression=None, close_timeout=0) as client:
+        for _ in range(400):
+            client.send("again")
+            time.sleep(0.005)
+        assert server.rss_bytes() - before < 32 * 2**20
 
 
 def test_a_response_that_runs_when_the_end_comes_is_finished(server: Server) -> None:

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 MAX_BODY_BYTES = 64 * 2**20
 MAX_UNSENT_BYTES = 256 * 2**10
 STALLED_AFTER_S = 60.0
+_BULK = ("websocket.send", "http.response.body")  # all others are small, and come once
 _POLL_S = 0.02
 _SHORTEST_PAUSE_S = 0.0005
 
@@ -145,19 +146,13 @@ class DaphneServer(Server):  # type: ignore[misc]
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Give the message to the connection, and wait while its reader is far behind.
 
-        Without the wait an application that writes faster than its reader reads fills our memory.
+        Without the wait an application that writes faster than its reader reads fills our memory. It is
+        before the message as well: who cancels what waits behind one, and sends another, would pass it.
         """
+        if message["type"] in _BULK:
+            await _until_read(protocol)
         await super().handle_reply(protocol, message)
-        since_s, least, pause_s = time.monotonic(), _num_unsent(protocol), _SHORTEST_PAUSE_S
-        while (unsent := _num_unsent(protocol)) > MAX_UNSENT_BYTES:
-            if unsent < least:
-                since_s, least = time.monotonic(), unsent
-            if time.monotonic() - since_s > STALLED_AFTER_S:
-                logger.info("a connection that does not read was ended")
-                _transport(protocol).abortConnection()
-                return
-            await asyncio.sleep(pause_s)
-            pause_s = min(_POLL_S, pause_s * 2)
+        await _until_read(protocol)
 
     def close_sockets(self, code: int) -> None:
         """Tell every WebSocket to come back: 1012 is "service restart"."""
@@ -188,6 +183,20 @@ class DaphneServer(Server):  # type: ignore[misc]
         return defer.Deferred.fromFuture(
             asyncio.gather(*running, asyncio.sleep(0), return_exceptions=True)
         )
+
+
+async def _until_read(protocol: Any) -> None:
+    """Wait while the reader is far behind; one who does not read at all is hung up on."""
+    since_s, least, pause_s = time.monotonic(), _num_unsent(protocol), _SHORTEST_PAUSE_S
+    while (unsent := _num_unsent(protocol)) > MAX_UNSENT_BYTES:
+        if unsent < least:
+            since_s, least = time.monotonic(), unsent
+        if time.monotonic() - since_s > STALLED_AFTER_S:
+            logger.info("a connection that does not read was ended")
+            _transport(protocol).abortConnection()
+            return
+        await asyncio.sleep(pause_s)
+        pause_s = min(_POLL_S, pause_s * 2)
 
 
 def _limited(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
