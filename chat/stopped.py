@@ -7,7 +7,7 @@ from django.utils.translation import gettext
 from chat import access
 from chat.errors import NotFound
 from chat.refusals import words_of
-from moderation.decision_models import OUR_OWN
+from moderation.decision_models import OUR_OWN, STOPPED
 from moderation.models import Decision, Review
 from moderation.reviewing import appeal
 
@@ -18,9 +18,7 @@ def decisions_of(user: Any) -> list[Decision]:
     """The newest that did something, dry runs left out, and what nobody has asked or been told: titles,
     summaries, and questions that a model puts by themselves."""
     rows = Decision.objects.filter(owner=user.pk, is_dry_run=False).exclude(source__in=OUR_OWN)
-    return list(
-        rows.filter(action__in=("redact", "ask", "block")).order_by("-created_at")[:MAX_SHOWN]
-    )
+    return list(rows.filter(action__in=STOPPED).order_by("-created_at")[:MAX_SHOWN])
 
 
 def decision_of(user: Any, decision_id: object) -> Decision:

@@ -33,6 +33,11 @@ class Usage(models.Model):
                 nulls_distinct=False,
             )
         ]
+        # Of the console, which looks at everybody's: the newest days, and the names of models.
+        indexes = [
+            models.Index(fields=["-day", "owner", "model", "-id"], name="usage_recent"),
+            models.Index(fields=["model"], name="usage_of_model"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.model} on {self.day}"

@@ -6,11 +6,17 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Case, F, When
 
 from moderation.appealed import Appealed
 
 OUR_OWN = ("title", "summary", "question")
 """Sources of what nobody has asked: the site does, by itself."""
+
+SOURCES = ("chat", "temporary", "api", *OUR_OWN)
+
+STOPPED = ("redact", "ask", "block")
+"""Actions that whoever wrote the text sees something of."""
 
 
 class Review(models.TextChoices):
@@ -19,6 +25,13 @@ class Review(models.TextChoices):
     OPEN = "open", "waits for a decision"
     UPHELD = "upheld", "was right"
     OVERTURNED = "overturned", "was wrong"
+
+
+QUEUE_ORDER = (
+    Case(When(review=Review.OPEN, then=F("created_at"))).asc(nulls_last=True),
+    F("created_at").desc(),
+)
+"""Of the console's list: what waits comes first, the oldest at the top; then the newest."""
 
 
 class Decision(Appealed):
@@ -68,6 +81,17 @@ class Decision(Appealed):
                 fields=["created_at"],
                 name="decision_open",
                 condition=models.Q(review=Review.OPEN),
+            ),
+            models.Index(*QUEUE_ORDER, name="decision_queue"),
+            models.Index(
+                fields=["owner", "-created_at"],
+                name="decision_stopped",
+                condition=models.Q(action__in=STOPPED, is_dry_run=False),
+            ),
+            models.Index(
+                fields=["owner"],
+                name="decision_overturned",
+                condition=models.Q(review=Review.OVERTURNED),
             ),
         ]
 

@@ -43,6 +43,7 @@ from webapp.addresses import readdress
 from webapp.anomalies import signals_of
 from webapp.api_keys import key_end
 from webapp.console_columns import figures
+from webapp.console_filters import distinct, one_of
 from webapp.console_rights import BelowOneself, GivesPermissions
 from webapp.deletion_admin import DeletesAccounts
 from webapp.models import ApiKey, Feature, GroupGrant, Tier, User
@@ -353,7 +354,12 @@ class UsageAdmin(EverybodysAdmin):
     num_written = figures("completion_tokens", "Tokens written")
     num_cost = figures("cost", f"Cost, {settings.CURRENCY}", "{:,.4f}")
     fields = readonly_fields = list_display
-    list_filter = ("day", "model", "owner__tier")
+    list_filter = (
+        "day",
+        one_of("model", "model", lambda: distinct(Usage.objects.all(), "model")),
+        "owner__tier",
+    )
+    show_full_result_count = False
     list_select_related = ("owner",)
     search_fields = ("owner__email", "model")
     ordering = ("-day", "owner", "model")

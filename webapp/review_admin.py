@@ -8,7 +8,7 @@ from typing import Any, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from unfold.widgets import (
@@ -19,8 +19,11 @@ from unfold.widgets import (
 )
 
 from moderation.categories import CATEGORIES
-from moderation.models import Decision, Review, Strike
+from moderation.decision_models import QUEUE_ORDER, SOURCES
+from moderation.models import Decision, PolicyVersion, Strike
+from moderation.policies import ACTIONS, STAGES
 from moderation.reviewing import label, overturn, uphold
+from webapp.console_filters import MAX_VALUES, one_of
 from webapp.console_words import counted
 from webapp.read_only_admin import OfEverybody, RecordsAdmin
 from webapp.strike_suspensions import let_in_again
@@ -80,6 +83,12 @@ class FailedFilter(admin.SimpleListFilter):
         return rows.filter(failed=[]) if self.value() == "no" else rows
 
 
+def _policy_names() -> list[str]:
+    """Of all that there ever were; the decisions themselves are too many to be asked."""
+    names = PolicyVersion.objects.order_by("name").values_list("name", flat=True)
+    return list(names.distinct()[:MAX_VALUES])
+
+
 @admin.register(Decision)
 class DecisionAdmin(OfEverybody, RecordsAdmin):
     """The queue. What waits comes first, the oldest at the top."""
@@ -89,13 +98,14 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
     list_display = ("created_at", "review", "stage", "action", "why", "owner", "policy", "has_text")
     list_filter = (
         "review",
-        "action",
-        "stage",
+        one_of("action", "action", lambda: ACTIONS),
+        one_of("stage", "stage", lambda: STAGES),
         "is_dry_run",
         FailedFilter,
-        "policy_name",
-        "source",
+        one_of("policy_name", "policy name", _policy_names),
+        one_of("source", "source", lambda: SOURCES),
     )
+    show_full_result_count = False
     list_select_related = ("owner",)
     search_fields = ("owner__email",)
     actions = ("uphold_chosen", "overturn_chosen")
@@ -126,8 +136,7 @@ class DecisionAdmin(OfEverybody, RecordsAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Decision]:
         rows: QuerySet[Decision] = super().get_queryset(request).select_related("owner", "strike")
-        waits_since = Case(When(review=Review.OPEN, then=F("created_at")))
-        return rows.order_by(waits_since.asc(nulls_last=True), "-created_at")
+        return rows.order_by(*QUEUE_ORDER)
 
     def heading(self, row: Decision) -> str:
         """Above its page, in place of its id."""

@@ -21,6 +21,7 @@ class SignInAdmin(EverybodysAdmin):
     list_display = ("user", "browser", "address", "since", "last_seen_at")
     list_display_links = ("browser",)
     list_filter = ("last_seen_at", "user__tier", "user__is_staff")
+    show_full_result_count = False
     list_select_related = ("user",)
     search_fields = ("user__email", "user__name", "address", "user_agent")
     ordering = ("-last_seen_at",)

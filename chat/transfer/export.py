@@ -115,7 +115,8 @@ async def zipped(
     """
     pack = _Pack(kind)
     for name, data in (beside or {}).items():
-        pack.archive.writestr(name, data)
+        for piece in await off_loop(pack.put, name, data):
+            yield piece
     for name, path in (copied or {}).items():
         copying = pack.copy(name, path)
         while (pieces := await off_loop(next, copying, None)) is not None:
@@ -182,6 +183,10 @@ class _Pack:
     def add(self, chats: list[tuple[Conversation, list[Message]]]) -> list[bytes]:
         for name, data in self._files(chats):
             self.archive.writestr(name, data)
+        return self.pipe.drained()
+
+    def put(self, name: str, data: bytes) -> list[bytes]:
+        self.archive.writestr(name, data)
         return self.pipe.drained()
 
     def copy(self, name: str, path: Path) -> Iterator[list[bytes]]:

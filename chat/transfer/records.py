@@ -1,5 +1,7 @@
 """What a person keeps here beside the chats, as values for an export of everything."""
 
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from django.db import models
@@ -9,7 +11,7 @@ from chat.cache_models import CachedAnswer
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
 from chat.personal_models import Assistant, Personalisation, SavedPrompt
 from moderation.models import Decision, Strike, Suspension
-from retrieval.models import Access, Collection, Document
+from retrieval.models import Access, Collection, Document, Version
 
 Json = dict[str, Any]
 _VERSION_FACTS = (
@@ -34,8 +36,8 @@ _LEFT_OUT = {
 }
 
 
-def records_of(user: Any) -> dict[str, list[Json]]:
-    """By the name of their file. In the scope of the user.
+def records_of(user: Any) -> Iterator[tuple[str, list[Json]]]:
+    """Each kind with the name of its file, read when it is asked for. In the scope of the user.
 
     Search entries and vectors of messages are left out: they say nothing that the chats themselves do
     not say, and are made anew of these wherever they are imported.
@@ -55,18 +57,14 @@ def records_of(user: Any) -> dict[str, list[Json]]:
         "strikes": Strike,
         "suspensions": Suspension,
     }
-    found = {
-        name: [_value(row) for row in kind._default_manager.filter(owner_id=user.pk).order_by("pk")]
-        for name, kind in kinds.items()
-    }
-    return {
-        **found,
-        "documents": _documents(user),
-        "usage": _usage(user),
-        "moderation": _decisions(user),
-        "cached-answers": _cached(user),
-        "kept-answers": _kept(user),
-    }
+    for name, kind in kinds.items():
+        rows = kind._default_manager.filter(owner_id=user.pk).order_by("pk")
+        yield name, [_value(row) for row in rows]
+    yield "documents", _documents(user)
+    yield "usage", _usage(user)
+    yield "moderation", _decisions(user)
+    yield "cached-answers", _cached(user)
+    yield "kept-answers", _kept(user)
 
 
 def _decisions(user: Any) -> list[Json]:
@@ -94,14 +92,12 @@ def _kept(user: Any) -> list[Json]:
 
 def _documents(user: Any) -> list[Json]:
     """Of the user's own collections; the text of each is in its file (export.kept_files)."""
-    rows = Document.objects.filter(collection__owner_id=user.pk).order_by("pk")
-    return [
-        {
-            **_value(row),
-            "versions": list(row.versions.order_by("number").values(*_VERSION_FACTS)),
-        }
-        for row in rows.prefetch_related("versions")
-    ]
+    versions: dict[Any, list[Json]] = defaultdict(list)
+    rows = Version.objects.filter(document__collection__owner_id=user.pk).order_by("number")
+    for facts in rows.values("document_id", *_VERSION_FACTS):
+        versions[facts.pop("document_id")].append(facts)
+    documents = Document.objects.filter(collection__owner_id=user.pk).order_by("pk")
+    return [{**_value(row), "versions": versions[row.pk]} for row in documents]
 
 
 def _usage(user: Any) -> list[Json]:

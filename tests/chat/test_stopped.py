@@ -61,7 +61,7 @@ def test_what_a_model_has_written_and_was_stopped_is_not_shown_here_either(
     assert "crimson" not in client.get(PAGE).content.decode()
     assert "crimson" not in client.get("/api/moderation/decisions").content.decode()
     with as_user(alice.pk):
-        assert [row["text"] for row in records_of(alice)["moderation"]] == [""]
+        assert [row["text"] for row in dict(records_of(alice))["moderation"]] == [""]
 
 
 def test_an_appeal_is_heard_once(client: Client, alice: User) -> None:

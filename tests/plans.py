@@ -1,0 +1,30 @@
+"""How Postgres would answer a query if the tables were large: plans, and no times."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+
+@contextmanager
+def queries() -> Iterator[list[str]]:
+    """The statements of what is done within, settings of the connection left out."""
+    found: list[str] = []
+    with CaptureQueriesContext(connection) as captured:
+        yield found
+    found += [one["sql"] for one in captured if "set_config" not in one["sql"]]
+
+
+def plan_of(sql: str, params: Any = None) -> str:
+    """With indexes wherever one will do: on the few rows of a test a walk over all would be cheaper. A
+    sort, or a walk, that is in it still has no index to be replaced by."""
+    with connection.cursor() as cursor:
+        for setting in ("enable_seqscan", "enable_sort", "enable_bitmapscan"):
+            cursor.execute(f"SET LOCAL {setting} = off")
+        cursor.execute(f"EXPLAIN {sql}", params)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+        for setting in ("enable_seqscan", "enable_sort", "enable_bitmapscan"):
+            cursor.execute(f"SET LOCAL {setting} = on")
+    return plan
