@@ -5,12 +5,26 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
 
 from webapp.tenancy import as_system
 
 
+class _RecordsList(ChangeList):  # type: ignore[misc]
+    """Where all rows are not counted beside those that are shown, and none is left out, they are the
+    same: the page has nothing to lead back to."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if self.full_result_count is None and not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count
+
+
 class RecordsAdmin(ModelAdmin):  # type: ignore[misc]
     """What is a record of something: nobody adds or deletes it here."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[Any]:
+        return _RecordsList
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
