@@ -50,7 +50,7 @@ class ImageSource(Strict):
     def address(self) -> str:
         if self.type == "url":
             return checked_url(self.url or "")
-        return checked_url(f"data:{self.media_type};base64,{self.data or ''}")
+        return checked_url(f"data:;base64,{self.data or ''}")
 
 
 class ImageBlock(Block):

@@ -6,95 +6,134 @@ one in a private network would fetch what the caller may not see (retrieval.egre
 
 import base64
 import binascii
+import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
-from chat.api_errors import ApiError
-from chat.off_loop import off_loop_for_pictures
-from inference import ChatMessage, Image, is_inline
+from chat.off_loop import off_loop, off_loop_for_fetching
+from inference import ChatMessage, Image, InvalidParameter
 from retrieval.egress import fetch
 from retrieval.egress_network import Unfetchable
 
-MAX_BYTES = 10 * 2**20  # of one that is fetched
-TIMEOUT_S = 20.0  # for one
-MOST_IMAGES = 50
+MOST_IMAGES = 500  # of a request, with those of the responses that it goes on from
+MOST_CHARS = 64 * 2**20  # of all of them, as data URLs
 MOST_ADDRESSES = 8
-_MOST_CHARS = 8_000  # of an address
+MOST_BYTES = 20 * 2**20  # of what is fetched for a request
+TIMEOUT_S = 30.0  # for all of that
+KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_FIELD = "messages"
+_MOST_ADDRESS_CHARS = 8_000
+_HEAD = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_FIRST_CHARS = 200  # tell the kind, with line breaks among them
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
 }
-KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 def checked_url(url: str) -> str:
-    """A data URL of an image as its bytes say, or an address. Raises ValueError."""
-    if is_inline(url):
-        return data_url(_decoded(url.partition(",")[2]))
-    if url.startswith(("http://", "https://")) and len(url) <= _MOST_CHARS:
-        return url
-    raise ValueError(
-        "an image is 'data:image/png;base64,…', or an address with http:// or https://"
-    )
+    """A data URL that begins as an image does, or an address; all of it is looked at later, in a thread.
+    Raises ValueError."""
+    if head := _HEAD.match(url):
+        _kind_of(_decoded(url[head.end() : head.end() + _FIRST_CHARS], is_whole=False))
+    elif not _ADDRESS.match(url) or len(url) > _MOST_ADDRESS_CHARS:
+        raise ValueError(
+            "an image is 'data:image/png;base64,…', or an address with http:// or https://"
+        )
+    return url
 
 
 def data_url(content: bytes) -> str:
     """Raises ValueError for what is no image that models read."""
-    kind = _kind_of(content)
-    if kind is None:
-        raise ValueError(f"this is no image of these kinds: {', '.join(KINDS)}")
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return f"data:{_kind_of(content)};base64,{base64.b64encode(content).decode()}"
 
 
-def _decoded(text: str) -> bytes:
+def _decoded(text: str, *, is_whole: bool = True) -> bytes:
+    """Line breaks and a missing end are taken, as by those who are sent them elsewhere."""
+    text = "".join(text.split())
+    text = text + "=" * (-len(text) % 4) if is_whole else text[: len(text) // 4 * 4]
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("what follows 'base64,' is no base64") from None
 
 
-def _kind_of(content: bytes) -> str | None:
+def _kind_of(content: bytes) -> str:
     """By its first bytes: callers' words for it are often wrong, and some servers believe them."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    return next((kind for head, kind in _KINDS.items() if content.startswith(head)), None)
+    kind = next((kind for head, kind in _KINDS.items() if content.startswith(head)), None)
+    if kind is None:
+        raise ValueError(f"this is no image of these kinds: {', '.join(KINDS)}")
+    return kind
 
 
-def images_of(messages: Sequence[ChatMessage]) -> Iterator[Image]:
-    for message in messages:
-        yield from message.get("images", ())
-
-
-async def with_fetched(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages with all images inline. Raises ApiError for what cannot be had."""
-    addresses = {one.url for one in images_of(messages) if not is_inline(one.url)}
-    if len(addresses) > MOST_ADDRESSES:
-        problem = f"messages: at most {MOST_ADDRESSES} images are fetched for one request."
-        raise ApiError(400, "invalid_value", problem, "messages")
-    inline = {address: await off_loop_for_pictures(_fetched, address) for address in addresses}
+async def with_inline(user: Any, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages with all images as data URLs that say what they are. Raises InvalidParameter."""
+    images = [image for message in messages for image in message.get("images", ())]
+    if len(images) > MOST_IMAGES:
+        raise InvalidParameter(_FIELD, f"at most {MOST_IMAGES} images")
+    if sum(len(image.url) for image in images) > MOST_CHARS:
+        raise InvalidParameter(_FIELD, f"images may take {MOST_CHARS // 2**20} MiB together")
+    inline = await inlined(user, [image.url for image in images])
     return [_with_urls(message, inline) for message in messages]
 
 
-def _with_urls(message: ChatMessage, inline: dict[str, str]) -> ChatMessage:
-    if not message.get("images"):
-        return message
-    images = tuple(replace(one, url=inline.get(one.url, one.url)) for one in message["images"])
-    return {**message, "images": images}
-
-
-def _fetched(address: str) -> str:
+async def inlined(user: Any, urls: Iterable[str]) -> dict[str, str]:
+    """By URL the data URL of what it means. Raises InvalidParameter."""
+    different = dict.fromkeys(urls)
+    addresses = [url for url in different if not _HEAD.match(url)]
+    if len(addresses) > MOST_ADDRESSES:
+        problem = f"at most {MOST_ADDRESSES} images are fetched for one request"
+        raise InvalidParameter(_FIELD, problem)
     try:
-        with tempfile.TemporaryDirectory(prefix="vitrine-image-") as folder:
-            path = Path(folder) / "image"
-            fetch(address, path, max_bytes=MAX_BYTES, timeout_s=TIMEOUT_S)
-            return data_url(path.read_bytes())
-    except Unfetchable as error:
-        status = 413 if error.code == "too_large" else 400
-        raise ApiError(status, error.code, f"messages: {error.message}", "messages") from None
+        given = [url for url in different if _HEAD.match(url)]
+        found = await off_loop(_cleaned, given) if given else {}
+        if addresses:
+            found |= await off_loop_for_fetching(user, _fetched, addresses)
     except ValueError as error:
-        problem = f"messages: at the address of an image, {error}."
-        raise ApiError(400, "invalid_value", problem, "messages") from None
+        raise InvalidParameter(_FIELD, str(error)) from None
+    return found
+
+
+def _with_urls(message: ChatMessage, inline: dict[str, str]) -> ChatMessage:
+    images: tuple[Image, ...] = message.get("images", ())
+    if not images:
+        return message
+    return {**message, "images": tuple(replace(one, url=inline[one.url]) for one in images)}
+
+
+def _cleaned(urls: Iterable[str]) -> dict[str, str]:
+    return {url: data_url(_decoded(url.partition(",")[2])) for url in urls}
+
+
+def _fetched(addresses: Iterable[str]) -> dict[str, str]:
+    """Raises ValueError."""
+    end_s, left_bytes = monotonic() + TIMEOUT_S, MOST_BYTES
+    found: dict[str, str] = {}
+    for address in addresses:
+        content = _content(address, left_bytes, max(0.1, end_s - monotonic()))
+        left_bytes -= len(content)
+        try:
+            found[address] = data_url(content)
+        except ValueError as error:
+            raise ValueError(f"at the address of an image, {error}") from None
+    return found
+
+
+def _content(address: str, most_bytes: int, timeout_s: float) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="vitrine-image-") as folder:
+        path = Path(folder) / "image"
+        try:
+            fetch(address, path, max_bytes=max(1, most_bytes), timeout_s=timeout_s)
+        except Unfetchable as error:
+            problem = error.message.rstrip(".")
+            raise ValueError(f"an image cannot be fetched ({error.code}): {problem}") from None
+        return path.read_bytes()

@@ -15,18 +15,42 @@ from weakref import WeakValueDictionary
 _POOL = ThreadPoolExecutor(4, thread_name_prefix="off-loop")
 # Of its own: a large file is read for seconds, and nobody's prompt is to wait for it.
 _FILES = ThreadPoolExecutor(1, thread_name_prefix="files")
-# What is only counted, and may be asked for without being a request.
-_COUNTING = ThreadPoolExecutor(1, thread_name_prefix="counting")
 # Each call is a process that draws a page; many pages that scroll by must not take all cores.
 _PICTURES = ThreadPoolExecutor(2, thread_name_prefix="pictures")
-
-# Whose turn it is to count, by user: a lock goes with the last of its calls.
-_turns: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
 
 SHORT_CHARS = 2_000
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class _InTurn:
+    """Threads that each user has one of at a time, so that another's call is next."""
+
+    def __init__(self, num_threads: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix=name)
+        # A lock goes with the last of its user's calls.
+        self._turns: WeakValueDictionary[Any, asyncio.Lock] = WeakValueDictionary()
+
+    async def run(self, user: Any, work: Callable[[], T]) -> T:
+        turn = self._turns.setdefault(user, asyncio.Lock())
+        await turn.acquire()
+        running = asyncio.ensure_future(_run_in(self._pool, work))
+
+        def end(ended: asyncio.Future[T]) -> None:
+            turn.release()
+            if not ended.cancelled():
+                ended.exception()  # whoever would hear of it may have left
+
+        running.add_done_callback(end)
+        # A thread goes on when its caller leaves, and it is still that caller's turn.
+        return await asyncio.shield(running)
+
+
+# What is only counted, and may be asked for without being a request.
+_COUNTING = _InTurn(1, "counting")
+# What waits for other servers, for as long as those take.
+_FETCHING = _InTurn(4, "fetching")
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -54,18 +78,14 @@ async def off_loop_for_counting(
 ) -> T:
     """The same for what is counted and not asked: nobody's prompt waits for it, and of one user's many
     calls one is in the queue at a time, so that another's is next."""
-    turn = _turns.setdefault(user, asyncio.Lock())
-    await turn.acquire()
-    counting = asyncio.ensure_future(_run_in(_COUNTING, partial(work, *args, **kwargs)))
+    return await _COUNTING.run(user, partial(work, *args, **kwargs))
 
-    def end(ended: asyncio.Future[T]) -> None:
-        turn.release()
-        if not ended.cancelled():
-            ended.exception()  # whoever would hear of it may have left
 
-    counting.add_done_callback(end)
-    # A thread goes on when its caller leaves, and it is still that caller's turn.
-    return await asyncio.shield(counting)
+async def off_loop_for_fetching(
+    user: Any, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The same for what other servers are asked for: a user's calls one after the other."""
+    return await _FETCHING.run(user, partial(work, *args, **kwargs))
 
 
 async def off_loop_for_pictures(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

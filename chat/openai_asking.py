@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,11 @@ from chat.api_errors import ApiError, problem_of
 from chat.asking import AnswerRequest, Sampling
 from chat.engine import engine
 from chat.errors import ShuttingDown
-from chat.image_urls import with_fetched
+from chat.image_urls import with_inline
 from chat.off_loop import off_loop
 from chat.openai_bodies import chat_message
 from chat.openai_grammar import grammar_of
-from chat.openai_schemas import ChatCompletionIn, SamplingIn, as_sent_on
+from chat.openai_schemas import ChatCompletionIn, ChatMessageIn, SamplingIn, as_sent_on
 from chat.rights import Rights
 from inference import ChatTokenizer, InvalidParameter
 
@@ -56,10 +56,10 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     if is_draining():
         raise ShuttingDown
     rights.require_model(data.model)
-    _refuse_images_for_the_blind(data)
+    refuse_images_for_the_blind(data.model, data.messages)
     if engine().is_upstream(data.model):
         found = _of_upstream(rights, data, run_id)
-        messages = await with_fetched(found.request.messages)
+        messages = await with_inline(rights.user.pk, found.request.messages)
         return replace(found, request=replace(found.request, messages=messages))
     _refuse_what_models_here_cannot(data)
     tokenizer = await engine().tokenizer(data.model)
@@ -70,9 +70,9 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
 
 
-def _refuse_images_for_the_blind(data: ChatCompletionIn) -> None:
-    if any(message.images for message in data.messages) and not engine().sees_images(data.model):
-        raise InvalidParameter("messages", f"{data.model} reads texts only, and one has an image")
+def refuse_images_for_the_blind(model: str, messages: Sequence[ChatMessageIn]) -> None:
+    if any(message.images for message in messages) and not engine().sees_images(model):
+        raise InvalidParameter("messages", f"{model} reads texts only, and one has an image")
 
 
 def _refuse_what_models_here_cannot(data: ChatCompletionIn) -> None:

@@ -11,13 +11,15 @@ from django.http.response import HttpResponseBase
 from chat import responses_store
 from chat.bills import charged
 from chat.db import in_db
+from chat.engine import engine
 from chat.events import Failed, Finished, Refused
+from chat.image_urls import inlined
 from chat.openai_asking import Asked, asked, renamed
 from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
 from chat.responses_prompt import FIELDS, as_chat, as_items
-from chat.responses_schemas import ReferenceItem, ResponseIn
+from chat.responses_schemas import MessageItem, ReferenceItem, ResponseIn
 from chat.responses_store import Earlier
 from chat.responses_writer import ResponseWriter
 from chat.rights import Rights
@@ -33,6 +35,7 @@ async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     previous = await _earlier(rights, data)
     id_ = responses_store.new_id()
     try:
+        data = await _with_images(rights, data)
         chat = as_chat(data, previous.items if previous else [])
         return Response(data, previous, await asked(rights, chat, id_))
     except InvalidParameter as error:
@@ -57,6 +60,18 @@ async def _without_references(rights: Rights, data: ResponseIn) -> ResponseIn:
     referred = dict(zip(ids, as_items([found[id_] for id_ in ids]), strict=True))
     items = [referred[i.id] if isinstance(i, ReferenceItem) else i for i in data.items]
     return data.model_copy(update={"input": items})
+
+
+async def _with_images(rights: Rights, data: ResponseIn) -> ResponseIn:
+    """With the images themselves in the place of their addresses, as they are kept for what goes on from
+    this response. Raises InvalidParameter."""
+    items = [item for item in data.items if isinstance(item, MessageItem)]
+    urls = [url for item in items for url in item.image_urls]
+    if not urls or not engine().sees_images(data.model):
+        return data  # which is refused
+    inline = await inlined(rights.user.pk, urls)
+    seen = [i.showing(inline) if isinstance(i, MessageItem) else i for i in data.items]
+    return data.model_copy(update={"input": seen})
 
 
 async def _earlier(rights: Rights, data: ResponseIn) -> Earlier | None:

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from chat.image_urls import MOST_IMAGES, checked_url
+from chat.image_urls import checked_url
 from chat.json_texts import MAX_DEPTH, depth_of
 from inference import IMAGE_PLACE, Image
 
@@ -159,6 +159,12 @@ class ImagePart(CachedPart):
 
     type: Literal["image_url"]
     image_url: ImageUrl
+
+    @field_validator("image_url", mode="before")
+    @classmethod
+    def _is_named(cls, value: Any) -> Any:
+        """Some clients leave the object out."""
+        return {"url": value} if isinstance(value, str) else value
 
 
 Part = Annotated[
@@ -411,8 +417,6 @@ class ChatCompletionIn(SamplingIn):
             raise ValueError("tool_choice: there are no tools to choose from")
         if isinstance(self.tool_choice, NamedTool) and self.tool_choice.function.name not in names:
             raise ValueError("tool_choice: no tool has this name")
-        if sum(len(message.images) for message in self.messages) > MOST_IMAGES:
-            raise ValueError(f"messages: at most {MOST_IMAGES} images")
         if self.top_logprobs and not self.logprobs:
             raise ValueError("top_logprobs: needs logprobs to be true")
         return self

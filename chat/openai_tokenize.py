@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from chat.engine import engine
 from chat.off_loop import off_loop_for_counting
+from chat.openai_asking import refuse_images_for_the_blind
 from chat.openai_bodies import chat_message
 from chat.openai_schemas import ChatMessageIn, Strict, Text, ToolIn, as_schemas
 from chat.rights import Rights
@@ -36,6 +37,7 @@ async def tokenize(rights: Rights, data: TokenizeIn) -> dict[str, Any]:
     if data.messages is None:
         tokens = await off_loop_for_counting(user, tokenizer.encode, data.text or "")
     else:
+        refuse_images_for_the_blind(data.model, data.messages)
         tools = as_schemas(data.tools or [])
         tokens = await off_loop_for_counting(user, _encode, tokenizer, data.messages, tools)
     return {"tokens": tokens, "count": len(tokens)}
@@ -49,6 +51,7 @@ async def count_chat(
 ) -> int:
     """How many tokens a model reads of a chat. Raises EngineError."""
     tokenizer = await _tokenizer(rights, model)
+    refuse_images_for_the_blind(model, messages)
     counting = off_loop_for_counting(rights.user.pk, _encode, tokenizer, messages, tool_schemas)
     return len(await counting)
 

@@ -15,7 +15,7 @@ from chat.document_prompt import text_of_rows
 from chat.events import LeftOut
 from chat.json_texts import message_with_texts
 from chat.prompt import system_message
-from inference import ChatMessage, ContextTooLong, Image, may_fit, newest_that_fit
+from inference import IMAGE_PLACE, ChatMessage, ContextTooLong, Image, may_fit, newest_that_fit
 
 SegmentName = Literal["system", "memory", "history", "documents", "draft"]
 Strategy = Literal["window", "summary", "selective"]
@@ -61,7 +61,10 @@ class Exchange:
         texts = (before, self.documents, self.question)
         content = "\n\n".join(text for text in texts if text)
         asked: ChatMessage = {"role": "user", "content": content}
-        return [asked | {"images": self.images} if self.images else asked, *self.reply]
+        if self.images:
+            # A mark that somebody has written is no place of one of them: they stand in front.
+            asked = {**asked, "content": content.replace(IMAGE_PLACE, ""), "images": self.images}
+        return [asked, *self.reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,10 @@ class PromptPlan:
     def _summary_text(self) -> str:
         """As a person's words, not the system's: it is made of what people have said."""
         return f"{SUMMARY_HEAD}\n{self.summary.text}" if self.summary else ""
+
+    @property
+    def shown(self) -> tuple[Exchange, ...]:
+        return (*(exchange for _, exchange in self._kept()), *self.exchanges[self.start :])
 
     def _kept(self) -> Iterator[tuple[int, Exchange]]:
         for number, exchange in enumerate(self.exchanges[: self.start]):

@@ -83,7 +83,7 @@ def _add_message(messages: list[Message], item: MessageItem) -> None:
     if role == "system" and last is not None and last["role"] == "system":
         last["content"] += f"\n\n{item.text}"
     else:
-        content: Any = item.as_parts if item.has_images else item.text
+        content: Any = item.as_parts if item.image_urls else item.text
         messages.append({"role": role, "content": content})
 
 

@@ -1,6 +1,6 @@
 """The body of /v1/responses. Source: OpenAI's published API description, version 2.3.0."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, field_validator, model_validator
@@ -51,9 +51,15 @@ class ImagePartIn(CachedPart):
     """Of a user's message, for models that see."""
 
     type: Literal["input_image"]
-    image_url: ImageAddress
+    image_url: ImageAddress | None = None
     detail: Detail | None = None
-    file_id: Annotated[None, refused("send the image itself, as image_url")] = None
+    file_id: str | None = None
+
+    @model_validator(mode="after")
+    def _is_itself(self) -> Self:
+        if self.image_url is None or self.file_id is not None:
+            raise ValueError("send the image itself, as image_url")
+        return self
 
 
 _Texts = (
@@ -96,7 +102,7 @@ class MessageItem(Strict):
 
     @model_validator(mode="after")
     def _has_images_of_users(self) -> Self:
-        if self.has_images and self.role != "user":
+        if self.image_urls and self.role != "user":
             raise ValueError("images are a user's")
         return self
 
@@ -105,8 +111,21 @@ class MessageItem(Strict):
         return _text_of(self.content)
 
     @property
-    def has_images(self) -> bool:
-        return any(isinstance(part, ImagePartIn) for part in self.content)
+    def image_urls(self) -> list[str]:
+        parts = [part for part in self.content if isinstance(part, ImagePartIn)]
+        return [part.image_url for part in parts if part.image_url]
+
+    def showing(self, inline: Mapping[str, str]) -> Self:
+        """With other URLs of its images."""
+        if isinstance(self.content, str):
+            return self
+        parts = [
+            part.model_copy(update={"image_url": inline[part.image_url or ""]})
+            if isinstance(part, ImagePartIn)
+            else part
+            for part in self.content
+        ]
+        return self.model_copy(update={"content": parts})
 
     @property
     def as_parts(self) -> list[dict[str, Any]]:

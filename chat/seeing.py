@@ -57,8 +57,7 @@ _kept = _Kept()
 async def seen(plan: PromptPlan) -> dict[UUID, Image]:
     """By document, the pictures among what was attached to the questions that the plan shows. In the
     scope of the user. What is gone, may not be read any more or is damaged is not seen."""
-    shown = [one for n, one in enumerate(plan.exchanges) if n >= plan.start or one.is_pinned]
-    attached = dict.fromkeys(id_ for one in reversed(shown) for id_ in one.attached)
+    attached = dict.fromkeys(id_ for one in reversed(plan.shown) for id_ in one.attached)
     if not attached:
         return {}
     versions = await in_db(_pictures_among)(attached)

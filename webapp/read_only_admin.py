@@ -16,6 +16,7 @@ class _RecordsList(ChangeList):  # type: ignore[misc]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
+        self.full_result_count: int | None
         if self.full_result_count is None and not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
 

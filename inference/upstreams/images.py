@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 IMAGE_PLACE = "\ufffc"
-IMAGE_TOKENS = (
-    800  # of one, about; servers count from 85 to some thousands, by its size and their model
-)
+IMAGE_TOKENS = 1_600  # of a large one, about: who counts too many fits in
 _DATA_URL = re.compile(r"data:(image/[a-z.+-]+);base64,")
 
 

@@ -92,7 +92,7 @@ whenTyped(composer.input, "@", async () => (await import("./model-menu.js")).mod
 listenForSources({
   list, panel, composer, api, excerptsOf, tell: (words, more) => toasts.show(words, more), maxFileBytes: bootstrap.max_file_bytes,
 });
-composer.picked.sees = () => currentModel()?.images ?? false;
+composer.picked.sees = () => [currentModel()?.name, ...answering().beside].every((name) => choice.models.find((one) => one.name === name)?.images);
 const queue = queueOf(document);
 let wasBusy = false;
 

@@ -15,7 +15,7 @@ from tests.upstream_server import UpstreamServer, events, texts
 
 RED, BLUE = data_url(png("red")), data_url(jpeg("blue"), "image/jpeg")
 CHAT = "/chat/completions"
-_SERVED = {"/blue": jpeg("blue"), "/words": b"no image at all", "/large": b"\x89PNG" * 3 * 2**20}
+_SERVED = {"/blue": jpeg("blue"), "/words": b"no image at all", "/large": b"\x89PNG" * 6 * 2**20}
 
 
 @pytest.fixture(scope="module")
@@ -151,15 +151,19 @@ def test_what_is_at_an_address_is_fetched_here(
 
 
 @pytest.mark.parametrize(
-    ("path", "code", "status"),
-    [("/words", "invalid_value", 400), ("/none", "not_found", 400), ("/large", "too_large", 413)],
+    ("path", "told"), [("/words", "no image"), ("/none", "not_found"), ("/large", "too_large")]
 )
 def test_what_no_image_is_at_its_address_is_told(
-    caller: Caller, server: UpstreamServer, pictures: str, path: str, code: str, status: int
+    caller: Caller, server: UpstreamServer, pictures: str, path: str, told: str
 ) -> None:
-    answer = caller.post(CHAT, asked(f"{pictures}{path}"))
-    error = answer.json()["error"]
-    assert (answer.status_code, error["code"], error["param"]) == (status, code, "messages")
+    error = caller.post(CHAT, asked(f"{pictures}{path}")).json()["error"]
+    assert error["param"] == "messages"
+    assert told in error["message"]
+    parts = [{"type": "input_image", "image_url": f"{pictures}{path}"}]
+    body = {"model": "far", "input": [{"role": "user", "content": parts}]}
+    error = caller.post("/responses", body).json()["error"]
+    assert error["param"] == "input"
+    assert told in error["message"]
     assert not server.asked
 
 
@@ -167,8 +171,37 @@ def test_nothing_is_fetched_from_where_callers_may_not_look(
     caller: Caller, server: UpstreamServer, site: Site
 ) -> None:
     answer = caller.post(CHAT, asked(f"{site.url}/healthz"))
-    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "unreachable")
+    assert answer.status_code == 400
+    assert "unreachable" in answer.json()["error"]["message"]
     assert not server.asked
+
+
+def test_a_response_keeps_what_was_at_the_address(
+    caller: Caller, server: UpstreamServer, pictures: str
+) -> None:
+    parts = [{"type": "input_image", "image_url": f"{pictures}/blue"}]
+    body = {"model": "far", "input": [{"role": "user", "content": parts}]}
+    first = caller.post("/responses", body).json()
+    kept = caller.get(f"/responses/{first['id']}/input_items").json()["data"]
+    assert kept[0]["content"][0]["image_url"] == BLUE
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        RED.replace("data:image/png", "DATA:IMAGE/PNG"),
+        RED.replace("image/png", "image/png;charset=utf-8"),
+        RED.replace("image/png", "application/octet-stream"),
+        RED[:80] + "\n" + RED[80:] + "\n",
+        RED.rstrip("="),
+    ],
+)
+def test_data_urls_are_taken_as_others_take_them(
+    caller: Caller, server: UpstreamServer, url: str
+) -> None:
+    part = {"type": "image_url", "image_url": url}  # without its object, as some clients
+    assert caller.post(CHAT, asked(part)).status_code == 200
+    assert server.asked[0].body["messages"][0]["content"] == [_part(RED)]
 
 
 @pytest.mark.parametrize("model", ["blind", "vitrine-small"])
@@ -187,9 +220,10 @@ def test_models_that_do_not_see_refuse_them(
     [
         asked("data:image/png;base64,aGVsbG8="),
         asked("data:image/png;base64,?!"),
+        asked(RED + "!"),
         asked("data:text/html;base64,aGVsbG8="),
         asked("http://"),
-        asked(*["http://127.0.0.1/a"] * 51),
+        asked(*[RED] * 501),
         asked(*[f"http://127.0.0.1/{n}" for n in range(9)]),
         asked(RED, role="system"),
         asked({"type": "image_url", "image_url": {"url": RED, "detail": "closely"}}),

@@ -19,10 +19,11 @@ from chat.vector_store_schemas import (
 )
 from inference import BUILTIN_EMBEDDING
 from tests.chat.api_caller import Caller
+from tests.images import data_url, png
 from tests.openai_description import fields_of, needs_description
 
 HELLO: dict[str, Any] = {"role": "user", "content": "Hello"}
-PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+PICTURE = {"type": "image_url", "image_url": {"url": data_url(png())}}
 CHAT: dict[str, Any] = {"model": "short", "messages": [HELLO], "max_tokens": 1}
 RESPONSE: dict[str, Any] = {"model": "short", "input": "Hello", "max_output_tokens": 1}
 MESSAGE: dict[str, Any] = {"model": "short", "messages": [HELLO], "max_tokens": 1}
@@ -161,8 +162,14 @@ def test_what_changes_nothing_is_taken(caller: Caller, path: str, changes: dict[
         (
             "/chat/completions",
             {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, PICTURE]}]},
-            "messages.0.content.1",
-            "pictures",
+            "messages",
+            "reads texts only",
+        ),
+        (
+            "/chat/completions",
+            {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+            "messages.0.content.0",
+            "sound",
         ),
         (
             "/chat/completions",
@@ -176,16 +183,16 @@ def test_what_changes_nothing_is_taken(caller: Caller, path: str, changes: dict[
         ("/responses", {"tools": [{"type": "web_search"}]}, "tools.0", "functions"),
         (
             "/responses",
-            {"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
+            {"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]},
             "input.0.content.0",
-            "pictures",
+            "send the image itself",
         ),
         ("/messages", {"output_config": {"effort": "low"}}, "output_config.effort", "its own"),
         (
             "/messages",
-            {"messages": [{"role": "user", "content": [{"type": "image"}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "document"}]}]},
             "messages.0.content.0",
-            "pictures",
+            "reads documents",
         ),
         ("/messages", {"inference_geo": "us"}, "inference_geo", "told"),
         ("/embeddings", {"input": 5}, "input", "string"),

@@ -11,8 +11,9 @@ from chat.events import LeftOut
 from chat.prompt import assistant_messages
 from chat.prompt_plan import SUMMARY_HEAD, Exchange, Limits, PromptPlan, Summary, fit, measure
 from chat.tools import BUILT_IN
-from inference import ChatMessage, ChatTokenizer, ContextTooLong
+from inference import IMAGE_PLACE, ChatMessage, ChatTokenizer, ContextTooLong, Image
 from inference.builtin import MODEL_DIR
+from inference.upstreams.images import pieces_of
 
 TOOLS = [tool.schema() for tool in BUILT_IN.values()]
 _text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60)
@@ -226,3 +227,20 @@ def test_each_segment_is_as_large_as_its_text() -> None:
     size = _tokenizer().count(words)
     for name, times in (("memory", 2), ("documents", 3), ("draft", 1)):
         assert abs(counts[name] - times * size) <= 8, name  # type: ignore[index]
+
+
+def test_pictures_stand_in_front_of_their_question_whatever_is_written() -> None:
+    """A mark of their place that stands in a document or a question is no place of one of them."""
+    image = Image("data:image/png;base64,")
+    exchange = Exchange("q", f"a{IMAGE_PLACE}b", documents=f"c{IMAGE_PLACE}d")
+    (shown,) = replace(exchange, images=(image,)).messages()
+    assert pieces_of(shown) == [image, "cd\n\nab"]
+    (plain,) = exchange.messages()
+    assert "images" not in plain
+
+
+def test_all_exchanges_that_are_shown_are_told() -> None:
+    exchanges = tuple(Exchange(str(n), str(n), is_pinned=n == 2) for n in range(6))
+    plan = PromptPlan(exchanges, start=4)
+    assert [one.id for one in plan.shown] == ["2", "4", "5"]
+    assert [one.id for one in replace(plan, keeps_first=True).shown] == ["0", "2", "4", "5"]

@@ -115,3 +115,19 @@ def test_damaged_pages_harm_nobody(path: Path) -> None:
             seen(path)
         except Unreadable as error:
             assert error.message
+
+
+@pytest.mark.parametrize("mode", ["I;16", "I", "F"])
+def test_shades_of_more_than_a_byte_are_seen(path: Path, mode: str) -> None:
+    ramp = Image.new(mode, (256, 8))
+    values = [number * 257 for number in range(256)] * 8
+    ramp.putdata(values)
+    shades = seen(saved(path, ramp, "TIFF")).convert("L")
+    row = [shades.getpixel((x, 4)) for x in (0, 64, 128, 255)]
+    assert row == pytest.approx([0, 64, 128, 255], abs=6)
+
+
+def test_for_a_model_no_side_is_longer_and_it_is_a_jpeg(path: Path) -> None:
+    saved(path, Image.new("CMYK", (300, 900)), "TIFF")
+    image = Image.open(io.BytesIO(picture(path, 1, 450, for_model=True).data))
+    assert (image.format, image.mode, image.size) == ("JPEG", "RGB", (150, 450))

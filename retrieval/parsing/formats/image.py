@@ -48,9 +48,21 @@ def check_size(image: Image.Image, max_pixels: int) -> None:
         raise Unreadable("too_large", f"The picture has more than {most} million pixels.")
 
 
+def of_bytes(image: Image.Image) -> Image.Image:
+    """Grey values of 16 bits, or any numbers (scans, X-rays), as bytes: Pillow would cut them at 255."""
+    if not image.mode.startswith(("I", "F")):
+        return image
+    if image.mode.startswith("I;16"):
+        darkest, brightest = 0.0, 65_535.0
+    else:
+        darkest, brightest = map(float, image.getextrema())  # type: ignore[arg-type]
+    scale = 255 / (brightest - darkest) if brightest > darkest else 0.0
+    return image.convert("F").point(lambda value: value * scale - darkest * scale).convert("L")
+
+
 def _add(image: Image.Image, recognizer: Recognizer, writer: Writer) -> None:
     try:
-        upright = ImageOps.exif_transpose(image) or image
+        upright = of_bytes(ImageOps.exif_transpose(image) or image)
         gray = upright.convert("L")
     except BROKEN as error:
         raise Unreadable("broken", "The picture is damaged.") from error

@@ -58,7 +58,7 @@ def _page_of_image(source: Source, page_number: int, width_px: int) -> Image.Ima
     image.check_size(found, source.limits.max_pixels)
     found.draft("RGB", (2 * width_px, 2 * width_px))  # a JPEG is unpacked no larger than needed
     try:
-        upright = ImageOps.exif_transpose(found) or found
+        upright = image.of_bytes(ImageOps.exif_transpose(found) or found)
         seen = upright.convert("RGBA") if upright.has_transparency_data else upright.convert("RGB")
     except image.BROKEN as error:
         raise Unreadable("broken", "The picture is damaged.") from error
