@@ -34,7 +34,7 @@ async def test_a_prompt_leaves_it_where_it_is_long(num_chars: int, stays: bool) 
 @pytest.fixture(autouse=True)
 def turns_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock is its loop's. One that a test left may be in a cycle, and is not collected yet."""
-    monkeypatch.setattr(off_loop, "_turns", WeakValueDictionary())
+    monkeypatch.setattr(off_loop._COUNTING, "_turns", WeakValueDictionary())
 
 
 async def test_who_counts_much_keeps_nobody_waiting() -> None:
