@@ -25,7 +25,11 @@ const HELD = {
 };
 const FOR_GOOD = ["failed", "unopened"]; // until somebody does something about it and presses Enter again
 
+/** Sooner after the first press nobody has seen that it is Stop by now. */
+const DOUBLE_CLICK_MS = 400;
+
 export class ChatComposer extends HTMLElement {
+  #sentMs = -Infinity;
   /** @type {HTMLTextAreaElement} */
   input = find(this, "textarea");
   /** @type {HTMLFormElement} */
@@ -70,11 +74,14 @@ export class ChatComposer extends HTMLElement {
     this.input.addEventListener("keydown", (event) => this.#keyPressed(event));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (this.#isRunning) this.dispatchEvent(new CustomEvent("stop"));
-      else this.#send();
+      if (this.#isRunning) return this.dispatchEvent(new CustomEvent("stop"));
+      this.#sentMs = performance.now();
+      return this.#send();
     });
     // The second press of a double click would stop what the first one has asked for.
-    this.button.addEventListener("click", (event) => event.detail > 1 && event.preventDefault());
+    this.button.addEventListener("click", (event) => {
+      if (event.detail > 1 && performance.now() - this.#sentMs < DOUBLE_CLICK_MS) event.preventDefault();
+    });
     this.button.type = "submit"; // not before: the page would be loaded anew, without what was typed
     this.queueButton.addEventListener("click", () => this.#queue());
     new ResizeObserver(() => this.#spread()).observe(this.input);

@@ -182,6 +182,7 @@ def test_on_a_phone_no_keyboard_comes_up_over_the_answer(
         page.tap(".composer__send")
         chat.write("r1", "More")
         page.evaluate("document.activeElement.blur()")
+        page.wait_for_timeout(500)  # sooner it would be a double press
         page.tap(".composer__send")
         page.wait_for_timeout(200)
         assert chat.heard_of("run.stop")
