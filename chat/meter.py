@@ -5,11 +5,9 @@ template. Beginnings that stay the same from key to key are encoded once.
 """
 
 import json
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +17,7 @@ from chat import access, history, personal
 from chat.actions import check_length
 from chat.db import in_db
 from chat.engine import engine
+from chat.kept import Kept
 from chat.looking_up import most_tokens
 from chat.models import Conversation
 from chat.off_loop import off_loop
@@ -38,30 +37,8 @@ _DRAFT = "draft"
 Ids = tuple[int, ...]
 
 
-class _Kept:
-    """Ids of prompts by their content, the least recently used go first. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._ids: OrderedDict[bytes, Ids] = OrderedDict()
-        self._num_tokens = 0
-
-    def get(self, key: bytes, make: Callable[[], Ids]) -> Ids:
-        with self._lock:
-            if key in self._ids:
-                self._ids.move_to_end(key)
-                return self._ids[key]
-        ids = make()
-        with self._lock:
-            if key not in self._ids:
-                self._ids[key] = ids
-                self._num_tokens += len(ids)
-            while self._num_tokens > _MAX_KEPT_TOKENS:
-                self._num_tokens -= len(self._ids.popitem(last=False)[1])
-        return ids
-
-
-_kept = _Kept()
+_kept: Kept[bytes, Ids] = Kept(_MAX_KEPT_TOKENS, len)
+"""Ids of prompts by their content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +123,11 @@ def _encoder(tokenizer: ChatTokenizer, model: str, schemas: list[dict[str, Any]]
         messages = untagged(messages)
         content = json.dumps([model, schemas, messages]).encode("utf-8", "surrogatepass")
         key = blake2b(content, digest_size=16).digest()
-        return _kept.get(key, lambda: tokenizer.encode_chat(messages, tools=schemas))
+        ids = _kept.find(key)
+        if ids is None:
+            ids = tokenizer.encode_chat(messages, tools=schemas)
+            _kept.keep(key, ids)
+        return ids
 
     return encode
 

@@ -123,8 +123,7 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
     so_far, earlier, calls = _take_up(state)
     asked = None
     await _see(state)
-    is_blind = state.plan is None or not state.plan.shows_images
-    if request.cache is not None and not request.events and is_blind:
+    if request.cache is not None and not request.events:
         hit, asked = await _cached(state, request.cache)
         if hit is not None:
             for event in _given_before(state, hit):

@@ -220,10 +220,6 @@ class PromptPlan:
         )
         return replace(self, exchanges=tuple(exchanges))
 
-    @property
-    def shows_images(self) -> bool:
-        return any(one.images for one in self.exchanges)
-
     def with_documents_as(self, changed: Callable[[str], str]) -> "PromptPlan":
         """The plan with all that was found for its questions as `changed` gives it back."""
         exchanges = (replace(one, documents=changed(one.documents)) for one in self.exchanges)

@@ -2,19 +2,18 @@
 
 import base64
 import logging
-import mimetypes
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 from chat.db import in_db
+from chat.document_view import Viewed
+from chat.kept import Kept
 from chat.off_loop import off_loop_for_pictures
 from chat.prompt_plan import PromptPlan
 from chat.sources import Sources
 from inference import Image
-from retrieval import document_files
 from retrieval.models import Version
 from retrieval.parsing import Unreadable, picture
 
@@ -22,36 +21,11 @@ logger = logging.getLogger(__name__)
 
 MOST_IMAGES = 20  # of a prompt: the newest ones
 MAX_SIDE_PX = 1568  # what is larger, servers make smaller
-_KEPT_BYTES = 32 * 2**20
 
 
-class _Kept:
-    """Images that were drawn for a prompt: the next one shows them again. By version, which never
-    changes.
-
-    Whether somebody may see one is asked each time, before it is looked for here.
-    """
-
-    def __init__(self) -> None:
-        self._images: OrderedDict[UUID, Image] = OrderedDict()
-        self._num_bytes = 0
-
-    def find(self, version_id: UUID) -> Image | None:
-        if version_id in self._images:
-            self._images.move_to_end(version_id)
-        return self._images.get(version_id)
-
-    def keep(self, version_id: UUID, image: Image) -> None:
-        if version_id in self._images:
-            return
-        self._images[version_id] = image
-        self._num_bytes += len(image.url)
-        while self._num_bytes > _KEPT_BYTES:
-            _, oldest = self._images.popitem(last=False)
-            self._num_bytes -= len(oldest.url)
-
-
-_kept = _Kept()
+_kept: Kept[UUID, Image] = Kept(32 * 2**20, lambda image: len(image.url))
+"""Images that were drawn for a prompt: the next one shows them again. By version, which never changes.
+Whether somebody may see one is asked each time, before it is looked for here."""
 
 
 async def seen(plan: PromptPlan) -> dict[UUID, Image]:
@@ -60,10 +34,10 @@ async def seen(plan: PromptPlan) -> dict[UUID, Image]:
     attached = dict.fromkeys(id_ for one in reversed(plan.shown) for id_ in one.attached)
     if not attached:
         return {}
-    versions = await in_db(_pictures_among)(attached)
+    pictures = await in_db(_pictures_among)(attached)
     found: dict[UUID, Image] = {}
-    for id_ in [id_ for id_ in attached if id_ in versions][:MOST_IMAGES]:
-        if (image := await _image_of(versions[id_])) is not None:
+    for id_ in [id_ for id_ in attached if id_ in pictures][:MOST_IMAGES]:
+        if (image := await _image_of(pictures[id_])) is not None:
             found[id_] = image
     return found
 
@@ -79,31 +53,26 @@ def without(sources: Sources | None, documents: Iterable[UUID]) -> Sources | Non
     return replace(sources, picked=picked, kept=kept) if picked or kept else None
 
 
-def _pictures_among(documents: Iterable[UUID]) -> dict[UUID, UUID]:
-    """Document → the version to show: what is found of it, else its newest."""
-    rows = Version.objects.filter(document__in=list(documents)).order_by("number")
-    values = rows.values_list(
-        "pk", "media_type", "document", "document__name", "document__live_version"
-    )
-    chosen: dict[UUID, UUID] = {}
-    for version_id, media_type, document_id, name, live_version in values:
-        kind = media_type or mimetypes.guess_type(name)[0] or ""
-        is_shown = live_version is None or live_version == version_id
-        if is_shown and kind.startswith("image/"):
-            chosen[document_id] = version_id
+def _pictures_among(documents: Iterable[UUID]) -> dict[UUID, Viewed]:
+    """By document the version to show: what is found of it, else its newest."""
+    rows = Version.objects.filter(document__in=list(documents)).select_related("document")
+    chosen: dict[UUID, Viewed] = {}
+    for row in rows.defer("text", "staged").order_by("number"):
+        viewed, live = Viewed(row.document, row), row.document.live_version
+        if live in (None, row.pk) and viewed.kind == "image":
+            chosen[row.document.pk] = viewed
     return chosen
 
 
-async def _image_of(version_id: UUID) -> Image | None:
-    if (kept := _kept.find(version_id)) is not None:
+async def _image_of(viewed: Viewed) -> Image | None:
+    if (kept := _kept.find(viewed.version.pk)) is not None:
         return kept
-    path = document_files.path_of(version_id)
     try:
-        image = await off_loop_for_pictures(_drawn, path)
+        image = await off_loop_for_pictures(_drawn, viewed.path)
     except (OSError, Unreadable) as error:
         logger.warning("a picture cannot be shown to a model: %s", error)
         return None
-    _kept.keep(version_id, image)
+    _kept.keep(viewed.version.pk, image)
     return image
 
 

@@ -12,7 +12,6 @@ from chat.prompt_plan import fit
 from chat.turn import Turn
 from chat.untagged import untagged, untagged_value
 from inference import (
-    IMAGE_TOKENS,
     Asked,
     Call,
     ChatMessage,
@@ -23,6 +22,7 @@ from inference import (
     Text,
     Timings,
     Usage,
+    about_image_tokens,
     about_prompt_tokens,
     about_tokens,
 )
@@ -208,6 +208,5 @@ def _num_users(messages: list[ChatMessage]) -> int:
 
 def _about_tokens(messages: list[ChatMessage]) -> range:
     """As many numbers as the messages have tokens, about."""
-    num_images = sum(len(message.get("images", ())) for message in messages)
     texts = about_tokens(*(message["content"] for message in messages))
-    return range(texts + num_images * IMAGE_TOKENS)
+    return range(texts + about_image_tokens(messages))

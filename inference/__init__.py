@@ -56,8 +56,8 @@ from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
-from inference.upstreams.estimates import about_prompt_tokens, about_tokens
-from inference.upstreams.images import IMAGE_PLACE, IMAGE_TOKENS, Image, is_inline
+from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
+from inference.upstreams.images import IMAGE_PLACE, Image
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -66,7 +66,6 @@ __all__ = [
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "IMAGE_PLACE",
-    "IMAGE_TOKENS",
     "THINK_CLOSE",
     "Adapter",
     "AnswerParser",
@@ -126,13 +125,13 @@ __all__ = [
     "Usage",
     "WorkerState",
     "WrongKind",
+    "about_image_tokens",
     "about_prompt_tokens",
     "about_tokens",
     "behind_thinking",
     "error_of",
     "fit_messages",
     "in_form",
-    "is_inline",
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",

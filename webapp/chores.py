@@ -5,10 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from django.db import InterfaceError, OperationalError
-
 from chat import service
 from chat.db import in_db
+from chat.persisting import AWAY
 from chat.service import Waits
 from webapp.security_events import has_counted, write_counted
 from webapp.tenancy import as_system, as_user
@@ -87,7 +86,7 @@ async def recover_lost() -> None:
         with as_user(owner_id):
             try:
                 await service.resume(run_id)
-            except (OperationalError, InterfaceError):
+            except AWAY:
                 raise  # nor can the others be, now
             except Exception:  # the others are not to wait for one that cannot be
                 logger.exception("run %s could not be taken up", run_id)

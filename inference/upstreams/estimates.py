@@ -1,12 +1,13 @@
 """About how many tokens there are, where another server has not told."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from inference.call_forms import Call
 from inference.parsing import Segment
 from inference.upstreams.images import IMAGE_TOKENS
-from inference.upstreams.messages import ChatRequest
+from inference.upstreams.messages import ChatMessage, ChatRequest
 
 _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
 
@@ -14,6 +15,11 @@ _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends
 def about_tokens(*texts: str) -> int:
     """Of all of them together."""
     return sum(len(text.encode(errors="replace")) for text in texts) // _BYTES_PER_TOKEN
+
+
+def about_image_tokens(messages: Iterable[ChatMessage]) -> int:
+    """Of the images in them."""
+    return sum(len(message.get("images", ())) for message in messages) * IMAGE_TOKENS
 
 
 def text_of(segment: Segment) -> str:
@@ -24,11 +30,10 @@ def text_of(segment: Segment) -> str:
 def about_prompt_tokens(request: ChatRequest) -> int:
     """Of all that the server is to read: messages, the calls in them, tools, and the answer so far."""
     texts = [request.begun, *map(_as_text, request.tools)]
-    num_images = sum(len(message.get("images", ())) for message in request.messages)
     for message in request.messages:
         texts.append(_as_text(message.get("content") or ""))
         texts += [_as_text(call["function"]) for call in message.get("tool_calls") or ()]
-    return about_tokens(*texts) + num_images * IMAGE_TOKENS
+    return about_tokens(*texts) + about_image_tokens(request.messages)
 
 
 def _as_text(value: Any) -> str:

@@ -1,11 +1,13 @@
 """What a person does on the chat page, in few words."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx2
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Browser, Locator, Page
 
-from tests.sites import wait_until
+from tests.sites import Site, wait_until
 
 INPUT = "#composer-input"
 
@@ -13,6 +15,14 @@ INPUT = "#composer-input"
 def cookies_of(visitor: httpx2.Client, url: str) -> list[Any]:
     """A visitor's session, as `BrowserContext.add_cookies` wants it."""
     return [{"name": c.name, "value": c.value, "url": url} for c in visitor.cookies.jar]
+
+
+@contextmanager
+def own_page(site: Site, browser: Browser, name: str) -> Iterator[Page]:
+    """A page of somebody who has just signed up."""
+    with closing(site.sign_up(name)) as visitor, browser.new_context(base_url=site.url) as context:
+        context.add_cookies(cookies_of(visitor, site.url))
+        yield context.new_page()
 
 
 def ask(page: Page, text: str) -> None:

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.pages import own_page
 from tests.images import png
 from tests.sites import Site, SiteMaker
 from tests.upstream_server import UpstreamServer, events, texts
@@ -32,14 +33,8 @@ def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
 
 @pytest.fixture
 def page(site: Site, browser: Browser) -> Iterator[Page]:
-    client = site.sign_up(f"reader{next(_numbers)}")
-    context = browser.new_context(base_url=site.url)
-    context.add_cookies(
-        [{"name": c.name, "value": c.value or "", "url": site.url} for c in client.cookies.jar]
-    )
-    yield context.new_page()
-    context.close()
-    client.close()
+    with own_page(site, browser, f"reader{next(_numbers)}") as page:
+        yield page
 
 
 def attach(page: Page) -> None:

@@ -1,11 +1,11 @@
 """A raw caller of /v1, who sees what OpenAI's client hides."""
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
-from tests.sites import Site
+from tests.sites import Site, email_of
 
 Frame = tuple[str, Any]
 """A server-sent event's name, "" for none, and its data: JSON, or the text [DONE]."""
@@ -15,6 +15,12 @@ class Caller:
     def __init__(self, site: Site, key: str) -> None:
         self.headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self.url = f"{site.url}/v1"
+
+    @classmethod
+    def signed_up(cls, site: Site, name: str = "developer") -> Self:
+        """With a key of somebody who has just signed up."""
+        site.sign_up(name).close()
+        return cls(site, site.create_api_key(email_of(name), "--name", "tests"))
 
     def post(self, path: str, body: Any, **headers: str) -> httpx2.Response:
         text = body if isinstance(body, str) else json.dumps(body)

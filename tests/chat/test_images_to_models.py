@@ -10,7 +10,7 @@ import pytest
 
 from tests.chat.api_caller import Caller
 from tests.images import data_url, jpeg, png
-from tests.sites import Site, SiteMaker, email_of
+from tests.sites import Site, SiteMaker
 from tests.upstream_server import UpstreamServer, events, texts
 
 RED, BLUE = data_url(png("red")), data_url(jpeg("blue"), "image/jpeg")
@@ -54,8 +54,7 @@ def site(make_site: SiteMaker, server: UpstreamServer, pictures: str) -> Iterato
 
 @pytest.fixture(scope="module")
 def caller(site: Site) -> Caller:
-    site.sign_up("developer").close()
-    return Caller(site, site.create_api_key(email_of("developer"), "--name", "tests"))
+    return Caller.signed_up(site)
 
 
 @pytest.fixture(autouse=True)

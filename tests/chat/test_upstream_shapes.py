@@ -9,7 +9,7 @@ import pytest
 
 from tests.chat.api_caller import Caller
 from tests.openai_description import DESCRIPTION, check
-from tests.sites import Site, SiteMaker, email_of
+from tests.sites import Site, SiteMaker
 from tests.upstream_server import UpstreamServer, chunk, events, status, texts
 
 RESPONSE: dict[str, Any] = {"model": "far", "input": "Hello"}
@@ -39,8 +39,7 @@ def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def caller(site: Site) -> Caller:
-    site.sign_up("developer").close()
-    return Caller(site, site.create_api_key(email_of("developer"), "--name", "tests"))
+    return Caller.signed_up(site)
 
 
 @pytest.fixture(autouse=True)
