@@ -116,7 +116,8 @@ def delete(
     """
     with transaction.atomic():
         conversation, message = _locked(user, message_id, with_deleted=True)
-        rows = list(Message.with_deleted.filter(conversation=conversation))
+        in_chat = Message.with_deleted.filter(conversation=conversation)
+        rows = list(in_chat.only("parent", "created_at", "deletion", "deleted_at"))  # no texts
         if message.deleted_at is None:
             check_version(conversation, version)
             replies = branches.below(rows, message.pk) if with_replies else []

@@ -10,8 +10,8 @@ _MARK = """
 SELECT set_config('vitrine.scope', 'system', true), set_config('vitrine.deleted', 'shown', true);
 UPDATE retrieval_document SET is_attached = true
     FROM retrieval_collection c WHERE c.id = collection_id AND c.is_for_chats
-        AND retrieval_document.id IN (
-            SELECT (named->>'id')::uuid
+        AND retrieval_document.id::text IN (
+            SELECT named->>'id'
             FROM chat_message, jsonb_array_elements(sources->'documents') AS named
             WHERE sources IS NOT NULL);
 """
