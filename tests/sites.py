@@ -1,6 +1,7 @@
 """Real sites for tests: `manage.py serve` in a process of its own, which may be killed."""
 
 import contextlib
+import fcntl
 import os
 import re
 import secrets
@@ -232,10 +233,13 @@ class Site:
 
 class SiteMaker:
     """A site's DATA_DIR goes when nobody holds the site any more: a run makes more than a hundred, each
-    of 90 MB in memory."""
+    of 90 MB in memory.
 
-    def __init__(self, folder: Path) -> None:
+    All are copies of `prepared`, which whoever comes first makes: other processes may have it too."""
+
+    def __init__(self, folder: Path, prepared: Path) -> None:
         self.folder = folder
+        self.prepared = prepared
         self.num_made = 0
 
     def __call__(self, **environment: str) -> Site:
@@ -259,12 +263,15 @@ class SiteMaker:
         return self.folder / f"site{self.num_made}"
 
     def _prepared(self) -> Path:
-        prepared = self.folder / "prepared"
-        if not prepared.exists():
-            with Site(prepared) as site:
-                # Tests are faster than people; those about limits set their own.
-                site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
-        return prepared
+        with self.prepared.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.prepared.exists():
+                unfinished = self._next_folder()
+                with Site(unfinished) as site:
+                    # Tests are faster than people; those about limits set their own.
+                    site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
+                unfinished.rename(self.prepared)
+        return self.prepared
 
 
 def close_visitors() -> None:
