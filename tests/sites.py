@@ -273,9 +273,13 @@ class SiteMaker:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self.prepared.exists():
                 unfinished = self._next_folder()
-                with Site(unfinished) as site:
+                site = Site(unfinished).start(wait=False)
+                try:
+                    site.wait_ready(timeout_s=150)  # all migrations, and others compute meanwhile
                     # Tests are faster than people; those about limits set their own.
                     site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
+                finally:
+                    site.stop()
                 unfinished.rename(self.prepared)
         return self.prepared
 
