@@ -21,8 +21,9 @@ from moderation.categories import (
     parent,
 )
 from moderation.heads import Heads, examples, read, shipped_thresholds
-from moderation.heads.heads import NUM_DIMENSIONS, WEIGHTS
+from moderation.heads.heads import NUM_DIMENSIONS, OF_LENGTH, WEIGHTS
 from moderation.heads_adapter import HEADS_ADAPTER
+from moderation.windows import Part, Read
 
 # None of these is among the examples.
 UNSAFE = {
@@ -228,6 +229,19 @@ def test_whatever_is_read_is_judged(heads: Heads, text: str) -> None:
     (scores,) = heads.judge([found], vectors)
     assert tuple(scores) == HEAD_CATEGORIES
     assert all(0 <= value <= 1 for value in scores.values())
+
+
+def test_an_attack_has_to_be_the_clearer_the_longer_the_text_is(heads: Heads) -> None:
+    """Its odds fall by a power of the number of windows; what is harmful is as harmful in any text."""
+    windows = tuple(Part(f"window {n}", (f"window {n}",)) for n in range(9))
+    vectors = {window.text: row for window, row in zip(windows, _random_vectors(9), strict=True)}
+    texts = [*(Read((window,), ()) for window in windows), Read(windows, ())]
+    *alone, together = heads.judge(texts, vectors)
+    for name in HEAD_CATEGORIES:
+        highest = max(scores[name] for scores in alone)
+        odds, lowered = highest / (1 - highest), together[name] / (1 - together[name])
+        is_attack = name in INJECTION_CATEGORIES
+        assert lowered == pytest.approx(odds / 9**OF_LENGTH if is_attack else odds, rel=1e-4)
 
 
 def test_no_texts_have_no_scores(heads: Heads) -> None:
