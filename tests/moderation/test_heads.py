@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from moderation.categories import (
     Scores,
     parent,
 )
-from moderation.heads import Heads, examples, read, shipped_thresholds
+from moderation.heads import Heads, examples, read, shipped_thresholds, train
 from moderation.heads.heads import NUM_DIMENSIONS, OF_LENGTH, WEIGHTS
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, Read
@@ -97,8 +98,9 @@ def _with(line: str) -> tuple[str, str, str]:
 
 
 # Of the texts held back, with room for the last bits of another machine.
-LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78}
-MOST_BENIGN_FLAGGED = 0.02
+LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78, "5": 0.59}
+MOST_BENIGN_FLAGGED = 0.025
+MOST_TECHNICAL_FLAGGED = 0.15
 LEAST_UNSAFE_FOUND = 0.87
 MOST_SAFE_FLAGGED = 0.04
 
@@ -194,6 +196,33 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", **{**parts, "piece_of_vector": parts["piece_of_vector"][:100]})
     with pytest.raises(ValueError, match="another model"):
         Heads(tmp_path / "bad.npz")
+
+
+def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All other weights, and the calibration but for the shift of attacks, stay to the bit."""
+    weights = tmp_path / "weights.npz"
+    shutil.copy(WEIGHTS, weights)
+    monkeypatch.setattr(train, "WEIGHTS", weights)
+    some = examples.training_examples()[::90]
+    monkeypatch.setattr(examples, "training_examples", lambda: some)
+    documents = [
+        examples.Document(f"{DOCUMENT} {n} {order}", order, bool(order), f"{n}", f"{n}")
+        for n, order in enumerate([*ORDERS_WITHIN, "", "", ""])
+    ]
+    monkeypatch.setattr(examples, "documents", lambda: documents)
+    monkeypatch.setattr(train, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
+    train.fit_to_adapter()
+    with np.load(WEIGHTS) as before, np.load(weights) as after:
+        for name in ("of_vector", "of_words", "bias", "shifts"):
+            is_new = [name in INJECTION_CATEGORIES for name in HEAD_CATEGORIES]
+            differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
+            assert differs.tolist() == is_new, name
+        for name in ("scales", "piece_scale", "piece_shift", "adapter", "categories"):
+            assert np.array_equal(before[name], after[name]), name
+        assert not np.array_equal(before["piece_of_vector"], after["piece_of_vector"])
+    assert Heads(weights).digest == examples.digest() != Heads().digest
 
 
 # --- invariants -----------------------------------------------------------------------------------
@@ -319,7 +348,8 @@ def test_of_the_texts_held_back_as_many_are_found_as_the_report_says(score: Scor
 
     for number, least in LEAST_INJECTIONS_FOUND.items():
         assert flagged(f"injection{number}", INJECTION_CATEGORIES) >= least
-    assert flagged("benign.?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
+    assert flagged("benign[234]?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
+    assert flagged("benign5", INJECTION_CATEGORIES) <= MOST_TECHNICAL_FLAGGED
     assert flagged("safe.?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
     assert flagged("unsafe.?", UNSAFE_CATEGORIES) >= LEAST_UNSAFE_FOUND
     assert flagged("safe.?", UNSAFE_CATEGORIES) <= MOST_SAFE_FLAGGED
