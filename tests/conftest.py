@@ -36,6 +36,8 @@ _FROM_OUTSIDE = (
 if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
     tempfile.tempdir = "/dev/shm"
 DATA_DIR = Path(tempfile.mkdtemp(prefix="vitrine-test-"))
+# With `-n` the folder of the process that all others come from, and else the same.
+SHARED_DIR = Path(os.environ.setdefault("TESTS_SHARED_DIR", str(DATA_DIR)))
 
 for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
@@ -202,7 +204,7 @@ def make_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SiteMaker"]
     from tests.sites import SiteMaker, close_visitors
 
     with tempfile.TemporaryDirectory(prefix="vitrine-") as folder:
-        yield SiteMaker(Path(folder))
+        yield SiteMaker(Path(folder), SHARED_DIR / "prepared")
     close_visitors()
 
 

@@ -1,6 +1,7 @@
 """Real sites for tests: `manage.py serve` in a process of its own, which may be killed."""
 
 import contextlib
+import fcntl
 import os
 import re
 import secrets
@@ -197,8 +198,8 @@ class Site:
 
         secret = f"vt_{secrets.token_urlsafe(32)}"
         num_made = self.execute(
-            "INSERT INTO webapp_apikey (user_id, name, prefix, secret_hash, scopes, model_names, created_at)"
-            " SELECT id, %s, %s, %s, %s, '{*}', now() FROM webapp_user WHERE email = %s",
+            "INSERT INTO webapp_apikey (user_id, name, prefix, secret_hash, scopes, model_names,"
+            " created_at) SELECT id, %s, %s, %s, %s, '{*}', now() FROM webapp_user WHERE email = %s",
             name,
             secret[:11],
             sha256(secret.encode()).hexdigest(),
@@ -208,11 +209,17 @@ class Site:
         assert num_made == 1, email
         return secret
 
-    def execute(self, sql: str, *values: Any) -> int:
-        """Change rows, anybody's, faster than a command of Django's starts. Returns how many."""
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """To its database, where every row is seen: quicker than a command of Django's starts."""
         own = f"host={self.data_dir}/sockets user=vitrine dbname=vitrine"
         with psycopg.connect(self.environment.get("DATABASE_URL", own)) as connection:
             connection.execute("SET vitrine.scope = 'system'")
+            yield connection
+
+    def execute(self, sql: str, *values: Any) -> int:
+        """Change rows. Returns how many."""
+        with self.connection() as connection:
             return connection.execute(sql, values).rowcount
 
     @property
@@ -232,10 +239,13 @@ class Site:
 
 class SiteMaker:
     """A site's DATA_DIR goes when nobody holds the site any more: a run makes more than a hundred, each
-    of 90 MB in memory."""
+    of 90 MB in memory.
 
-    def __init__(self, folder: Path) -> None:
+    All are copies of `prepared`, which whoever comes first makes: other processes may have it too."""
+
+    def __init__(self, folder: Path, prepared: Path) -> None:
         self.folder = folder
+        self.prepared = prepared
         self.num_made = 0
 
     def __call__(self, **environment: str) -> Site:
@@ -259,12 +269,19 @@ class SiteMaker:
         return self.folder / f"site{self.num_made}"
 
     def _prepared(self) -> Path:
-        prepared = self.folder / "prepared"
-        if not prepared.exists():
-            with Site(prepared) as site:
-                # Tests are faster than people; those about limits set their own.
-                site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
-        return prepared
+        with self.prepared.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.prepared.exists():
+                unfinished = self._next_folder()
+                site = Site(unfinished).start(wait=False)
+                try:
+                    site.wait_ready(timeout_s=150)  # all migrations, and others compute meanwhile
+                    # Tests are faster than people; those about limits set their own.
+                    site.execute("UPDATE webapp_tier SET requests_per_minute = NULL")
+                finally:
+                    site.stop()
+                unfinished.rename(self.prepared)
+        return self.prepared
 
 
 def close_visitors() -> None:

@@ -1,33 +1,10 @@
 """Chats that are there already, written into a site's database."""
 
-import json
 from typing import Any
 
+import psycopg
+
 from tests.sites import Site
-
-_SCRIPT = """
-import json
-from chat.models import Conversation, Folder, Message
-from webapp.models import User
-from webapp.tenancy import as_user
-user = User.objects.get(email={email!r})
-with as_user(user.pk):
-    for chat in json.loads({chats!r}):
-        made = Conversation.objects.create(
-            owner=user, title=chat["title"], title_by_hand=True, model="vitrine-small"
-        )
-        rows = []
-        for behind, text in chat["messages"]:
-            parent = None if behind is None else rows[behind]
-            is_answer = parent is not None and parent.role == "user"
-            rows.append(Message.objects.create(
-                conversation=made, parent=parent, text=text, model="vitrine-small" * is_answer,
-                role="assistant" if is_answer else "user",
-                parts=[{{"type": "text", "text": text}}],
-                finish_reason="stop" * is_answer,
-            ))
-"""
-
 
 Branching = list[tuple[int | None, str]]
 
@@ -37,13 +14,42 @@ def add_chats(site: Site, email: str, chats: dict[str, list[str] | Branching]) -
 
     Or each as (place of the message that it follows, text).
     """
-    values: list[Any] = [
-        {"title": title, "messages": [_placed(place, text) for place, text in enumerate(texts)]}
-        for title, texts in chats.items()
-    ]
-    script = _SCRIPT.format(email=email, chats=json.dumps(values))
-    done = site.manage("shell", "-c", script)
-    assert done.returncode == 0, done.stderr
+    from chat.models import Conversation, Message
+
+    with site.connection() as database:
+        owner = database.execute("SELECT id FROM webapp_user WHERE email = %s", [email]).fetchone()
+        assert owner, email
+        for title, texts in chats.items():
+            chat = Conversation(
+                owner_id=owner[0], title=title, title_by_hand=True, model="vitrine-small"
+            )
+            _insert(database, chat)
+            rows: list[Message] = []
+            for behind, text in (_placed(place, text) for place, text in enumerate(texts)):
+                parent = None if behind is None else rows[behind]
+                is_answer = parent is not None and parent.role == "user"
+                message = Message(
+                    conversation=chat,
+                    parent=parent,
+                    text=text,
+                    model="vitrine-small" * is_answer,
+                    role="assistant" if is_answer else "user",
+                    parts=[{"type": "text", "text": text}],
+                    finish_reason="stop" * is_answer,
+                )
+                _insert(database, message)
+                rows.append(message)
+
+
+def _insert(database: psycopg.Connection[Any], row: Any) -> None:
+    """As Django would, whose own connection is to the tests' database."""
+    from django.db import connection
+
+    fields = row._meta.concrete_fields
+    names = ", ".join(f'"{field.column}"' for field in fields)
+    marks = ", ".join("%s" for _ in fields)
+    values = [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+    database.execute(f"INSERT INTO {row._meta.db_table} ({names}) VALUES ({marks})", values)
 
 
 def _placed(place: int, text: str | tuple[int | None, str]) -> tuple[int | None, str]:

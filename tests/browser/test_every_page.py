@@ -27,7 +27,10 @@ from tests.webapp.slapd import PEOPLE, SERVICE_DN, SERVICE_PASSWORD, Slapd
 from tests.webapp.test_two_step import code_of
 
 pytestmark = pytest.mark.timeout(600)
-COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
+COLOURS = {
+    **RULES,
+    "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+}
 MAIL = {"SMTP_HOST": "127.0.0.1", "SMTP_PORT": "9"}
 PROVIDER = {
     "VITRINE_OIDC_WORK_CLIENT_ID": CLIENT_ID,
