@@ -31,6 +31,7 @@ from inference.errors import (
 )
 from inference.fitting import fit_messages, may_fit, newest_that_fit, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
+from inference.images import IMAGE_PLACE, Image, images_of
 from inference.kinds import ModelKind
 from inference.messages import (
     EngineStats,
@@ -57,7 +58,6 @@ from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
-from inference.upstreams.images import IMAGE_PLACE, Image
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 
@@ -131,6 +131,7 @@ __all__ = [
     "behind_thinking",
     "error_of",
     "fit_messages",
+    "images_of",
     "in_form",
     "is_upstream",
     "json_object_grammar",
