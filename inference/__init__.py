@@ -60,6 +60,8 @@ from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
+from inference.vision.places import with_data
+from inference.vision.prompt_images import PromptImage, cache_ids, without_data
 
 __all__ = [
     "BUILTIN",
@@ -103,6 +105,7 @@ __all__ = [
     "Overloaded",
     "Prefill",
     "Priority",
+    "PromptImage",
     "PromptLogprobs",
     "Queued",
     "Reasoning",
@@ -129,6 +132,7 @@ __all__ = [
     "about_prompt_tokens",
     "about_tokens",
     "behind_thinking",
+    "cache_ids",
     "error_of",
     "fit_messages",
     "images_of",
@@ -145,4 +149,6 @@ __all__ = [
     "read_json",
     "regex_grammar",
     "tool_grammar",
+    "with_data",
+    "without_data",
 ]

@@ -90,6 +90,7 @@ class EngineLoop:
                 request,
                 max_context_tokens=self.kv.max_context_tokens,
                 vocab_size=self.vocab_size,
+                sees=self.runner.eyes is not None,
             )
             if request.adapter:
                 self.runner.adapters.require(request.adapter)
@@ -214,6 +215,8 @@ class EngineLoop:
         return self._guess_and_run(plan) if plan else Computed()
 
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> Computed:
+        if any(sequence.request.images for sequence, _ in plan):
+            plan = self._look(plan)
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, self._grammar_of)
@@ -232,6 +235,27 @@ class EngineLoop:
         if not work.num_read:
             self.scheduler.speculation.pace.learn_step(took_s, work.num_drafted)
         return work.computed()
+
+    def _look(self, plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
+        """See the images that a step reads; the plan without those that fail by theirs."""
+        able = []
+        for sequence, num_tokens in plan:
+            started_s = monotonic()
+            try:
+                if self.runner.eyes is not None:
+                    self.runner.eyes.look(sequence, num_tokens)
+            except RequestError as error:
+                self._fail(sequence, Failed.of(error))
+            except Exception as error:
+                if is_fault(error):
+                    raise
+                logger.exception("the images of request %s cannot be seen", sequence.id)
+                text = f"The engine could not look at an image: {error}"
+                self._fail(sequence, draws.lost(text))
+            else:
+                sequence.engine_s += monotonic() - started_s
+                able.append((sequence, num_tokens))
+        return able
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar
@@ -257,7 +281,7 @@ class EngineLoop:
         self.scheduler.relief.note_calm()
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
-            computed = sequence.token_ids[: sequence.num_computed]
+            computed = sequence.cache_ids(sequence.num_computed)
             if not sequence.chunk:
                 self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))
