@@ -177,7 +177,8 @@ class ModelRunner:
             if places:
                 model: Any = self.model
                 embedded = model.get_input_embeddings()(on_ids[None])
-                embedded[0, on_places] = torch.cat([one.rows for one in seen]).to(embedded.dtype)
+                found = sent(torch.cat([one.rows for one in seen]), self.device)
+                embedded[0, on_places] = found.to(embedded.dtype)
                 read = {"inputs_embeds": embedded}
             output = self.model(
                 **read,

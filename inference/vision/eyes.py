@@ -89,7 +89,7 @@ class Eyes:
 
     @torch.inference_mode()
     def _look(self, data: bytes) -> Tensor:
-        """(rows, width), on the model's device."""
+        """(rows, width), on the host: a device's memory is for weights, keys and values."""
         try:
             with opened(data) as found:
                 picture = found.convert("RGB")
@@ -100,7 +100,8 @@ class Eyes:
         self.num_looks += 1
         module: Any = self.module
         features = module.get_image_features(**self.inputs_of(picture))
-        return torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
+        rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
+        return rows.cpu()
 
     def inputs_of(self, picture: Any) -> dict[str, Tensor]:
         """What the model reads of an image of PIL's."""
