@@ -41,6 +41,8 @@ from inference.sequence import Sequence
 from inference.step_work import Computed, StepWork
 
 logger = logging.getLogger(__name__)
+_LOOK_WAIT_S = 0.02  # for an image, where there is nothing else to do; requests wait so long
+_TELL_LOOKING_S = 2.0
 _SAME_LOGPROB = 0.01  # the same kernels compute it, over an empty cache each time
 
 
@@ -77,6 +79,7 @@ class EngineLoop:
         self._updates: list[tuple[str, Reply]] = []
         self._canary: TokenLogprob | None = None
         self._forward_ms = 0.0  # of the last step; 0 where it failed
+        self._told_looking_s = 0.0
         self._charged_s = 0.0  # up to when the time of steps has been shared out
 
     # --- requests -----------------------------------------------------------------------------
@@ -197,6 +200,7 @@ class EngineLoop:
 
     def step(self) -> Iterable[StepFrame]:
         """Run one step; a frame before it for what was just admitted, and one after it."""
+        self._hear_of_looks()
         plan = self.scheduler.plan()
         for sequence, num_tokens in plan:
             is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
@@ -217,6 +221,8 @@ class EngineLoop:
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> Computed:
         if any(sequence.request.images for sequence, _ in plan):
             plan = self._look(plan)
+            if not plan:
+                return Computed()
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, self._grammar_of)
@@ -237,13 +243,14 @@ class EngineLoop:
         return work.computed()
 
     def _look(self, plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
-        """See the images that a step reads; the plan without those that fail by theirs."""
+        """See the images that a step reads; the plan without those who have not seen theirs yet, or fail
+        by them."""
         able = []
         for sequence, num_tokens in plan:
-            started_s = monotonic()
             try:
-                if self.runner.eyes is not None:
-                    self.runner.eyes.look(sequence, num_tokens)
+                has_seen = self.runner.eyes is None or self.runner.eyes.has_seen(
+                    sequence, num_tokens
+                )
             except RequestError as error:
                 self._fail(sequence, Failed.of(error))
             except Exception as error:
@@ -253,9 +260,25 @@ class EngineLoop:
                 text = f"The engine could not look at an image: {error}"
                 self._fail(sequence, draws.lost(text))
             else:
-                sequence.engine_s += monotonic() - started_s
-                able.append((sequence, num_tokens))
+                if has_seen:
+                    able.append((sequence, num_tokens))
+                sequence.is_looking = not has_seen
         return able
+
+    def _hear_of_looks(self) -> None:
+        """Who looks is asked again once something has been seen. Where all look, that is waited for, and
+        their readers are told now and then that they are still being worked for."""
+        looking = [s for s in self.scheduler.running.values() if s.is_looking]
+        if not looking or self.runner.eyes is None:
+            return
+        is_alone = len(looking) == len(self.scheduler.running)
+        if self.runner.eyes.has_news(_LOOK_WAIT_S if is_alone else 0.0):
+            for sequence in looking:
+                sequence.is_looking = False
+        elif monotonic() - self._told_looking_s > _TELL_LOOKING_S:
+            self._told_looking_s = monotonic()
+            for sequence in looking:
+                self._emit(sequence.id, sequence.progress(monotonic()))
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar

@@ -148,7 +148,8 @@ def load_model(
     if device.type == "cpu":
         fuse(model)
     else:
-        check_device_memory(name, model, device)
+        parts = nn.ModuleList([model, eyes.module] if eyes is not None else [model])
+        check_device_memory(name, parts, device)
         model.to(device)
         if eyes is not None:
             eyes.module.to(device)

@@ -221,7 +221,7 @@ class Scheduler:
 
     @property
     def _num_reading(self) -> int:
-        return sum(not s.is_decoding for s in self.running.values())
+        return sum(s.is_reading for s in self.running.values())
 
     def _shared_budget(self) -> int:
         is_shared = self._num_reading + len(self.waiting) > 1
@@ -235,7 +235,7 @@ class Scheduler:
         if not running or max(num_all.values()) < 2:
             return None
         highest = min(RANK[s.request.priority] for s in running)
-        reading = [s for s in running if not s.is_decoding]
+        reading = [s for s in running if s.is_reading]
         for sequence in (*reading, *self.waiting.sequences[:1]):
             rank = RANK[sequence.request.priority]
             if num_all[sequence.request.user] == 1 and rank <= highest:
@@ -261,7 +261,7 @@ class Scheduler:
         """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the
         rest goes to newcomers and to who has least to read, so that a long one stops nobody."""
         planned = {sequence.id for sequence, _ in plan}
-        reading = [s for s in self.running.values() if not s.is_decoding and s.id not in planned]
+        reading = [s for s in self.running.values() if s.is_reading and s.id not in planned]
         if not budget or not reading:
             self._admit(plan, budget)
             return

@@ -25,6 +25,7 @@ class Sequence:
     times UNKNOWN, and their inputs count as computed. Whoever gives away or keeps what is computed takes
     them back first.
     `prompt_cache_ids` are the prompt's as caches know them, where images are not alike.
+    While it `is_looking`, an image has to be seen before more of its prompt can be read.
     `engine_s` is its share of the steps so far, `reading_since_s` when its prompt began to be read.
     """
 
@@ -44,6 +45,7 @@ class Sequence:
     num_chunks: int = 0  # that it has begun so
     num_prompt_rated: int = field(init=False)
     num_promised: int = 0
+    is_looking: bool = False
     prompt_cache_ids: tuple[int, ...] = field(init=False)
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
@@ -87,6 +89,11 @@ class Sequence:
         return not self.is_decoding and self.num_computed >= self.num_prompt
 
     @property
+    def is_reading(self) -> bool:
+        """Whether a step may read more of its prompt."""
+        return not (self.is_decoding or self.is_looking)
+
+    @property
     def is_decoding(self) -> bool:
         return self.num_pending == 1 and self.num_computed >= self.num_to_prefill
 
@@ -96,6 +103,7 @@ class Sequence:
         self.num_to_prefill = len(self.token_ids)
         self.draft = []
         self.chunk = None
+        self.is_looking = False
 
     def promise(self) -> None:
         """A step that computes its last token, and draws one, was launched."""

@@ -3,24 +3,33 @@
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 import torch
 
-from inference import Engine
+from inference import Engine, engine_loop
 from inference.errors import InvalidParameter, ModelRefused
 from inference.images import images_of
 from inference.loader import best_dtype, load_model
-from inference.messages import Failed, Finished, GenerateRequest, SamplingParams, Tokens
+from inference.messages import (
+    Failed,
+    Finished,
+    GenerateRequest,
+    Prefill,
+    SamplingParams,
+    Tokens,
+    Update,
+)
 from inference.tokenizer import ChatTokenizer
 from inference.vision.eyes import Eyes, Seen
 from tests.inference.conftest import engine_config
-from tests.inference.loops import answers, ids, make_loop, run
+from tests.inference.loops import answers, ids, make_loop, run, step
 from tests.inference.tiny_vision import FAMILIES, Whole, asked, make_seeing_model, noise
 
 NUM_TOKENS = 12
@@ -152,6 +161,65 @@ def test_a_resumed_answer_goes_on_as_it_would_have(llava: Path, tokenizer: ChatT
     (whole,) = answers(make_loop(llava), one)
     cut = request(tokenizer, TALK, output_ids=tuple(whole[:5]))
     assert answers(make_loop(llava), cut) == [whole[5:]]
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Looks last until it is opened."""
+    opened, looked = Event(), Eyes._looked
+
+    def slowly(self: Eyes, data: bytes) -> Any:
+        assert opened.wait(60)
+        return looked(self, data)
+
+    opened.set()
+    monkeypatch.setattr(Eyes, "_looked", slowly)
+    yield opened
+    opened.set()
+
+
+def test_others_write_while_it_looks(llava: Path, tokenizer: ChatTokenizer, gate: Event) -> None:
+    loop = make_loop(llava)
+    one, text = request(tokenizer, TALK), request(tokenizer, [asked("Text.")], "text")
+    expected = [answers(make_loop(llava), each)[0] for each in (one, text)]
+    gate.clear()
+    told: dict[str, list[Update]] = {}
+    loop.submit(one)
+    loop.submit(text)
+    while not (told.get("text") and isinstance(told["text"][-1], Finished)):
+        step(loop, told)
+    assert ids(told["text"]) == expected[1]
+    assert not ids(told.get("a", []))
+    charged = loop.scheduler.share.of(one.user)
+    for _ in range(3):  # steps in which there is nothing to do
+        step(loop, told)
+    assert loop.scheduler.share.of(one.user) == charged
+    gate.set()
+    while not loop.is_idle:
+        step(loop, told)
+    assert ids(told["a"]) == expected[0]
+    assert not loop.scheduler.running
+
+
+def test_a_long_look_gives_signs_of_life(
+    llava: Path, tokenizer: ChatTokenizer, gate: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_loop, "_TELL_LOOKING_S", 0.0)
+    loop = make_loop(llava)
+    gate.clear()
+    loop.submit(request(tokenizer, TALK))
+    told: dict[str, list[Update]] = {}
+    for _ in range(5):
+        step(loop, told)
+    assert sum(isinstance(update, Prefill) for update in told["a"]) >= 4
+    loop.abort("a")
+    step(loop, told)
+    assert isinstance(told["a"][-1], Finished)
+    assert loop.is_idle
+    gate.set()
+    other = request(tokenizer, [asked("Number 2.", noise(2))], "b")
+    assert answers(loop, other) == answers(make_loop(llava), other)
+    loop.check()
 
 
 def test_a_damaged_image_fails_alone(llava: Path, tokenizer: ChatTokenizer) -> None:
