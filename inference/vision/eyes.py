@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from inference.errors import InvalidParameter, ModelRefused
 from inference.sequence import Sequence
+from inference.vision.layout import VisionLayout
 from inference.vision.looks import Looks
 from inference.vision.prompt_images import PromptImage
 from inference.vision.sizes import BadImage, opened
@@ -50,10 +51,11 @@ class Eyes:
     """
 
     def __init__(
-        self, module: Any, processor: Any, image_token_id: int, kept_bytes: int = KEPT_BYTES
+        self, module: Any, processor: Any, layout: VisionLayout, kept_bytes: int = KEPT_BYTES
     ) -> None:
         self.module: nn.Module = module
-        self.image_token_id = image_token_id
+        self.image_token_id = layout.image_token_id
+        self._prepared_with = dict(layout.prepared_with)
         self.num_looks = 0
         self._processor = processor
         self._kept_bytes = kept_bytes
@@ -163,7 +165,7 @@ class Eyes:
     def inputs_of(self, picture: Any) -> dict[str, Tensor]:
         """What the model reads of an image of PIL's."""
         weights = next(self.module.parameters())
-        prepared = self._processor(images=[picture], return_tensors="pt")
+        prepared = self._processor(images=[picture], return_tensors="pt", **self._prepared_with)
         inputs = {name: value for name, value in prepared.items() if name in self._inputs}
         inputs.pop("batch_num_images", None)  # as if it were the only one of its prompt: see docs
         return {

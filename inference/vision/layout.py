@@ -10,7 +10,7 @@ from typing import Any
 
 from inference.errors import ModelRefused
 from inference.kinds import LOOK_EVERY_S
-from inference.vision.rules import AnyResolution, MarkedTiles, OneTile, Rule
+from inference.vision.rules import AnyResolution, Canvas, MarkedTiles, OneTile, Rule
 from inference.weights import odd_values_refused, read_config
 
 PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
@@ -27,10 +27,12 @@ _BOTH_WAYS = frozenset({"paligemma"})
 
 @dataclass(frozen=True, slots=True)
 class VisionLayout:
-    """`image_token_id` stands in a prompt wherever a row of an image does."""
+    """`image_token_id` stands in a prompt wherever a row of an image does. Images are prepared as the
+    model's files say, and `prepared_with`, which transformers has in the code of its family."""
 
     image_token_id: int
     rule: Rule
+    prepared_with: tuple[tuple[str, bool], ...] = ()
 
 
 def read_layout(path: Path) -> VisionLayout | None:
@@ -138,11 +140,30 @@ def _idefics3(config: dict[str, Any], processor: dict[str, Any]) -> VisionLayout
     return VisionLayout(_image_token_id(config, 128_257), rule)
 
 
+def _internvl(config: dict[str, Any], processor: dict[str, Any]) -> VisionLayout:
+    vision = config.get("vision_config") or {}
+    side = _px(vision.get("image_size", 448)) // _px(vision.get("patch_size", 14))
+    rule = Canvas(
+        num_rows=int(side * float(config.get("downsample_ratio", 0.5))) ** 2,
+        tile_px=int((processor.get("size") or {}).get("height", 384)),
+        least_tiles=int(processor.get("min_patches", 1)),
+        most_tiles=int(processor.get("max_patches", 12)),
+    )
+    token_id = _image_token_id(config, 151_667)
+    return VisionLayout(token_id, rule, (("crop_to_patches", True),))
+
+
+def _px(value: Any) -> int:
+    """Of a square, whose sides may be listed."""
+    return int(value[0] if isinstance(value, list) else value)
+
+
 _READERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], VisionLayout]] = {
     "llava": _llava,
     "llava_next": _llava_next,
     "llava_onevision": _llava_onevision,
     "idefics3": _idefics3,
+    "internvl": _internvl,
     "smolvlm": _idefics3,
 }
 

@@ -41,5 +41,5 @@ def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eye
     writer.config = body.config
     writer.eval().set_attn_implementation(attention.NAME)
     setattr(inner, name, None)
-    eyes = Eyes(inner, read_image_processor(path), layout.image_token_id)
+    eyes = Eyes(inner, read_image_processor(path), layout)
     return writer, eyes

@@ -1,11 +1,12 @@
 """How many rows of a prompt an image takes, and how a model writes its place, by the families' rules.
 
 Pure arithmetic over an image's size in pixels. Sources: transformers 5.23, `pack_image_features` of
-`models/llava_next` and `models/llava_onevision`, `_preprocess` of `models/idefics3`.
+`models/llava_next` and `models/llava_onevision`, `_preprocess` of `models/idefics3` and of
+`models/got_ocr2`, which prepares InternVL's.
 """
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, inf, prod, sqrt
 from typing import Protocol
 
 _LARGEST_PX = 4096  # Idefics 3 makes no image larger, whatever its files say
@@ -71,6 +72,43 @@ class AnyResolution:
             return left, left - resolution[0] * resolution[1]
 
         return max(self.resolutions, key=worth)  # of equals the first, as in transformers
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """InternVL: a canvas of at most `most_tiles` of `tile_px`, of the form nearest to that of the image,
+    and the whole behind it where those are several."""
+
+    num_rows: int
+    tile_px: int
+    least_tiles: int
+    most_tiles: int
+
+    def text(self, token: str, height: int, width: int) -> str:
+        return f"<img>{token * self.num_rows * self.num_tiles(height, width)}</img>"
+
+    def num_tiles(self, height: int, width: int) -> int:
+        if self.most_tiles <= 1:
+            return 1
+        lines, columns = self._grid(height, width)
+        return lines * columns + (lines * columns > 1)
+
+    def _grid(self, height: int, width: int) -> tuple[int, int]:
+        """Lines and columns. Of forms as near, the largest that the image fills to a half at least."""
+        best, best_distance = (1, 1), inf
+        for lines, columns in self._grids():
+            distance = abs(width / height - columns / lines)
+            is_filled = width * height > 0.5 * self.tile_px**2 * lines * columns
+            if distance < best_distance or (distance == best_distance and is_filled):
+                best, best_distance = (lines, columns), distance
+        return best
+
+    def _grids(self) -> list[tuple[int, int]]:
+        """Small ones first, and of one size narrow ones."""
+        sides = range(1, self.most_tiles + 1)
+        grids = [(lines, columns) for columns in sides for lines in sides]
+        fitting = [one for one in grids if self.least_tiles <= prod(one) <= self.most_tiles]
+        return sorted(fitting, key=prod)
 
 
 @dataclass(frozen=True, slots=True)

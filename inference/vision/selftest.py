@@ -8,6 +8,7 @@ cut into chunks, in the midst of images, too. Imports torch.
 import io
 import re
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def seeing_error(config: PretrainedConfig, path: Path, layout: VisionLayout) -> 
     Raises ModelRefused.
     """
     small = _shrunk(config)
-    own = VisionLayout(VOCAB_SIZE - 1, layout.rule)
+    own = replace(layout, image_token_id=VOCAB_SIZE - 1)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         whole: Any = AutoModelForImageTextToText.from_config(  # type: ignore[no-untyped-call]
@@ -87,7 +88,7 @@ def _plain(
     images: list[tuple[PromptImage, ...]],
 ) -> list[Tensor]:
     """By transformers' own forward: (tokens, vocab) for each prompt."""
-    eyes = Eyes(whole.model, read_image_processor(path), layout.image_token_id)
+    eyes = Eyes(whole.model, read_image_processor(path), layout)
     found = []
     for prompt, own in zip(prompts, images, strict=True):
         inputs: dict[str, Tensor] = {}

@@ -14,7 +14,7 @@ from inference.kinds import LOOK_EVERY_S
 from inference.tokenizer import ChatTokenizer
 from inference.vision import layout
 from inference.vision.layout import layout_at, read_layout
-from inference.vision.rules import AnyResolution, MarkedTiles
+from inference.vision.rules import AnyResolution, Canvas, MarkedTiles
 from inference.vision.sizes import BadImage, size_of
 from tests.images import data_url, jpeg, png
 from tests.inference.tiny_vision import FAMILIES, asked, make_seeing_model, noise
@@ -69,6 +69,21 @@ def test_ids_are_those_of_the_processor(paths: dict[str, Path], family: str) -> 
         (placed,) = tokenizer.place_images(ids, asked("", picture)["images"])
         assert placed.data == picture
         assert ids[: placed.offset] == tokenizer.encode_marks("<|im_start|>user\nLook: ")
+
+
+@pytest.mark.parametrize("most_tiles", [1, 4, 12])
+def test_a_canvas_has_as_many_tiles_as_the_processor_makes(most_tiles: int) -> None:
+    """InternVL's; its processor as a whole reads films as well, for which a package is missing."""
+    from transformers.models.got_ocr2.image_processing_pil_got_ocr2 import GotOcr2ImageProcessorPil
+
+    size = {"height": 28, "width": 28}
+    processor = GotOcr2ImageProcessorPil(size=size, max_patches=most_tiles, crop_to_patches=True)
+    rule = Canvas(4, 28, 1, most_tiles)
+    for height, width in SIZES_PX:
+        image = Picture.new("RGB", (width, height))
+        (num_tiles,) = processor(images=[image])["num_patches"]
+        assert rule.num_tiles(height, width) == num_tiles, (height, width)
+        assert rule.text("i", height, width) == f"<img>{'i' * 4 * num_tiles}</img>"
 
 
 @pytest.mark.parametrize(("height", "width"), SIZES_PX)

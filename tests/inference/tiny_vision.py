@@ -13,12 +13,13 @@ from inference.images import IMAGE_PLACE, Image
 from tests.images import data_url
 from tests.inference.tiny_models import make_tokenizer
 
-FAMILIES = ("llava", "llava_next", "llava_onevision", "idefics3", "smolvlm")
+FAMILIES = ("llava", "llava_next", "llava_onevision", "idefics3", "smolvlm", "internvl")
 PATCH_PX, TILE_PX = 7, 28
 _MARKS = [
     "<image>",
     "<fake_token_around_image>",
     "<global-img>",
+    *("<img>", "</img>"),
     *(f"<row_{line}_col_{column}>" for line in range(1, 4) for column in range(1, 4)),
 ]
 # As those of models that see often are: it takes parts only, and drops a text.
@@ -75,6 +76,11 @@ _PROCESSORS: dict[str, dict[str, Any]] = {
     },
     "idefics3": {"image_processor_type": "Idefics3ImageProcessor", **_IN_TILES},
     "smolvlm": {"image_processor_type": "SmolVLMImageProcessor", **_IN_TILES},
+    "internvl": {
+        "image_processor_type": "GotOcr2ImageProcessorFast",  # as the hub's files have it
+        "size": _SQUARE,
+        "max_patches": 4,
+    },
 }
 
 
@@ -90,7 +96,7 @@ def make_seeing_model(path: Path, family: str = "llava", seed: int = 0, **text: 
         model = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:  # wide enough that what is seen changes what is said
-                torch.nn.init.normal_(parameter, std=0.3 if "projector" in name else 0.12)
+                torch.nn.init.normal_(parameter, std=0.6 if "projector" in name else 0.2)
     model.save_pretrained(path)
     prepared = {**_PREPARED, **_PROCESSORS[family]}
     (path / "preprocessor_config.json").write_text(json.dumps(prepared))
@@ -124,7 +130,16 @@ def _config(family: str, image_token_id: int, text: dict[str, Any]) -> Any:
             image_token_id=image_token_id,
             scale_factor=2,
         )
-    tower = "siglip_vision_model" if family == "llava_onevision" else "clip_vision_model"
+    kind = "siglip_vision_model" if family == "llava_onevision" else "clip_vision_model"
+    if family == "internvl":
+        tower = {**_TOWER, "image_size": [TILE_PX] * 2, "patch_size": [PATCH_PX] * 2}
+        return AutoConfig.for_model(
+            family,
+            vision_config=tower,
+            text_config={"model_type": "qwen2", **text},
+            image_token_id=image_token_id,
+            image_seq_length=4,
+        )
     of_tower: dict[str, Any] = {"projection_dim": 32}
     more: dict[str, Any] = {} if family == "llava" else {"image_grid_pinpoints": _RESOLUTIONS}
     if family == "llava_onevision":
@@ -132,7 +147,7 @@ def _config(family: str, image_token_id: int, text: dict[str, Any]) -> Any:
         more |= {"vision_aspect_ratio": "anyres_max_2"}
     return AutoConfig.for_model(
         family,
-        vision_config={"model_type": tower, **_TOWER, **of_tower},
+        vision_config={"model_type": kind, **_TOWER, **of_tower},
         text_config={"model_type": "qwen2" if family == "llava_onevision" else "llama", **text},
         image_token_index=image_token_id,
         **more,
@@ -170,7 +185,9 @@ class Whole:
         inputs: dict[str, Any] = {}
         if pictures:
             images = [Picture.open(io.BytesIO(one)).convert("RGB") for one in pictures]
-            inputs = dict(self._processor(images=images, return_tensors="pt"))
+            more = {"crop_to_patches": True} if self.model.config.model_type == "internvl" else {}
+            inputs = dict(self._processor(images=images, return_tensors="pt", **more))
+            inputs.pop("num_patches", None)
         said: list[int] = []
         with torch.inference_mode():
             for _ in range(num_tokens):
