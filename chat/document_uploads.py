@@ -96,7 +96,9 @@ def keep(user: Any, place: Place, brought: Brought) -> Document:
         row, _ = documents.replace(user, place.document_id, brought)
     else:
         collection_id = _collection(user, place).pk
-        row, _ = documents.bring(user, collection_id, brought, is_new=place.is_new)
+        row, _ = documents.bring(
+            user, collection_id, brought, is_new=place.is_new, is_attached=place.is_for_chats
+        )
     return documents.document_for(user, row.pk)
 
 

@@ -161,6 +161,12 @@ def _rows(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> Iterator[Rese
         )
 
 
+def hold_on(run_id: UUID) -> None:
+    """A run of a chat takes longer than anybody thought: it goes on to hold what it holds."""
+    expires_at = timezone.now() + timedelta(seconds=HOLD_S)
+    Reservation.objects.filter(pk=run_id).update(expires_at=expires_at)
+
+
 def let_go(run_id: UUID) -> None:
     """Of what was held for a run that never began."""
     Reservation.objects.filter(pk=run_id).delete()

@@ -14,9 +14,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from chat import access, run_log
+from chat import access, attached_files, run_log
 from chat.errors import BadChange, ChatError, Conflict, NotFound
-from chat.models import Conversation, Folder, Generation
+from chat.models import Conversation, Folder, Generation, Message
 from chat.storable import is_storable
 
 MAX_CHANGES = 500
@@ -80,9 +80,11 @@ def change_all(user: Any, changes: Sequence[Change]) -> Outcome:
 
 
 def purge(deleted_before: datetime, limit: int = 200) -> int:
-    """Let go of chats that were deleted before. Needs the system's scope. Returns how many went."""
+    """Let go of chats that were deleted before, with what was attached in them. Needs the system's
+    scope. Returns how many went."""
     rows = Conversation.objects.filter(deleted_at__lt=deleted_before).order_by("deleted_at")
     ids = list(rows.values_list("pk", flat=True)[:limit])
+    named: set[UUID] = set()
     for conversation_id in ids:
         with transaction.atomic():
             locked = Conversation.objects.select_for_update(no_key=True)
@@ -91,7 +93,9 @@ def purge(deleted_before: datetime, limit: int = 200) -> int:
                 # The writers of its answers wait, and find nothing to write to. An event that came
                 # between the deletion of the events and that of its run would make it all fail.
                 run_log.give_up(row.generations.all())
+                named |= attached_files.named_by(Message.with_deleted.filter(conversation=row))
                 row.delete()
+    attached_files.drop_unnamed(named)
     return len(ids)
 
 

@@ -211,6 +211,11 @@ class Message(models.Model):
                 condition=models.Q(found__isnull=False),
             ),
             models.Index(
+                fields=["conversation"],
+                name="message_sources",
+                condition=models.Q(sources__isnull=False),
+            ),
+            models.Index(
                 fields=["deleted_at"],
                 name="message_deleted",
                 condition=models.Q(deleted_at__isnull=False),

@@ -66,13 +66,13 @@ async def answer(
     Closing the iterator early aborts the engine's request. Engine errors become Failed.
     """
     make_way()
-    state = AnswerState(request, await screen_of(request))
-    if state.plan is not None and await must_wait(state.screen) is None:
-        state.plan = await without_stopped(state.screen, state.plan)
-    texts = state.asked_texts()  # as they were written
-    await off_loop_if_long(state.num_chars_to_redact, state.redact)
-    begin = partial(_turns, state, control or Control())
-    with counted():
+    with counted():  # what is judged first is under way as well: nobody ends the engine beneath it
+        state = AnswerState(request, await screen_of(request))
+        if state.plan is not None and await must_wait(state.screen) is None:
+            state.plan = await without_stopped(state.screen, state.plan)
+        texts = state.asked_texts()  # as they were written
+        await off_loop_if_long(state.num_chars_to_redact, state.redact)
+        begin = partial(_turns, state, control or Control())
         try:
             is_elsewhere = engine().is_upstream(request.model) or is_asked_elsewhere(
                 request.sources

@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError
 from django.utils.translation import gettext
 
-from chat import revoked, run_log
+from chat import holds, revoked, run_log
 from chat.active import num_active
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
@@ -79,7 +79,7 @@ class Run:
         self._urgent = asyncio.Event()
         self._news = asyncio.Event()
         self._stop_chars: int | None = None
-        self._renewed_s = monotonic()
+        self._renewed_s = self._held_s = monotonic()
         self._told_phase_s = 0.0
         self._reads: frozenset[str] = frozenset()  # versions of documents that are in the prompt
         self._looked_s = monotonic()
@@ -210,8 +210,12 @@ class Run:
                 await self._renew()
 
     async def _renew(self) -> None:
-        """Keep the lease, and hear of a stop that another process was asked for."""
+        """Keep the lease and the hold of the budget, and hear of a stop that another process was asked
+        for."""
         self._renewed_s = monotonic()
+        if self._renewed_s - self._held_s > holds.HOLD_S / 3:
+            self._held_s = self._renewed_s
+            await self._patiently(in_db(holds.hold_on), self.id)
         asked = await self._patiently(in_db(run_log.renew), self.id, PROCESS_ID)
         if asked is not None:
             self.stop(asked.chars)

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from chat import (
     answer_cache,
+    attached_files,
     decisions,
     file_store,
     files,
@@ -23,6 +24,9 @@ from chat.transfer import importing
 
 KEEP_EVENTS = timedelta(hours=1)
 """For followers that were away when the answer ended; later ones get the message itself."""
+
+KEEP_UNSENT = timedelta(days=7)
+"""For a message that waits in somebody's browser, with what is attached to it."""
 
 KEEP_DELETED = timedelta(minutes=10)
 """For those who want something back; a page offers it for some seconds, and may be slow or offline."""
@@ -90,6 +94,8 @@ def forget_revoked() -> None:
 
 @shared_task(name="chat.tasks.sweep_files")  # type: ignore[untyped-decorator]
 def sweep_files() -> None:
-    """Drop files of /v1 whose time is over, and what a crash has left on the disk."""
+    """Drop files of /v1 whose time is over, what was attached and never sent, and what a crash has left
+    on the disk."""
     files.forget_old()
+    attached_files.drop_unsent(timezone.now() - KEEP_UNSENT)
     file_store.sweep()

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from chat import access, branches, run_log
+from chat import access, attached_files, branches, run_log
 from chat.actions import check_version, checked_text, choose_path, touch
 from chat.answer_rows import message_once, user_now
 from chat.errors import BadFrame, NotFound, StillWriting
@@ -25,6 +25,7 @@ from chat.models import (
     Role,
     Summary,
 )
+from chat.sources import picked_of
 
 _COPIED = (
     "role",
@@ -115,7 +116,8 @@ def delete(
     """
     with transaction.atomic():
         conversation, message = _locked(user, message_id, with_deleted=True)
-        rows = list(Message.with_deleted.filter(conversation=conversation))
+        in_chat = Message.with_deleted.filter(conversation=conversation)
+        rows = list(in_chat.only("parent", "created_at", "deletion", "deleted_at"))  # no texts
         if message.deleted_at is None:
             check_version(conversation, version)
             replies = branches.below(rows, message.pk) if with_replies else []
@@ -192,23 +194,26 @@ def purge(deleted_before: datetime, limit: int = 500) -> int:
     old = Message.with_deleted.filter(deleted_at__lt=deleted_before).exclude(deletion="")
     conversation_ids = list(old.values_list("conversation", flat=True).distinct()[:limit])
     for conversation_id in conversation_ids:
-        _purge_in(conversation_id, deleted_before)
+        attached_files.drop_unnamed(_purge_in(conversation_id, deleted_before))
     return len(conversation_ids)
 
 
-def _purge_in(conversation_id: UUID, deleted_before: datetime) -> None:
+def _purge_in(conversation_id: UUID, deleted_before: datetime) -> set[UUID]:
+    """The documents that were named by what went."""
     with transaction.atomic():
         # Nobody replies to what goes while it goes.
         locked = Conversation.objects.select_for_update(no_key=True)
         if not locked.filter(pk=conversation_id).exists():
-            return
+            return set()
         rows = list(Message.with_deleted.filter(conversation=conversation_id))
         kept = {row.pk for row in branches.visible(rows, deleted_before=deleted_before)}
         old = [row for row in rows if row.deleted_at and row.deleted_at < deleted_before]
+        named = {id_ for row in old for id_ in picked_of(row.sources).documents}
         Message.with_deleted.filter(pk__in=[row.pk for row in old if row.pk not in kept]).delete()
         places = [row.pk for row in old if row.pk in kept]
         Generation.objects.filter(message__in=places).delete()  # its turns hold what was written
         Message.with_deleted.filter(pk__in=places).update(deletion="", **branches.UNSAID)
+    return named
 
 
 def _locked(

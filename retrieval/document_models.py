@@ -17,6 +17,7 @@ class Document(models.Model):
     """Something that was brought here. Found are the passages of its live version; there is none
     before the first one is ready.
 
+    `is_attached`: it came with a message, and goes when no message names it any more.
     A program that brought it as a file of its own knows it by that one's id, `file_id`; `attributes` are
     what it filters by (attributes.py), and `batch` is what it came with. `chunk_tokens` and
     `chunk_overlap_tokens` are the sizes that were asked for; None: the usual ones.
@@ -33,6 +34,7 @@ class Document(models.Model):
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     live_version = models.UUIDField(null=True)
+    is_attached = models.BooleanField(default=False)
     file_id = models.UUIDField(null=True)
     attributes = models.JSONField(default=dict)
     batch = models.ForeignKey(

@@ -118,13 +118,18 @@ def max_file_bytes() -> int:
 
 
 def bring(
-    user: Any, collection_id: object, brought: Brought, *, is_new: bool = False
+    user: Any,
+    collection_id: object,
+    brought: Brought,
+    *,
+    is_new: bool = False,
+    is_attached: bool = False,
 ) -> tuple[Document, Version]:
     """A file becomes a document, or the next version of the one that has its name in the collection, and
     came from the same address: many sites call a page index.html.
 
-    `is_new`: always a document of its own. Raises NotFound, NotAllowed, NoRoom, TooMany, BadValue, and
-    Conflict where it would be gone with what has expired.
+    `is_new`: always a document of its own. `is_attached`: to a message. Raises NotFound, NotAllowed,
+    NoRoom, TooMany, BadValue, and Conflict where it would be gone with what has expired.
     """
     name = checked_name(brought.name)
     with transaction.atomic():
@@ -138,7 +143,7 @@ def bring(
             document = rows.filter(source_url=storable(brought.source_url)).first()
         if document is None:
             room.check_number(collection)
-            document = _add(user, collection, name, brought)
+            document = _add(user, collection, name, brought, is_attached)
         return document, _add_version(document, collection, brought)
 
 
@@ -193,8 +198,11 @@ def _refuse_expired(collection: Collection) -> None:
         raise Conflict(text)
 
 
-def _add(user: Any, collection: Collection, name: str, brought: Brought) -> Document:
+def _add(
+    user: Any, collection: Collection, name: str, brought: Brought, is_attached: bool
+) -> Document:
     row = _document(user, collection, name, brought)
+    row.is_attached = is_attached
     row.save(force_insert=True)
     return row
 

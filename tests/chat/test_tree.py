@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat import actions, branches, history, tree
@@ -265,6 +266,27 @@ def test_a_deletion_without_replies_leaves_the_place(alices_tab: Reader) -> None
     assert more["message"]["id"]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_reads_no_texts(alice: "User") -> None:
+    """Of a chat that may hold megabytes."""
+    with as_user(alice.pk):
+        chat = Conversation.objects.create(owner=alice)
+        rows: list[Message] = []
+        for number in range(12):
+            parent = rows[-1] if rows else None
+            role = ("user", "assistant")[number % 2]
+            rows.append(
+                Message.objects.create(conversation=chat, parent=parent, role=role, text="x")
+            )
+        with CaptureQueriesContext(connection) as queries:
+            done = tree.delete(alice, rows[2].pk, "d", with_replies=True, version=None)
+    assert set(done.message_ids) == {row.pk for row in rows[2:]}
+    reads = [one["sql"] for one in queries if one["sql"].startswith("SELECT")]
+    of_all = [sql for sql in reads if '"chat_message"' in sql and "LIMIT" not in sql]
+    assert len(of_all) == 1
+    assert '"text"' not in of_all[0]
+
+
 def test_who_has_not_seen_the_newest_deletes_nothing(alices_tab: Reader) -> None:
     first = exchange(alices_tab)
     version = first["conversation"]["version"]
@@ -380,7 +402,7 @@ def test_a_place_keeps_nothing_of_what_its_answer_said(alice: "User") -> None:
             "parts": [{"type": "text", "text": "A secret"}],
             "error": {"code": "x", "message": "A secret"},
             "feedback": {"rating": "good", "reasons": [], "comment": "A secret", "at": ""},
-            "sources": {"collections": [], "documents": [{"id": "", "name": "A secret"}]},
+            "sources": {"collections": [], "documents": [{"id": str(uuid4()), "name": "A secret"}]},
             "found": {"query": "A secret", "excerpts": [], "is_whole": False},
             "from_cache": {"asked_at": "", "question": "A secret", "similarity": 1.0},
             "left_out": {"before": "A secret", "num_messages": 1, "summary": None},

@@ -22,6 +22,10 @@ class PromptTransport(tcp.Server):
         if data:
             super().write(data)  # type: ignore[no-untyped-call]
 
+    def writeSequence(self, iovec: Any) -> None:  # noqa: N802
+        """So are the pieces of a chunked response."""
+        self.write(b"".join(iovec))
+
     @property
     def _is_at_rest(self) -> bool:
         """Whether nothing is before it, and it is not about to end."""
