@@ -14,7 +14,7 @@ from chat.prompt_plan import PromptPlan
 from chat.sources import Sources
 from chat.spans import Clock
 from chat.tools import Tool
-from inference import ChatMessage, Priority
+from inference import ChatMessage, Priority, PromptImage
 
 MAX_DECIDED = 256
 """An answer has fewer calls of tools."""
@@ -44,10 +44,12 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class TurnSoFar:
-    """An interrupted engine turn: its prompt, and the tokens that were logged."""
+    """An interrupted engine turn: its prompt, and the tokens that were logged. `images` stand in the
+    prompt, here without their data."""
 
     prompt_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
+    images: tuple[PromptImage, ...] = ()
 
 
 Source = Literal["chat", "temporary", "api", "title", "summary", "question"]

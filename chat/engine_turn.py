@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from chat.answer_state import AnswerState
 from chat.asking import Control, TurnSoFar
 from chat.engine import engine
 from chat.events import Delta, Event, Failed, LogEvent, Phase, Resumed, Started
-from chat.off_loop import off_loop_if_long
+from chat.off_loop import off_loop, off_loop_if_long
 from chat.prompt_plan import fit
 from chat.sampling_params import sampling_params
 from chat.turn import Turn
@@ -23,6 +24,7 @@ from inference import (
     GenerateRequest,
     Loading,
     Prefill,
+    PromptImage,
     PromptLogprobs,
     Queued,
     SamplingParams,
@@ -33,14 +35,20 @@ from inference import (
     Update,
     Usage,
     behind_thinking,
+    images_of,
     in_form,
     opens_thinking,
+    with_data,
+    without_data,
 )
 from inference import Failed as EngineFailed
 from inference import Finished as EngineFinished
 
 Said = tuple[Sequence[Segment], tuple[int, ...], tuple[TokenLogprob, ...]]
 """What an update says: as segments, as ids, and how likely these were."""
+
+
+_OTHER_IMAGES = "Vitrine was interrupted, and the pictures that this answer is about have changed."
 
 
 class EngineTurn(Turn):
@@ -65,6 +73,10 @@ class EngineTurn(Turn):
         prompt_ids = self.so_far.prompt_ids if self.so_far else await self._build_prompt(begun)
         tail = self.tokenizer.tail_of(prompt_ids)
         is_thinking = opens_thinking(self.tokenizer.chat_template, tail)
+        images = await self._images_in(prompt_ids)
+        if images is None:
+            yield Failed("interrupted", _OTHER_IMAGES)
+            return
         params = self._sampling_params(is_thinking)
         parser = self._parser(tail, is_thinking, goes_on=bool(begun))
         output_ids: tuple[int, ...] = ()
@@ -73,14 +85,14 @@ class EngineTurn(Turn):
             said = self.tokenizer.replay(prompt_ids, output_ids, params.stop, params.min_tokens)
             parser.feed(said)
         else:
-            yield self.log(self._started(params, prompt_ids))
+            yield self.log(self._started(params, prompt_ids, images))
             if left_out := self.newly_left_out():
                 yield left_out
         if self.control.is_stopped:
             usage = Usage(len(prompt_ids), 0, len(output_ids))
             self.end = EngineFinished("abort", usage, Timings())
             return
-        request = self._engine_request(prompt_ids, output_ids, params)
+        request = replace(self._engine_request(prompt_ids, output_ids, params), images=images)
         self.state.watch.note(tokens=len(prompt_ids))
         self.state.watch.begin("queued", turn=self.state.turn_index)
         with self.control.while_generating(request.model, request.request_id):
@@ -169,6 +181,16 @@ class EngineTurn(Turn):
         self.state.plan, ids = await off_loop_if_long(self._num_chars(), fit, plan, encode, limits)
         return ids
 
+    async def _images_in(self, prompt_ids: tuple[int, ...]) -> tuple[PromptImage, ...] | None:
+        """The images that the prompt was made with; None where some of an interrupted turn are gone, or
+        are others by now."""
+        if self.so_far is not None and not self.so_far.images:
+            return ()
+        images = images_of(self.state.messages)
+        if self.so_far is not None:
+            return await off_loop(with_data, self.so_far.images, images)
+        return await off_loop(self.tokenizer.place_images, prompt_ids, images) if images else ()
+
     def _num_chars(self) -> int:
         """Of what is to be rendered, about; our own tools are always the same few."""
         messages, schemas = self.state.messages, self.state.request.tool_schemas
@@ -211,11 +233,17 @@ class EngineTurn(Turn):
         model = self.state.request.model
         return sampling_params(model, asked, seed=self.state.seed, grammar=grammar)
 
-    def _started(self, params: SamplingParams, prompt_ids: tuple[int, ...]) -> Started:
+    def _started(
+        self,
+        params: SamplingParams,
+        prompt_ids: tuple[int, ...],
+        images: tuple[PromptImage, ...],
+    ) -> Started:
         model = self.state.request.model
         revision = engine().state(model).revision
         turn = self.state.turn_index
-        return Started(model, revision, params.seed, turn, prompt_ids, params)
+        places = without_data(images)
+        return Started(model, revision, params.seed, turn, prompt_ids, params, places)
 
     def _engine_request(
         self, prompt_ids: tuple[int, ...], output_ids: tuple[int, ...], params: SamplingParams

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from chat.spans import Span
-from inference import SamplingParams, TokenLogprob
+from inference import PromptImage, SamplingParams, TokenLogprob
 
 PartKind = Literal["text", "reasoning"]
 PhaseKind = Literal[
@@ -45,8 +45,8 @@ class Phase:
 class Started:
     """An engine turn begins: the prompt is built and the seed drawn, so it can be resumed.
 
-    An answer that calls tools has several turns, counted from 0. `prompt_ids` and `params`, as the
-    engine gets them, are kept in the turn's row, not in the event log.
+    An answer that calls tools has several turns, counted from 0. `prompt_ids`, `params` and `images`, as
+    the engine gets them but without the images' data, are kept in the turn's row, not in the event log.
     """
 
     model: str
@@ -55,6 +55,7 @@ class Started:
     turn: int = 0
     prompt_ids: tuple[int, ...] = ()
     params: SamplingParams | None = None
+    images: tuple[PromptImage, ...] = ()
     kind: Literal["started"] = "started"
 
 
@@ -288,7 +289,7 @@ _CLASSES: dict[str, type[LogEvent]] = {
     "failed": Failed,
 }
 _NESTED = {"usage": RunUsage, "timings": RunTimings}
-_NOT_LOGGED = ("prompt_ids", "params", "logprobs")
+_NOT_LOGGED = ("prompt_ids", "params", "images", "logprobs")
 _SERVER_ONLY = (*_NOT_LOGGED, "ids", "candidates")
 
 

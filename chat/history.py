@@ -193,7 +193,7 @@ def exchanges_of(
                     question_of(message),
                     is_pinned=message.is_pinned,
                     is_brought=message.brought,
-                    attached=_attached_to(message),
+                    attached=attached_to(message),
                 )
             )
             continue
@@ -207,7 +207,7 @@ def exchanges_of(
         if message.role == Role.USER:
             changes["question"] = f"{last.question}\n\n{question_of(message)}"
             changes["questions"] = (*(last.questions or [last.question]), question_of(message))
-            changes["attached"] = (*last.attached, *_attached_to(message))
+            changes["attached"] = (*last.attached, *attached_to(message))
         elif message.status in SHOWN_TO_MODELS and not message.deleted_at:
             reply = prompt.assistant_messages(message.parts)
             changes["reply"] = (*last.reply, *reply)
@@ -219,7 +219,8 @@ def exchanges_of(
     return tuple(exchanges)
 
 
-def _attached_to(message: Message) -> tuple[UUID, ...]:
+def attached_to(message: Message) -> tuple[UUID, ...]:
+    """Documents that were picked for a question; none of a deleted one's."""
     return () if message.deleted_at else picked_of(message.sources).documents
 
 

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from chat.off_loop import off_loop, off_loop_for_fetching
-from inference import ChatMessage, Image, InvalidParameter
+from inference import ChatMessage, Image, InvalidParameter, images_of
 from retrieval.egress import fetch
 from retrieval.egress_network import Unfetchable
 
@@ -77,7 +77,7 @@ def _kind_of(content: bytes) -> str:
 
 async def with_inline(user: Any, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """The messages with all images as data URLs that say what they are. Raises InvalidParameter."""
-    images = [image for message in messages for image in message.get("images", ())]
+    images = images_of(messages)
     if len(images) > MOST_IMAGES:
         raise InvalidParameter(_FIELD, f"at most {MOST_IMAGES} images")
     if sum(len(image.url) for image in images) > MOST_CHARS:

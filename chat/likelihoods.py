@@ -15,7 +15,15 @@ from chat.api_errors import ApiError, status_of
 from chat.db import in_db
 from chat.engine import engine
 from chat.rights import Rights
-from chat.second_looks import Turn, Written, check_loaded, check_model, one_at_a_time, written
+from chat.second_looks import (
+    Turn,
+    Written,
+    check_loaded,
+    check_model,
+    one_at_a_time,
+    with_images,
+    written,
+)
 from chat.storable import storable
 from chat.values import Value
 from inference import (
@@ -36,7 +44,7 @@ _PARAMS = SamplingParams(max_tokens=1, temperature=0.0, num_prompt_logprobs=NUM_
 async def likelihoods(rights: Rights, message_id: object) -> Value:
     """All turns of an answer, token by token. Raises NotFound, CannotLook, EngineError, ApiError."""
     user = rights.user
-    answer = await in_db(written)(user, message_id)
+    answer = await with_images(await in_db(written)(user, message_id))
     check_model(rights, answer)
     tokenizer = await engine().tokenizer(answer.model)
     with one_at_a_time(user):
@@ -65,6 +73,7 @@ async def _rate(user: Any, answer: Written, turn: Turn) -> list[TokenLogprob]:
         user=str(user.pk),
         cache_salt=str(user.pk),
         priority="background",
+        images=turn.images,
     )
     entries: list[TokenLogprob] = []
     async with aclosing(engine().generate(request)) as updates:

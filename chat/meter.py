@@ -23,13 +23,14 @@ from chat.models import Conversation
 from chat.off_loop import off_loop
 from chat.prompt_plan import Encode, Exchange, Limits, PromptPlan, fit, measure
 from chat.rights import Rights
+from chat.seeing import seen
 from chat.setup import Setup
 from chat.sources import NOTHING, Picked, kept_along, named
 from chat.temporary import Said, exchanges_of, rows_of
 from chat.tools import tools_named
 from chat.untagged import untagged
 from chat.values import Value
-from inference import ChatMessage, ChatTokenizer, ContextTooLong, prompt_room
+from inference import ChatMessage, ChatTokenizer, ContextTooLong, Image, prompt_room
 
 _MAX_KEPT_TOKENS = 500_000  # of beginnings that may be asked for again
 _DRAFT = "draft"
@@ -75,9 +76,15 @@ async def meter(rights: Rights, sketch: Sketch) -> Value:
     tokenizer = await engine().tokenizer(model)
     most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
     limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
-    looked_up = await in_db(_looked_up)(sketch.picked, kept, limits.prompt_tokens)
+    plan, picked = _asking(plan, text, sketch.picked.documents), sketch.picked
+    if engine().sees_images(model):
+        images = await seen(plan)
+        plan = plan.with_images(images)
+        unseen = tuple(id_ for id_ in picked.documents if id_ not in images)
+        picked, kept = replace(picked, documents=unseen), tuple(k for k in kept if k not in images)
+    looked_up = await in_db(_looked_up)(picked, kept, limits.prompt_tokens)
     encode = _encoder(tokenizer, model, [tool.schema() for tool in tools_named(rights.tools)])
-    return await off_loop(_measured, _asking(plan, text), encode, model, limits, looked_up)
+    return await off_loop(_measured, plan, encode, model, limits, looked_up)
 
 
 def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any], tuple[UUID, ...]]:
@@ -106,14 +113,19 @@ def _looked_up(picked: Picked, kept: Sequence[UUID], prompt_tokens: int) -> int:
     return most_tokens(picked, kept, min(settings.DOCUMENT_TOKENS, prompt_tokens // 2))
 
 
-def _asking(plan: PromptPlan, text: str) -> PromptPlan:
+def _asking(plan: PromptPlan, text: str, attached: tuple[UUID, ...]) -> PromptPlan:
     """The plan with a question more, as it would be if it had been sent."""
     text = text.strip()
     if plan.exchanges and not plan.exchanges[-1].reply:
         last = plan.exchanges[-1]
-        asked = replace(last, question=f"{last.question}\n\n{text}")
+        asked = replace(
+            last,
+            question=f"{last.question}\n\n{text}",
+            attached=(*last.attached, *attached),
+        )
         return replace(plan, exchanges=(*plan.exchanges[:-1], asked))
-    return replace(plan, exchanges=(*plan.exchanges, Exchange(_DRAFT, text)))
+    draft = Exchange(_DRAFT, text, attached=attached)
+    return replace(plan, exchanges=(*plan.exchanges, draft))
 
 
 def _encoder(tokenizer: ChatTokenizer, model: str, schemas: list[dict[str, Any]]) -> Encode[Ids]:
@@ -121,8 +133,8 @@ def _encoder(tokenizer: ChatTokenizer, model: str, schemas: list[dict[str, Any]]
 
     def encode(messages: list[ChatMessage]) -> Ids:
         messages = untagged(messages)
-        content = json.dumps([model, schemas, messages]).encode("utf-8", "surrogatepass")
-        key = blake2b(content, digest_size=16).digest()
+        asked = json.dumps([model, schemas, messages], default=_named)
+        key = blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         ids = _kept.find(key)
         if ids is None:
             ids = tokenizer.encode_chat(messages, tools=schemas)
@@ -130,6 +142,10 @@ def _encoder(tokenizer: ChatTokenizer, model: str, schemas: list[dict[str, Any]]
         return ids
 
     return encode
+
+
+def _named(image: Image) -> str:
+    return blake2b(image.url.encode(), digest_size=16).hexdigest()
 
 
 def _measured(

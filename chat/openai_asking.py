@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from chat.answers import is_draining
 from chat.api_errors import ApiError, problem_of
 from chat.asking import AnswerRequest, Sampling
+from chat.drawn_images import drawn
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.image_urls import with_inline
@@ -67,7 +68,9 @@ async def asked(rights: Rights, data: ChatCompletionIn, run_id: str) -> Asked:
     if data.response_format or data.offered_tools:
         # In a thread: schemas of the caller's are compiled.
         grammar = await off_loop(grammar_of, data, tokenizer)
-    return Asked(rights, _request(rights, data, run_id, grammar), tokenizer)
+    request = _request(rights, data, run_id, grammar)
+    messages = await drawn(await with_inline(rights.user.pk, request.messages))
+    return Asked(rights, replace(request, messages=messages), tokenizer)
 
 
 def refuse_images_for_the_blind(model: str, messages: Sequence[ChatMessageIn]) -> None:

@@ -5,13 +5,15 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from chat.drawn_images import drawn
 from chat.engine import engine
+from chat.image_urls import with_inline
 from chat.off_loop import off_loop_for_counting
 from chat.openai_asking import refuse_images_for_the_blind
 from chat.openai_bodies import chat_message
 from chat.openai_schemas import ChatMessageIn, Strict, Text, ToolIn, as_schemas
 from chat.rights import Rights
-from inference import ChatTokenizer, InvalidParameter
+from inference import ChatMessage, ChatTokenizer, InvalidParameter
 
 
 class TokenizeIn(Strict):
@@ -37,9 +39,9 @@ async def tokenize(rights: Rights, data: TokenizeIn) -> dict[str, Any]:
     if data.messages is None:
         tokens = await off_loop_for_counting(user, tokenizer.encode, data.text or "")
     else:
-        refuse_images_for_the_blind(data.model, data.messages)
+        messages = await _as_asked(rights, data.model, data.messages)
         tools = as_schemas(data.tools or [])
-        tokens = await off_loop_for_counting(user, _encode, tokenizer, data.messages, tools)
+        tokens = await off_loop_for_counting(user, _encode, tokenizer, messages, tools)
     return {"tokens": tokens, "count": len(tokens)}
 
 
@@ -51,9 +53,15 @@ async def count_chat(
 ) -> int:
     """How many tokens a model reads of a chat. Raises EngineError."""
     tokenizer = await _tokenizer(rights, model)
-    refuse_images_for_the_blind(model, messages)
-    counting = off_loop_for_counting(rights.user.pk, _encode, tokenizer, messages, tool_schemas)
+    asked = await _as_asked(rights, model, messages)
+    counting = off_loop_for_counting(rights.user.pk, _encode, tokenizer, asked, tool_schemas)
     return len(await counting)
+
+
+async def _as_asked(rights: Rights, model: str, messages: list[ChatMessageIn]) -> list[ChatMessage]:
+    """As a request for an answer has them. Raises InvalidParameter."""
+    refuse_images_for_the_blind(model, messages)
+    return await drawn(await with_inline(rights.user.pk, [*map(chat_message, messages)]))
 
 
 async def _tokenizer(rights: Rights, model: str) -> ChatTokenizer:
@@ -65,7 +73,7 @@ async def _tokenizer(rights: Rights, model: str) -> ChatTokenizer:
 
 def _encode(
     tokenizer: ChatTokenizer,
-    messages: list[ChatMessageIn],
+    messages: list[ChatMessage],
     tool_schemas: Sequence[dict[str, Any]],
 ) -> list[int]:
-    return list(tokenizer.encode_chat([*map(chat_message, messages)], tools=tool_schemas))
+    return list(tokenizer.encode_chat(messages, tools=tool_schemas))

@@ -378,7 +378,7 @@ def measure(plan: PromptPlan, encode: Encode[Ids], ids: Ids) -> dict[SegmentName
 
 
 def _up_to_question(plan: PromptPlan) -> list[ChatMessage]:
-    asked = replace(plan.exchanges[-1], question=_NOBODYS_TEXT, reply=())
+    asked = replace(plan.exchanges[-1], question=_NOBODYS_TEXT, reply=(), images=())
     return replace(plan, exchanges=(*plan.exchanges[:-1], asked)).messages()
 
 

@@ -58,7 +58,9 @@ async def resume(run_id: UUID) -> bool:
     last: list[LogEvent] = [end or Resumed()]
     if end is None:
         await in_db(run_log.append)(run_id, runs.PROCESS_ID, next_seq, last)
-        turn = TurnSoFar(logged.prompt_ids, logged.output_ids) if logged.prompt_ids else None
+        turn = None
+        if logged.prompt_ids:
+            turn = TurnSoFar(logged.prompt_ids, logged.output_ids, logged.images)
         usage = logged.taken.by_ended
         await answers.take_up(generation, events + last, turn, trace, usage)
         logger.info("run %s goes on after %d events", run_id, len(events))

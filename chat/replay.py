@@ -17,6 +17,7 @@ from chat.second_looks import (
     check_loaded,
     check_model,
     one_at_a_time,
+    with_images,
     written,
 )
 from inference import (
@@ -85,7 +86,7 @@ async def replay(rights: Rights, message_id: object) -> AsyncGenerator[Progress 
     Runs in the background class. Leaving the iterator ends it at the engine's next step.
     """
     user = rights.user
-    answer = await in_db(written)(user, message_id)
+    answer = await with_images(await in_db(written)(user, message_id))
     check_model(rights, answer)
     started_s = monotonic()
     num_done = 0
@@ -126,6 +127,7 @@ async def _replay_turn(
         user=str(user.pk),
         cache_salt=str(user.pk),
         priority="background",
+        images=turn.images,
     )
     num_same, told_s = turn.num_given, monotonic()
     async with aclosing(engine().generate(request)) as updates:

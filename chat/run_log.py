@@ -47,6 +47,7 @@ from chat.prices import Price
 from chat.pricing import cost_of, price_of
 from chat.screen import BLACK
 from chat.spans import Span, Trace
+from inference import PromptImage
 
 _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
     Finished: (GenerationStatus.FINISHED, MessageStatus.COMPLETE),
@@ -83,6 +84,7 @@ class Logged:
     prompt_ids: tuple[int, ...]
     output_ids: tuple[int, ...]
     taken: turns.Taken
+    images: tuple[PromptImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +355,8 @@ def load(generation: Generation, *, only_readable: bool = False) -> Logged:
             output_ids += event.ids
     turn = generation.turns.last()
     prompt_ids = tuple(turn.prompt_ids) if turn else ()
-    return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events))
+    images = turns.images_of(turn) if turn else ()
+    return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events), images)
 
 
 def has_logged(generation_id: UUID, lease_owner: str, seq: int) -> bool:

@@ -68,8 +68,9 @@ class Generation(models.Model):
 class GenerationTurn(models.Model):
     """What the engine was asked in one turn of an answer, and what it wrote, in token ids.
 
-    `params` are inference.SamplingParams. `output_ids` are kept when the answer ends; until then they
-    are in its events. With the model's revision they are all that it takes to draw the same again.
+    `params` are inference.SamplingParams, with `images` that say which stand where in the prompt.
+    `output_ids` are kept when the answer ends; until then they are in its events. With the model's
+    revision they are all that it takes to draw the same again.
     """
 
     generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="turns")

@@ -7,8 +7,9 @@ model that is gone or whose files have changed.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext
 
@@ -16,8 +17,10 @@ from chat import access, history, turns
 from chat.engine import engine
 from chat.errors import ChatError
 from chat.models import Generation, MessageStatus
+from chat.off_loop import off_loop
 from chat.rights import Rights
-from inference import ModelState, SamplingParams
+from chat.seeing import images_among
+from inference import ModelState, PromptImage, SamplingParams, with_data
 from retrieval.excerpts import Excerpt, texts_of
 
 _looking: set[Any] = set()
@@ -34,7 +37,8 @@ class CannotLook(ChatError):
 class Turn:
     """What the engine was asked and what it wrote, in token ids.
 
-    The first `num_given` it has not drawn: a person has chosen the last of them.
+    The first `num_given` it has not drawn: a person has chosen the last of them. `images` stand in the
+    prompt, here without their data.
     """
 
     index: int
@@ -42,17 +46,20 @@ class Turn:
     output_ids: tuple[int, ...]
     params: SamplingParams
     num_given: int = 0
+    images: tuple[PromptImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An answer as it was written. `is_whole`: it came to its own end."""
+    """An answer as it was written. `is_whole`: it came to its own end. `attached` are the documents that
+    were picked for the questions before it, the newest first, where its turns have images."""
 
     model: str
     revision: str
     finish_reason: str
     is_whole: bool
     turns: tuple[Turn, ...]
+    attached: tuple[UUID, ...] = ()
 
     @property
     def num_tokens(self) -> int:
@@ -78,6 +85,7 @@ def written(user: Any, message_id: object) -> Written:
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))
     given = generation.params.get("given", {})
+    has_images = any(turns.images_of(row) for row in rows)
     return Written(
         model=generation.model,
         revision=generation.model_revision,
@@ -87,10 +95,33 @@ def written(user: Any, message_id: object) -> Written:
             Turn(
                 *(row.index, tuple(row.prompt_ids), tuple(row.output_ids), turns.params_of(row)),
                 num_given=given["tokens"] if given.get("turn") == row.index else 0,
+                images=turns.images_of(row),
             )
             for row in rows
         ),
+        attached=_attached_before(generation) if has_images else (),
     )
+
+
+def _attached_before(generation: Generation) -> tuple[UUID, ...]:
+    path = history.branch_to(generation.conversation, generation.message_id)
+    return tuple(id_ for row in reversed(path) for id_ in history.attached_to(row))
+
+
+async def with_images(answer: Written) -> Written:
+    """With the data of the images in its turns. In the scope of the user. Raises CannotLook."""
+    if not any(turn.images for turn in answer.turns):
+        return answer
+    images = (await images_among(answer.attached)).values()
+    filled = []
+    for turn in answer.turns:
+        found = await off_loop(with_data, turn.images, images)
+        if found is None:
+            raise CannotLook(
+                gettext("A picture that this answer was written from is not available any more.")
+            )
+        filled.append(replace(turn, images=found))
+    return replace(answer, turns=tuple(filled))
 
 
 def _may_be_read(generation: Generation) -> bool:

@@ -32,6 +32,12 @@ async def seen(plan: PromptPlan) -> dict[UUID, Image]:
     """By document, the pictures among what was attached to the questions that the plan shows. In the
     scope of the user. What is gone, may not be read any more or is damaged is not seen."""
     attached = dict.fromkeys(id_ for one in reversed(plan.shown) for id_ in one.attached)
+    return await images_among(attached)
+
+
+async def images_among(documents: Iterable[UUID]) -> dict[UUID, Image]:
+    """By document, the pictures among some, up to MOST_IMAGES of the first. As `seen`."""
+    attached = list(documents)
     if not attached:
         return {}
     pictures = await in_db(_pictures_among)(attached)

@@ -70,7 +70,7 @@ async def branch(rights: Rights, fork: Fork) -> Generation:
     await _check(rights, old, said)
     generation, events = await in_db(_begin)(rights, fork, turn, said)
     if events:
-        so_far = TurnSoFar(turn.prompt_ids, turn.output_ids)
+        so_far = TurnSoFar(turn.prompt_ids, turn.output_ids, turn.images)
         await answers.take_up(generation, events, so_far, None)
         await notices.conversation_changed(rights.user.pk, generation.conversation_id)
     return generation
@@ -167,7 +167,13 @@ def _said(old: Generation, turn: Turn, tokenizer: ChatTokenizer) -> list[LogEven
     params = turn.params
     text = tokenizer.replay(turn.prompt_ids, turn.output_ids, params.stop, params.min_tokens)
     started = Started(
-        old.model, old.model_revision, params.seed, turn.index, turn.prompt_ids, params
+        old.model,
+        old.model_revision,
+        params.seed,
+        turn.index,
+        turn.prompt_ids,
+        params,
+        turn.images,
     )
     events: list[LogEvent] = [started]
     num_chars = _chars_before(old.message.parts, turn.index)

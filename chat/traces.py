@@ -50,8 +50,9 @@ def trace_value(generation: Generation) -> Value:
 
 
 def _shown(params: dict[str, Any]) -> dict[str, Any]:
-    """The seed as text: it has more digits than JavaScript's numbers."""
-    return params | {"seed": str(params["seed"])} if "seed" in params else params
+    """The seed as text: it has more digits than JavaScript's numbers. Where images stood is left out."""
+    shown = {name: value for name, value in params.items() if name != "images"}
+    return shown | {"seed": str(shown["seed"])} if "seed" in shown else shown
 
 
 def _first_token_ms(spans: list[dict[str, Any]]) -> float | None:

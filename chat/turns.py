@@ -9,7 +9,7 @@ from chat.delivered import Delivered
 from chat.engine import is_known_elsewhere
 from chat.events import Delta, LogEvent, RunUsage, Started, ToolCall
 from chat.models import Generation, GenerationTurn
-from inference import SamplingParams
+from inference import PromptImage, SamplingParams
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,19 @@ def begun_by(events: Iterable[LogEvent]) -> list[dict[str, Any]]:
     begun = {
         event.turn: {
             "index": event.turn,
-            "params": asdict(event.params) if event.params else {},
+            "params": _params_of(event),
             "prompt_ids": list(event.prompt_ids),
         }
         for event in events
         if isinstance(event, Started) and event.prompt_ids
     }
     return list(begun.values())
+
+
+def _params_of(event: Started) -> dict[str, Any]:
+    params = asdict(event.params) if event.params else {}
+    places = [[one.offset, one.num_ids, one.digest] for one in event.images]
+    return {**params, "images": places} if places else params
 
 
 def end(generation_id: UUID, all_events: Iterable[LogEvent]) -> None:
@@ -80,6 +86,14 @@ def _num_written(generation: Generation, events: Sequence[LogEvent]) -> int:
     for event in events[generation.params.get("num_brought", 0) if is_elsewhere else 0 :]:
         delivered.hear(event)
     return delivered.num_tokens
+
+
+def images_of(turn: GenerationTurn) -> tuple[PromptImage, ...]:
+    """Where images stand in its prompt, and which: without their data."""
+    return tuple(
+        PromptImage(offset, num_ids, digest, b"")
+        for offset, num_ids, digest in turn.params.get("images", ())
+    )
 
 
 def params_of(turn: GenerationTurn) -> SamplingParams:

@@ -14,7 +14,7 @@ from uuid import UUID
 from chat.engine import engine
 from chat.events import Delta, LogEvent, Started
 from chat.values import Value
-from inference import EngineError
+from inference import EngineError, cache_ids
 
 _MAX_CHATS = 512  # of all users together
 _MAX_ASKED = 40  # a page of the sidebar
@@ -24,7 +24,7 @@ _MAX_ASKED = 40  # a page of the sidebar
 class _Written:
     user_id: Any
     model: str
-    ids: "array[int]"
+    ids: "array[int]"  # as caches know them
 
 
 _chats: OrderedDict[UUID, _Written] = OrderedDict()
@@ -36,7 +36,9 @@ def remember(conversation_id: UUID, user_id: Any, events: Sequence[LogEvent]) ->
     model = ""
     for event in events:
         if isinstance(event, Started):
-            ids, model = array("i", event.prompt_ids), event.model
+            known = cache_ids(event.prompt_ids, event.images)
+            # What stands for an image takes more than four bytes.
+            ids, model = array("q" if event.images else "i", known), event.model
         elif isinstance(event, Delta) and ids:
             ids.extend(event.ids)
     if not ids:

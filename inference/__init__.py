@@ -31,6 +31,7 @@ from inference.errors import (
 )
 from inference.fitting import fit_messages, may_fit, newest_that_fit, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
+from inference.images import IMAGE_PLACE, Image, images_of
 from inference.kinds import ModelKind
 from inference.messages import (
     EngineStats,
@@ -57,9 +58,10 @@ from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
-from inference.upstreams.images import IMAGE_PLACE, Image
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
+from inference.vision.places import with_data
+from inference.vision.prompt_images import PromptImage, cache_ids, without_data
 
 __all__ = [
     "BUILTIN",
@@ -103,6 +105,7 @@ __all__ = [
     "Overloaded",
     "Prefill",
     "Priority",
+    "PromptImage",
     "PromptLogprobs",
     "Queued",
     "Reasoning",
@@ -129,8 +132,10 @@ __all__ = [
     "about_prompt_tokens",
     "about_tokens",
     "behind_thinking",
+    "cache_ids",
     "error_of",
     "fit_messages",
+    "images_of",
     "in_form",
     "is_upstream",
     "json_object_grammar",
@@ -144,4 +149,6 @@ __all__ = [
     "read_json",
     "regex_grammar",
     "tool_grammar",
+    "with_data",
+    "without_data",
 ]

@@ -28,6 +28,11 @@ class AdaptedModel:
         return "" if own == read_chat_template(self.host.path) else own
 
     @property
+    def sees_images(self) -> bool:
+        """As its base does."""
+        return self.host.sees_images
+
+    @property
     def info(self) -> AdapterInfo | None:
         """What the base's worker says of it; None until there was one."""
         known = self.host.info.adapters if self.host.info else ()

@@ -176,7 +176,7 @@ def _make_runner(
     loaded: LoadedModel, kv: KVCache, followers: Followers | None, adapters: Adapters
 ) -> ModelRunner:
     if followers is None:
-        return make_runner(loaded.model, kv, adapters)
+        return make_runner(loaded.model, kv, adapters, loaded.eyes)
     assert isinstance(kv, PagedKV)
     followers.begin(kv.num_blocks)
     return LeadingRunner(loaded.model, kv, followers)

@@ -234,11 +234,19 @@ class BlockPool:
         digest = behind[-1] if behind else self._root(salt)
         first = len(behind) * BLOCK_TOKENS
         for start in range(first, len(token_ids) - BLOCK_TOKENS + 1, BLOCK_TOKENS):
-            tokens = array("i", token_ids[start : start + BLOCK_TOKENS])
-            digest = blake2b(digest + tokens.tobytes(), digest_size=16).digest()
+            tokens = _as_bytes(token_ids[start : start + BLOCK_TOKENS])
+            digest = blake2b(digest + tokens, digest_size=16).digest()
             yield digest
 
     def _root(self, salt: str) -> bytes:
         """What all hashes of one model and salt go back to: no others share a block with them."""
         names = json.dumps([*self._namespace, salt]).encode()  # no two lists look alike
         return blake2b(names, digest_size=16, key=self._secret).digest()
+
+
+def _as_bytes(token_ids: Sequence[int]) -> bytes:
+    """Four for each token, or eight where some stand for an image: of no two blocks the same."""
+    try:
+        return array("i", token_ids).tobytes()
+    except OverflowError:
+        return array("q", token_ids).tobytes()

@@ -7,7 +7,8 @@ _MAX_BYTES = 16 * 2**20  # of tokenizer_config.json, which may list all added to
 
 
 def read_chat_template(path: Path) -> str:
-    """chat_template.jinja, else that of tokenizer_config.json; "" where there is none that can be read.
+    """chat_template.jinja, else that of tokenizer_config.json, else of chat_template.json, where models
+    that see have had it; "" where there is none that can be read.
 
     Source: https://huggingface.co/docs/transformers/chat_templating_writing.
     """
@@ -15,12 +16,15 @@ def read_chat_template(path: Path) -> str:
         return _text(path / "chat_template.jinja")
     except (OSError, ValueError):
         pass
-    try:
-        config = json.loads(_text(path / "tokenizer_config.json"))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    template = config.get("chat_template") if isinstance(config, dict) else None
-    return template if isinstance(template, str) else ""
+    for name in ("tokenizer_config.json", "chat_template.json"):
+        try:
+            config = json.loads(_text(path / name))
+        except (OSError, ValueError, RecursionError):
+            continue
+        template = config.get("chat_template") if isinstance(config, dict) else None
+        if isinstance(template, str):
+            return template
+    return ""
 
 
 def _text(file: Path) -> str:

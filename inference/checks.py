@@ -8,6 +8,7 @@ from typing import Any
 from inference.errors import ContextTooLong, InvalidParameter, RequestError
 from inference.messages import GenerateRequest, SamplingParams
 from inference.priority import RANK
+from inference.vision.prompt_images import PromptImage
 
 MAX_LOGPROBS = 20
 MAX_BIASES = 1024  # OpenAI's own bound; each one is added to a row of logits at every step
@@ -50,6 +51,17 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple) and all(map(_is_text, value))
 
 
+def _are_images(value: Any) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(one, PromptImage)
+        and _is_int(one.offset)
+        and _is_int(one.num_ids)
+        and _is_text(one.digest)
+        and isinstance(one.data, bytes)
+        for one in value
+    )
+
+
 def _are_biases(value: Any) -> bool:
     return isinstance(value, tuple) and all(
         isinstance(pair, tuple) and len(pair) == 2 and _is_int(pair[0]) and _is_number(pair[1])
@@ -72,6 +84,7 @@ _OF_REQUEST: dict[str, _Kind] = {
     "adapter": _TEXT,
     "weight": (_is_weight, "positive number"),
     "priority": (_is_priority, "class of requests"),
+    "images": (_are_images, "tuple of images"),
 }
 _OF_PARAMS: dict[str, _Kind] = {
     **dict.fromkeys(("max_tokens", "min_tokens", "seed", "top_k"), _INT),
@@ -112,8 +125,10 @@ def check_types(request: GenerateRequest) -> None:
                 raise InvalidParameter(name, f"{reprlib.repr(value)} is no {noun}")
 
 
-def check_request(request: GenerateRequest, *, max_context_tokens: int, vocab_size: int) -> None:
-    """Raises RequestError, ContextTooLong or InvalidParameter."""
+def check_request(
+    request: GenerateRequest, *, max_context_tokens: int, vocab_size: int, sees: bool = False
+) -> None:
+    """`sees`: the model does. Raises RequestError, ContextTooLong or InvalidParameter."""
     check_types(request)
     if not request.prompt_ids:
         raise RequestError("The prompt is empty.")
@@ -125,7 +140,18 @@ def check_request(request: GenerateRequest, *, max_context_tokens: int, vocab_si
         raise RequestError("The resumed answer is longer than the context.")
     if not all(0 <= i < vocab_size for i in request.prompt_ids + request.output_ids):
         raise RequestError("The prompt holds token ids that the model does not know.")
+    _check_images(request, sees=sees)
     _check_params(request.params, vocab_size)
+
+
+def _check_images(request: GenerateRequest, *, sees: bool) -> None:
+    if request.images and not sees:
+        raise RequestError("This model reads texts only, and the prompt has an image.")
+    end = 0
+    for image in request.images:
+        if not end <= image.offset < image.end <= len(request.prompt_ids):
+            raise RequestError("An image has no place in the prompt.")
+        end = image.end
 
 
 def _check_params(params: SamplingParams, vocab_size: int) -> None:

@@ -156,7 +156,10 @@ class Engine:
 
     def sees_images(self, model: str) -> bool:
         """Whether messages for it may have images."""
-        return self.is_upstream(model) and self.upstream_spec(model).sees_images
+        served = self._find(model)
+        if isinstance(served, Upstream):
+            return served.upstream.sees_images
+        return served.sees_images
 
     def state(self, model: str) -> ModelState:
         return self._find(model).as_state(is_default=model == self.default_model)

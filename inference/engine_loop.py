@@ -41,6 +41,8 @@ from inference.sequence import Sequence
 from inference.step_work import Computed, StepWork
 
 logger = logging.getLogger(__name__)
+_LOOK_WAIT_S = 0.02  # for an image, where there is nothing else to do; requests wait so long
+_TELL_LOOKING_S = 2.0
 _SAME_LOGPROB = 0.01  # the same kernels compute it, over an empty cache each time
 
 
@@ -77,6 +79,7 @@ class EngineLoop:
         self._updates: list[tuple[str, Reply]] = []
         self._canary: TokenLogprob | None = None
         self._forward_ms = 0.0  # of the last step; 0 where it failed
+        self._told_looking_s = 0.0
         self._charged_s = 0.0  # up to when the time of steps has been shared out
 
     # --- requests -----------------------------------------------------------------------------
@@ -90,6 +93,7 @@ class EngineLoop:
                 request,
                 max_context_tokens=self.kv.max_context_tokens,
                 vocab_size=self.vocab_size,
+                sees=self.runner.eyes is not None,
             )
             if request.adapter:
                 self.runner.adapters.require(request.adapter)
@@ -196,6 +200,7 @@ class EngineLoop:
 
     def step(self) -> Iterable[StepFrame]:
         """Run one step; a frame before it for what was just admitted, and one after it."""
+        self._hear_of_looks()
         plan = self.scheduler.plan()
         for sequence, num_tokens in plan:
             is_new = sequence.num_computed == sequence.num_cached and not sequence.is_decoding
@@ -214,6 +219,10 @@ class EngineLoop:
         return self._guess_and_run(plan) if plan else Computed()
 
     def _guess_and_run(self, plan: list[tuple[Sequence, int]]) -> Computed:
+        if any(sequence.request.images for sequence, _ in plan):
+            plan = self._look(plan)
+            if not plan:
+                return Computed()
         started_s = self._charged_s = monotonic()
         self._forward_ms = 0.0
         plan = self.scheduler.guess(plan, self._grammar_of)
@@ -232,6 +241,44 @@ class EngineLoop:
         if not work.num_read:
             self.scheduler.speculation.pace.learn_step(took_s, work.num_drafted)
         return work.computed()
+
+    def _look(self, plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
+        """See the images that a step reads; the plan without those who have not seen theirs yet, or fail
+        by them."""
+        able = []
+        for sequence, num_tokens in plan:
+            try:
+                has_seen = self.runner.eyes is None or self.runner.eyes.has_seen(
+                    sequence, num_tokens
+                )
+            except RequestError as error:
+                self._fail(sequence, Failed.of(error))
+            except Exception as error:
+                if is_fault(error):
+                    raise
+                logger.exception("the images of request %s cannot be seen", sequence.id)
+                text = f"The engine could not look at an image: {error}"
+                self._fail(sequence, draws.lost(text))
+            else:
+                if has_seen:
+                    able.append((sequence, num_tokens))
+                sequence.is_looking = not has_seen
+        return able
+
+    def _hear_of_looks(self) -> None:
+        """Who looks is asked again once something has been seen. Where all look, that is waited for, and
+        their readers are told now and then that they are still being worked for."""
+        looking = [s for s in self.scheduler.running.values() if s.is_looking]
+        if not looking or self.runner.eyes is None:
+            return
+        is_alone = len(looking) == len(self.scheduler.running)
+        if self.runner.eyes.has_news(_LOOK_WAIT_S if is_alone else 0.0):
+            for sequence in looking:
+                sequence.is_looking = False
+        elif monotonic() - self._told_looking_s > _TELL_LOOKING_S:
+            self._told_looking_s = monotonic()
+            for sequence in looking:
+                self._emit(sequence.id, sequence.progress(monotonic()))
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar
@@ -257,7 +304,7 @@ class EngineLoop:
         self.scheduler.relief.note_calm()
         self._forward_ms = (monotonic() - started_s) * 1e3
         for sequence in was_prefilling:
-            computed = sequence.token_ids[: sequence.num_computed]
+            computed = sequence.cache_ids(sequence.num_computed)
             if not sequence.chunk:
                 self.kv.share(sequence.id, computed, sequence.request.kv_salt)
             self._emit(sequence.id, sequence.progress(monotonic()))

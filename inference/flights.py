@@ -133,6 +133,7 @@ class Generation(Flight):
     def __init__(self, request: GenerateRequest) -> None:
         super().__init__(request.request_id)
         self.request = request
+        self._prompt_cache_ids = request.cache_ids
         self._output_ids: list[int] = []
         self._num_prompt_rated = request.num_prompt_rated
         self._num_cached: int | None = None
@@ -174,11 +175,12 @@ class Generation(Flight):
     def prompt(self) -> tuple[str, str, Ids]:
         if self.request.params.num_prompt_logprobs is not None:
             return "", "", ()  # those are computed, whatever is cached
-        return self.request.kv_salt, self.request.user, self.request.prompt_ids
+        return self.request.kv_salt, self.request.user, self._prompt_cache_ids
 
     @property
     def token_ids(self) -> Ids:
-        return (*self.request.prompt_ids, *self.request.output_ids, *self._output_ids)
+        """As caches know them."""
+        return (*self._prompt_cache_ids, *self.request.output_ids, *self._output_ids)
 
     def num_left(self, usual_output: float) -> tuple[int, float]:
         allowed = self.request.params.max_tokens - self.num_output

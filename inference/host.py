@@ -38,6 +38,7 @@ from inference.needs import estimate_needs
 from inference.placement import Placement
 from inference.restarts import REST_S
 from inference.supervisor import WAITING_FOR_MEMORY, Supervisor
+from inference.vision.layout import layout_at
 
 
 class ModelHost:
@@ -88,6 +89,11 @@ class ModelHost:
         return self._foremost.info or next((w.info for w in self.workers if w.info), None)
 
     @property
+    def sees_images(self) -> bool:
+        """Whether messages for it may have images, by its files."""
+        return self.spec.kind == "chat" and layout_at(self.path) is not None
+
+    @property
     def stats(self) -> EngineStats:
         return self.workers[0].stats.plus(*(worker.stats for worker in self.workers[1:]))
 
@@ -112,6 +118,7 @@ class ModelHost:
             is_straggling=any(worker.is_straggling for worker in self.workers),
             num_workers=len(self.workers),
             num_ready=sum(worker.is_ready for worker in self.workers),
+            sees_images=self.sees_images,
         )
 
     # --- life ---------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from inference.kv import KVCache
 from inference.model_runner import ModelRunner, StepResult
 from inference.sequence import Sequence
 from inference.spans import Span
+from inference.vision.eyes import Eyes
 
 _Group = list[tuple[int, Span]]  # spans that run together, each behind its first row in the step
 
@@ -82,11 +83,13 @@ class HybridRunner(ModelRunner):
         }
 
 
-def make_runner(model: nn.Module, kv: KVCache, adapters: Adapters | None = None) -> ModelRunner:
+def make_runner(
+    model: nn.Module, kv: KVCache, adapters: Adapters | None = None, eyes: Eyes | None = None
+) -> ModelRunner:
     """The runner that fits a cache."""
     if isinstance(kv, HybridKV):
         return HybridRunner(model, kv, adapters)
-    return ModelRunner(model, kv, adapters)
+    return ModelRunner(model, kv, adapters, eyes)
 
 
 def _groups(spans: list[Span]) -> Iterator[_Group]:

@@ -14,8 +14,10 @@ from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
+    AutoModelForImageTextToText,
     PretrainedConfig,
 )
 from transformers.utils.logging import set_tqdm_hook
@@ -40,6 +42,11 @@ from inference.quantized import Quantization
 from inference.ranks import split_over
 from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
+from inference.slot_states import has_states
+from inference.vision.eyes import Eyes
+from inference.vision.layout import VisionLayout, read_layout, served_families
+from inference.vision.loading import parted
+from inference.vision.selftest import check_seeing
 from inference.weights import Weights, read_config, read_weights
 
 logger = logging.getLogger(__name__)
@@ -62,13 +69,17 @@ _MOST = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to run. `eos_ids` end an answer; `footprint` sizes the cache."""
+    """A model ready to run. `eos_ids` end an answer; `footprint` sizes the cache.
+
+    One that sees is the part of it that reads tokens, with the config of that, and its `eyes`.
+    """
 
     model: nn.Module
     config: PretrainedConfig
     info: ModelInfo
     eos_ids: frozenset[int]
     footprint: Footprint
+    eyes: Eyes | None = None
 
 
 def load_model(
@@ -99,7 +110,12 @@ def load_model(
     check_memory(name, weights, dtype)
     config = read_model_config(path)
     progress("checking the architecture", 0.1)
+    layout = read_layout(path)
+    if layout is None and hasattr(config, "vision_config"):
+        _check_reads_alone(config)
     check_architecture(config)
+    if layout is not None:
+        _check_seeing(name, path, config, layout, num_ranks)
     if num_ranks > 1:
         check_ranks(config, num_ranks)
         if bits or is_fp8:
@@ -112,16 +128,16 @@ def load_model(
     if weights.quantization is not None:
         progress("dequantizing", 0.15)
         how |= _as_ordinary(name, path, config, weights.quantization, dtype)
+    if layout is None:
+        how["attn_implementation"] = attention.NAME
+    auto_class = AutoModelForCausalLM if layout is None else AutoModelForImageTextToText
     with tensors_counted(progress):
-        model, report = from_pretrained(
-            AutoModelForCausalLM,
-            path,
-            config,
-            dtype=dtype,
-            attn_implementation=attention.NAME,
-            **how,
-        )
+        model, report = from_pretrained(auto_class, path, config, dtype=dtype, **how)
     check_complete(model, report)
+    eos_ids, architecture, eyes = _eos_ids(name, path, config), str(config.model_type), None
+    if layout is not None:
+        model, eyes = parted(model, layout, path)
+        config = config.get_text_config()
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and device.type == "cpu":
@@ -136,24 +152,46 @@ def load_model(
     if device.type == "cpu":
         fuse(model)
     else:
-        check_device_memory(name, model, device)
+        parts = nn.ModuleList([model, eyes.module] if eyes is not None else [model])
+        check_device_memory(name, parts, device)
         model.to(device)
+        if eyes is not None:
+            eyes.module.to(device)
         if is_fused and num_ranks == 1:
             fuse_checked(name, model, config, kept_as)
         check_kernels(name, model, config, kept_as)
     info = ModelInfo(
         name=name,
         revision=weights.revision,
-        architecture=str(config.model_type),
+        architecture=architecture,
         num_parameters=weights.num_parameters,
-        weights_bytes=weights_bytes(model),
+        weights_bytes=weights_bytes(model) + (weights_bytes(eyes.module) if eyes else 0),
         max_context_tokens=_context_tokens(name, config),
         dtype=dtype_name,
         device=device.type,
     )
-    return LoadedModel(
-        model, config, info, _eos_ids(name, path, config), measure_footprint(model, config, kept_as)
-    )
+    footprint = measure_footprint(model, config, kept_as)
+    return LoadedModel(model, config, info, eos_ids, footprint, eyes)
+
+
+def _check_reads_alone(config: PretrainedConfig) -> None:
+    """Raise ModelRefused for a model that transformers has as one that sees only."""
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ModelRefused(
+            f"The architecture '{config.model_type}' sees, in a way that is not served. Of such models"
+            f" these are: {served_families()}."
+        )
+
+
+def _check_seeing(
+    name: str, path: Path, config: PretrainedConfig, layout: VisionLayout, num_ranks: int
+) -> None:
+    """Raise ModelRefused for a model that sees and cannot be served so."""
+    if num_ranks > 1:
+        raise ModelRefused(f"{name} sees images, and such a model is not split over processes.")
+    if has_states(config):
+        raise ModelRefused(f"{name} sees images and keeps states, which is not served together.")
+    check_seeing(config, path, layout)
 
 
 def _as_ordinary(

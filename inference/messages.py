@@ -14,6 +14,7 @@ from inference.encode_messages import Encoded, EncodeRequest
 from inference.errors import EngineError
 from inference.pickling import pickled_by_fields
 from inference.priority import Priority
+from inference.vision.prompt_images import PromptImage, cache_ids
 
 FinishReason = Literal["stop", "length", "abort", "content_filter"]
 """Our own engine filters nothing; other servers do."""
@@ -88,6 +89,7 @@ class GenerateRequest:
     `adapter` is the name of one of the model's LoRA adapters, which the answer goes through.
     `is_replay`: a worker had accepted it, and that or the web process died, so that no other one is
     too full for it.
+    `images` stand in the prompt in this order, for models that see.
     """
 
     request_id: str
@@ -102,11 +104,17 @@ class GenerateRequest:
     priority: Priority = "interactive"
     adapter: str = ""
     is_replay: bool = False
+    images: tuple[PromptImage, ...] = ()
 
     @property
     def kv_salt(self) -> str:
         """For whom the keys and values of its tokens are right, and who may have them."""
         return kv_salt(self.adapter, self.cache_salt)
+
+    @property
+    def cache_ids(self) -> tuple[int, ...]:
+        """The prompt as caches know it."""
+        return cache_ids(self.prompt_ids, self.images) if self.images else self.prompt_ids
 
 
 def kv_salt(adapter: str, cache_salt: str) -> str:

@@ -1,6 +1,8 @@
 """One step of the model: a plan of sequences becomes packed tensors and comes back as logits."""
 
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +17,7 @@ from inference.layered_rows import LayeredRows
 from inference.pinned import sent
 from inference.sequence import Sequence
 from inference.spans import Span
+from inference.vision.eyes import Eyes, Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,16 @@ class ModelRunner:
     `layers_seen` are the layers that have attended over the cache so far.
     """
 
-    def __init__(self, model: nn.Module, kv: KVCache, adapters: Adapters | None = None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        kv: KVCache,
+        adapters: Adapters | None = None,
+        eyes: Eyes | None = None,
+    ) -> None:
         self.model = model
         self.adapters = adapters or Adapters()
+        self.eyes = eyes
         self.device = next(model.parameters()).device
         self.kv = kv
         self.layers_seen: set[int] = set()
@@ -55,7 +65,11 @@ class ModelRunner:
         """Leave the device: the weights go to the host, where they take so many bytes, and what was
         cached is forgotten. Nothing runs until `wake`."""
         self.kv.forget_all()
-        self._copy = self._copy or HostCopy(self.model)
+        parts = [self.model]
+        if self.eyes is not None:
+            self.eyes.forget_all()
+            parts.append(self.eyes.module)
+        self._copy = self._copy or HostCopy(nn.ModuleList(parts))
         return self._copy.num_bytes
 
     def wake(self) -> None:
@@ -76,12 +90,16 @@ class ModelRunner:
         prompt_rows: list[int] = []
         prompts: list[tuple[Sequence, range]] = []
         due: list[Sequence] = []
+        seen: list[Seen] = []
         for sequence, num_tokens in _in_order(plan):
             num_drafted = len(sequence.draft)
             start, end = sequence.num_computed, sequence.num_computed + num_tokens - num_drafted
             if unrated := sequence.unrated_between(start, end):
                 prompts.append((sequence, unrated))
                 prompt_rows += [len(ids) + position - start for position in unrated]
+            if sequence.request.images and self.eyes is not None:
+                for places, rows_seen in self.eyes.between(sequence, start, end):
+                    seen.append(Seen([len(ids) + place for place in places], rows_seen))
             ids += sequence.token_ids[start:end] + sequence.draft
             positions += range(start, end + num_drafted)
             adapter = sequence.request.adapter
@@ -94,11 +112,16 @@ class ModelRunner:
         # A step without a due sequence still needs one row: transformers reads 0 as "all rows".
         rows = last_rows + prompt_rows
         if chunk is None:
-            logits = self.forward(ids, positions, spans, rows or [0])
+            context = StepContext(self.kv, spans, self.layers_seen)
+            logits = (
+                self._compute(context, ids, positions, rows or [0], seen)
+                if seen
+                else self.forward(ids, positions, spans, rows or [0])
+            )
         else:
             is_bare = len(plan) == 1 and not chunk.is_last  # no row comes to the end
             some_rows = rows if rows or is_bare else [0]
-            logits = self._forward_layered(chunk, ids, positions, spans, some_rows)
+            logits = self._forward_layered(chunk, ids, positions, spans, some_rows, seen)
         for sequence, num_tokens in plan:
             if sequence.chunk is not None and not sequence.chunk.is_through:
                 continue
@@ -125,25 +148,40 @@ class ModelRunner:
         positions: list[int],
         spans: list[Span],
         rows: list[int],
+        seen: list[Seen],
     ) -> Tensor:
         """The last span is the chunk's."""
         context = StepContext(self.kv, spans, self.layers_seen)
         context.layered = LayeredRows(chunk, context)
-        logits = self._compute(context, ids, positions, rows)
+        logits = self._compute(context, ids, positions, rows, seen)
         chunk.take(context.layered.left)  # only now: a step that fails may be tried again
         return logits
 
     def _compute(
-        self, context: StepContext, ids: list[int], positions: list[int], rows: list[int]
+        self,
+        context: StepContext,
+        ids: list[int],
+        positions: list[int],
+        rows: list[int],
+        seen: SequenceOf[Seen] = (),
     ) -> Tensor:
+        places = [place for one in seen for place in one.places]
         with attention.in_step(context):
             self.adapters.enter(context.spans)
-            numbers = sent(torch.tensor([*ids, *positions, *rows]), self.device)  # in one copy
-            on_ids, on_positions, on_rows = torch.split(
-                numbers, [len(ids), len(positions), len(rows)]
+            # In one copy.
+            numbers = sent(torch.tensor([*ids, *positions, *rows, *places]), self.device)
+            on_ids, on_positions, on_rows, on_places = torch.split(
+                numbers, [len(ids), len(positions), len(rows), len(places)]
             )
+            read = {"input_ids": on_ids[None]}
+            if places:
+                model: Any = self.model
+                embedded = model.get_input_embeddings()(on_ids[None])
+                found = sent(torch.cat([one.rows for one in seen]), self.device)
+                embedded[0, on_places] = found.to(embedded.dtype)
+                read = {"inputs_embeds": embedded}
             output = self.model(
-                input_ids=on_ids[None],
+                **read,
                 position_ids=on_positions[None],
                 use_cache=False,
                 logits_to_keep=on_rows,

@@ -98,7 +98,7 @@ class Scheduler:
         self._release(sequence, is_reusable=is_reusable)
 
     def _release(self, sequence: Sequence, *, is_reusable: bool = True) -> None:
-        computed = sequence.token_ids[: sequence.num_computed] if is_reusable else ()
+        computed = sequence.cache_ids(sequence.num_computed) if is_reusable else ()
         self.kv.release(sequence.id, computed, sequence.request.kv_salt)
         self.speculation.release(sequence, is_reusable=is_reusable)
 
@@ -221,7 +221,7 @@ class Scheduler:
 
     @property
     def _num_reading(self) -> int:
-        return sum(not s.is_decoding for s in self.running.values())
+        return sum(s.is_reading for s in self.running.values())
 
     def _shared_budget(self) -> int:
         is_shared = self._num_reading + len(self.waiting) > 1
@@ -235,7 +235,7 @@ class Scheduler:
         if not running or max(num_all.values()) < 2:
             return None
         highest = min(RANK[s.request.priority] for s in running)
-        reading = [s for s in running if not s.is_decoding]
+        reading = [s for s in running if s.is_reading]
         for sequence in (*reading, *self.waiting.sequences[:1]):
             rank = RANK[sequence.request.priority]
             if num_all[sequence.request.user] == 1 and rank <= highest:
@@ -261,7 +261,7 @@ class Scheduler:
         """Spend the budget on prompts. The oldest has half of it, so that it comes to its end; the
         rest goes to newcomers and to who has least to read, so that a long one stops nobody."""
         planned = {sequence.id for sequence, _ in plan}
-        reading = [s for s in self.running.values() if not s.is_decoding and s.id not in planned]
+        reading = [s for s in self.running.values() if s.is_reading and s.id not in planned]
         if not budget or not reading:
             self._admit(plan, budget)
             return
@@ -344,17 +344,17 @@ class Scheduler:
     def _has_sibling_in_prefill(self, sequence: Sequence) -> bool:
         """Whether a running sequence is just computing what this one would copy: half of its prompt
         at least, and all that both begin with."""
-        request = sequence.request
-        num_shared = max(_LEAST_SHARED_TOKENS, len(request.prompt_ids) // 2)
-        beginning = request.prompt_ids[:num_shared]
+        request, prompt_ids = sequence.request, sequence.prompt_cache_ids
+        num_shared = max(_LEAST_SHARED_TOKENS, len(prompt_ids) // 2)
+        beginning = prompt_ids[:num_shared]
         is_copied = self.kv.shares_prefixes and request.params.num_prompt_logprobs is None
         if len(beginning) < num_shared or not is_copied:
             return False
         return any(
             other.num_computed < other.num_prompt
             and other.request.kv_salt == request.kv_salt
-            and other.request.prompt_ids[:num_shared] == beginning
-            and other.num_computed < count_common(other.request.prompt_ids, request.prompt_ids)
+            and other.prompt_cache_ids[:num_shared] == beginning
+            and other.num_computed < count_common(other.prompt_cache_ids, prompt_ids)
             for other in self.running.values()
         )
 

@@ -27,6 +27,7 @@ from inference.model_runner import ModelRunner
 from inference.sequence import Sequence
 from inference.slot_states import has_states
 from inference.small_config import VOCAB_SIZE, shrink
+from inference.vision.prompt_images import PromptImage
 
 MAX_RELATIVE_ERROR = 1e-3  # sound architectures stay below 2e-4 in float32, wrong ones above 2e-2
 _WEIGHT_STD = 0.15
@@ -156,20 +157,23 @@ def worst_error(pairs: Iterable[tuple[Tensor, Tensor]]) -> float:
 
 
 def run_packed(
-    runner: ModelRunner, prompts: list[list[int]], adapters: Iterable[str] = ()
+    runner: ModelRunner,
+    prompts: list[list[int]],
+    adapters: Iterable[str] = (),
+    images: Iterable[tuple[PromptImage, ...]] = (),
+    chunk_tokens: int = _CHUNK_TOKENS,
 ) -> list[tuple[int, int, Tensor]]:
     """Feed the prompts in mixed chunks; (prompt, position, logits) wherever a chunk ended.
 
-    `adapters` are the names of those that they go through, if they do.
+    `adapters` are the names of those that they go through, if they do, `images` stand in them.
     """
     params = SamplingParams(max_tokens=1)
     sequences = []
-    for number, (prompt, adapter) in enumerate(
-        zip(prompts, chain(adapters, repeat("")), strict=False)
-    ):
+    of_each = zip(prompts, chain(adapters, repeat("")), chain(images, repeat(())), strict=False)
+    for number, (prompt, adapter, seen) in enumerate(of_each):
         # All but the last five are a prompt's, which is computed in another way than an answer.
         beginning = tuple(prompt[:-_NUM_DECODED] or prompt)
-        request = GenerateRequest(str(number), "", beginning, params, adapter=adapter)
+        request = GenerateRequest(str(number), "", beginning, params, adapter=adapter, images=seen)
         sequences.append(Sequence(request))
         sequences[-1].token_ids = []
     unread = {s.id: list(p) for s, p in zip(sequences, prompts, strict=True)}
@@ -177,7 +181,7 @@ def run_packed(
     while any(unread.values()):
         plan = []
         for sequence in sequences:
-            chunk = _next_chunk(unread[sequence.id])
+            chunk = _next_chunk(unread[sequence.id], chunk_tokens)
             if chunk:
                 sequence.token_ids += chunk
                 runner.kv.reserve(sequence.id, len(sequence.token_ids))
@@ -188,9 +192,9 @@ def run_packed(
     return checked
 
 
-def _next_chunk(unread: list[int]) -> list[int]:
+def _next_chunk(unread: list[int], chunk_tokens: int) -> list[int]:
     """Take the next tokens of a prompt: chunks at first, the last five one by one as in decoding."""
     num_to_chunk = len(unread) - _NUM_DECODED
-    num_tokens = min(_CHUNK_TOKENS, num_to_chunk) if num_to_chunk > 0 else 1
+    num_tokens = min(chunk_tokens, num_to_chunk) if num_to_chunk > 0 else 1
     chunk, unread[:] = unread[:num_tokens], unread[num_tokens:]
     return chunk

@@ -24,6 +24,8 @@ class Sequence:
     While steps that were launched have not been read, their tokens stand at the end, as `num_promised`
     times UNKNOWN, and their inputs count as computed. Whoever gives away or keeps what is computed takes
     them back first.
+    `prompt_cache_ids` are the prompt's as caches know them, where images are not alike.
+    While it `is_looking`, an image has to be seen before more of its prompt can be read.
     `engine_s` is its share of the steps so far, `reading_since_s` when its prompt began to be read.
     """
 
@@ -43,6 +45,8 @@ class Sequence:
     num_chunks: int = 0  # that it has begun so
     num_prompt_rated: int = field(init=False)
     num_promised: int = 0
+    is_looking: bool = False
+    prompt_cache_ids: tuple[int, ...] = field(init=False)
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -50,6 +54,7 @@ class Sequence:
         self.token_ids = [*self.request.prompt_ids, *self.request.output_ids]
         self.num_to_prefill = len(self.token_ids)
         self.num_prompt_rated = self.request.num_prompt_rated
+        self.prompt_cache_ids = self.request.cache_ids
 
     @property
     def id(self) -> str:
@@ -84,6 +89,11 @@ class Sequence:
         return not self.is_decoding and self.num_computed >= self.num_prompt
 
     @property
+    def is_reading(self) -> bool:
+        """Whether a step may read more of its prompt."""
+        return not (self.is_decoding or self.is_looking)
+
+    @property
     def is_decoding(self) -> bool:
         return self.num_pending == 1 and self.num_computed >= self.num_to_prefill
 
@@ -93,6 +103,7 @@ class Sequence:
         self.num_to_prefill = len(self.token_ids)
         self.draft = []
         self.chunk = None
+        self.is_looking = False
 
     def promise(self) -> None:
         """A step that computes its last token, and draws one, was launched."""
@@ -116,12 +127,19 @@ class Sequence:
         if self._output_counts is not None:
             self._output_counts[token_id] += 1
 
+    def cache_ids(self, num_tokens: int | None = None) -> list[int]:
+        """The first so many tokens, or all, as caches know them."""
+        ids = self.token_ids[:num_tokens]
+        if self.request.images:
+            ids[: self.num_prompt] = self.prompt_cache_ids[:num_tokens]
+        return ids
+
     @property
     def unrated_beginning(self) -> list[int]:
-        """The tokens up to the first that is to be rated still: what comes before that one needs no
-        logits. All tokens where none is."""
+        """The tokens up to the first that is to be rated still, as caches know them: what comes before
+        that one needs no logits. All tokens where none is."""
         is_rated = self.request.params.num_prompt_logprobs is not None
-        return self.token_ids[: self.num_prompt_rated] if is_rated else self.token_ids
+        return self.cache_ids(self.num_prompt_rated if is_rated else None)
 
     def unrated_between(self, start: int, end: int) -> range:
         """Computed positions whose next token belongs to the prompt and is to be rated still."""

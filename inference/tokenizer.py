@@ -18,10 +18,15 @@ from tokenizers import Tokenizer
 
 from inference.call_grammars import CallForm, form_of
 from inference.call_ids import with_short_ids
+from inference.chat_template import read_chat_template
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
+from inference.images import Image, images_of, pieces_of
 from inference.rank_file import read_encoding
 from inference.token_bytes import TokenBytes
+from inference.vision.layout import read_layout
+from inference.vision.places import ImagePlaces
+from inference.vision.prompt_images import PromptImage
 from inference.weights import read_config
 
 if TYPE_CHECKING:
@@ -29,7 +34,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 ChatMessage = dict[str, Any]
-"""{"role", "content"}, for assistants also "tool_calls", for tools "tool_call_id" (OpenAI's shape)."""
+"""{"role", "content"}, for assistants also "tool_calls", for tools "tool_call_id" (OpenAI's shape); with
+images as `inference.images` says."""
 
 _TAIL_TOKENS = 16
 # transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
@@ -48,6 +54,7 @@ class _CallShape(NamedTuple):
 
 
 _CALL_SHAPES = [_CallShape(*shape) for shape in product((False, True), repeat=2)]
+_PROBED_TEXT = "a probed text"
 _PROBED = {"probed": "a value"}
 _PROBE: list[ChatMessage] = [
     {"role": "user", "content": "a question"},
@@ -102,6 +109,8 @@ class ChatTokenizer:
         if chat_template:
             tokenizer.chat_template = chat_template
         if tokenizer.chat_template is None:
+            tokenizer.chat_template = read_chat_template(path) or None
+        if tokenizer.chat_template is None:
             raise ModelRefused(
                 "The model has no chat template: it continues texts but was not made to chat."
             )
@@ -138,13 +147,21 @@ class ChatTokenizer:
         that as well; ModelRefused when it fails.
         """
 
+        images = images_of(messages)
+        if images and self._places is None:
+            raise InvalidParameter("messages", "the model reads texts only, and one has an image")
+
         def render(messages: list[ChatMessage]) -> tuple[int, ...]:
             given = list(tools) if tools else None
-            return tuple(self._ids_of_chat(self._rendered(messages, given, template_arguments)))
+            messages = self._with_contents_as_read(messages)
+            ids = self._ids_of_chat(self._rendered(messages, given, template_arguments))
+            return tuple(ids) if self._places is None else self._places.fill(ids, images)
 
         messages = self._with_calls_as_read(messages)
         try:
             return render(messages)
+        except InvalidParameter:
+            raise
         except Exception as error:  # jinja2 errors, and whatever raise_exception() of the template
             without_system = _system_in_first_user(messages)
             if without_system is not None:
@@ -159,6 +176,43 @@ class ChatTokenizer:
                 problem = f"the model's chat template refuses them: {error}"
                 raise InvalidParameter("messages", problem) from error
             raise ModelRefused(f"The model's chat template fails: {error}") from error
+
+    def place_images(
+        self, ids: tuple[int, ...], images: Sequence[Image]
+    ) -> tuple[PromptImage, ...]:
+        """Where images, all those of some messages, stand in the ids that `encode_chat` has made of
+        these. Raises InvalidParameter."""
+        return () if self._places is None else self._places.find(ids, images)
+
+    @cached_property
+    def _places(self) -> ImagePlaces | None:
+        """None for a model that reads texts only."""
+        layout = None
+        with suppress(ModelRefused):  # what is wrong is said when it is loaded
+            layout = read_layout(self._path)
+        if layout is None:
+            return None
+        token = str(self._tokenizer.convert_ids_to_tokens(layout.image_token_id))
+        return ImagePlaces(layout, token, self.encode_marks)
+
+    def _with_contents_as_read(self, messages: list[ChatMessage]) -> list[ChatMessage]:
+        """Templates of models that see take contents in parts, of which some are images."""
+        if self._places is None:
+            return messages
+        return [
+            _in_parts(one) if one.get("images") or self._reads_parts_only else one
+            for one in messages
+        ]
+
+    @cached_property
+    def _reads_parts_only(self) -> bool:
+        """Whether the template drops a content that is a text, which it takes for a list."""
+        with suppress(Exception):
+            chat = [{"role": "user", "content": _PROBED_TEXT}]
+            return _PROBED_TEXT not in str(
+                self._tokenizer.apply_chat_template(chat, tokenize=False)
+            )
+        return True
 
     def _rendered(
         self,
@@ -221,6 +275,7 @@ class ChatTokenizer:
         for shape in _CALL_SHAPES:
             with suppress(Exception):
                 probe = [shaped for message in _PROBE for shaped in _in_shape(message, shape)]
+                probe = self._with_contents_as_read(probe)
                 written = self._tokenizer.apply_chat_template(
                     probe, tokenize=False, add_generation_prompt=True
                 )
@@ -313,6 +368,17 @@ class ChatTokenizer:
         return read_encoding(self._path, self._tokenizer.backend_tokenizer)
 
 
+def _in_parts(message: ChatMessage) -> ChatMessage:
+    if message["content"] is None:
+        return message
+    pieces = pieces_of(message) if message.get("images") else [message["content"]]
+    parts = [
+        {"type": "image"} if isinstance(piece, Image) else {"type": "text", "text": piece}
+        for piece in pieces
+    ]
+    return {**{k: v for k, v in message.items() if k != "images"}, "content": parts}
+
+
 def _keep_added_tokens(tokenizer: "PreTrainedTokenizerFast") -> None:
     """Ask the Rust side for them once: for each chat transformers would ask several times, and for each
     make all of them anew, which took a third of what a short chat takes. Nobody adds any here."""
@@ -372,7 +438,8 @@ def _with_text(function: dict[str, Any]) -> dict[str, Any]:
 
 def _is_text(messages: list[ChatMessage]) -> bool:
     try:
-        json.dumps(messages, ensure_ascii=False).encode()
+        texts = [{**message, "images": ()} for message in messages]  # those are ASCII
+        json.dumps(texts, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return False
     return True

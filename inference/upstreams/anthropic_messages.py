@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from inference.errors import InvalidParameter
+from inference.images import Image, pieces_of
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment, Text
-from inference.upstreams.images import Image, pieces_of
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import of_event
 from inference.upstreams.spec import UpstreamSpec

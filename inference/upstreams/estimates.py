@@ -6,9 +6,9 @@ from typing import Any
 
 from inference.call_forms import Call
 from inference.parsing import Segment
-from inference.upstreams.images import IMAGE_TOKENS
 from inference.upstreams.messages import ChatMessage, ChatRequest
 
+IMAGE_TOKENS = 1_600  # of a large one, about: who counts too many fits in
 _BYTES_PER_TOKEN = 3  # of most texts there are more; who counts too many spends less, and fits in
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from inference.call_forms import loaded
 from inference.call_ids import with_short_ids
+from inference.images import Image, pieces_of
 from inference.messages import FinishReason, Usage
 from inference.parsing import Reasoning, Segment
 from inference.upstreams.call_pieces import CallPieces
-from inference.upstreams.images import Image, pieces_of
 from inference.upstreams.messages import ChatMessage, ChatRequest
 from inference.upstreams.problems import down, of_event
 from inference.upstreams.spec import UpstreamSpec, host_of

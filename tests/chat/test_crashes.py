@@ -31,7 +31,7 @@ def reader(breakable_site: Site) -> Iterator[Reader]:
         yield reader
 
 
-def _engine_worker(site: Site) -> psutil.Process:
+def engine_worker(site: Site) -> psutil.Process:
     def find() -> psutil.Process | None:
         return next(iter(engine_workers(site.process.pid)), None)
 
@@ -46,7 +46,7 @@ def _begin(reader: Reader) -> tuple[Frame, str]:
     return accepted, accepted["run"]
 
 
-def _come_back(reader: Reader, run: str) -> None:
+def come_back(reader: Reader, run: str) -> None:
     """Reconnect as a browser does: with the last seq, as often as it takes."""
     reader.close()
 
@@ -75,7 +75,7 @@ def test_the_engine_worker_is_killed_and_the_answer_goes_on(
     reader: Reader, breakable_site: Site
 ) -> None:
     accepted, run = _begin(reader)
-    _engine_worker(breakable_site).kill()
+    engine_worker(breakable_site).kill()
     _assert_whole(reader, accepted, run)
     assert "resumed" not in [e["kind"] for e in reader.events(run)]
 
@@ -87,7 +87,7 @@ def test_the_web_process_is_killed_and_the_answer_goes_on(
     breakable_site.child("web").kill()
     with pytest.raises(ConnectionClosed):
         reader.hear_end(run, timeout_s=20)
-    _come_back(reader, run)
+    come_back(reader, run)
     _assert_whole(reader, accepted, run)
     assert [e["kind"] for e in reader.events(run)].count("resumed") == 1
     trace = trace_of(reader, accepted)
@@ -102,7 +102,7 @@ def test_everything_is_killed_and_the_answer_goes_on(reader: Reader, breakable_s
     accepted, run = _begin(reader)
     breakable_site.kill()
     breakable_site.start()
-    _come_back(reader, run)
+    come_back(reader, run)
     _assert_whole(reader, accepted, run)
 
 
@@ -116,7 +116,7 @@ def test_a_restart_leaves_a_long_answer_to_the_next_process(
         while True:
             reader.hear()
     breakable_site.start()
-    _come_back(reader, run)
+    come_back(reader, run)
     _assert_whole(reader, accepted, run)
 
 
@@ -145,7 +145,7 @@ def test_a_stop_during_the_restart_is_honoured(reader: Reader, breakable_site: S
     breakable_site.child("web").kill()
     with pytest.raises(ConnectionClosed):
         reader.hear_end(run, timeout_s=20)
-    _come_back(reader, run)
+    come_back(reader, run)
     reader.say({"type": "run.stop", "run": run, "chars": len(reader.text(run))})
     end = reader.hear_end(run)
     assert end["kind"] == "stopped"

@@ -13,7 +13,7 @@ from chat.prompt_plan import SUMMARY_HEAD, Exchange, Limits, PromptPlan, Summary
 from chat.tools import BUILT_IN
 from inference import IMAGE_PLACE, ChatMessage, ChatTokenizer, ContextTooLong, Image
 from inference.builtin import MODEL_DIR
-from inference.upstreams.images import pieces_of
+from inference.images import pieces_of
 
 TOOLS = [tool.schema() for tool in BUILT_IN.values()]
 _text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=60)

@@ -1,15 +1,15 @@
-"""Images within messages, for models on other servers that see.
+"""Images within messages, for models that see.
 
 A message with images has them under "images", and in its content U+FFFC (Unicode's "object replacement
 character") where each of them stands: so whoever reads contents reads text. Images that have no place
 stand in front of it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 IMAGE_PLACE = "\ufffc"
-IMAGE_TOKENS = 1_600  # of a large one, about: who counts too many fits in
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class Image:
         """Its media type, and its bytes in base64."""
         head, _, data = self.url.partition(";base64,")
         return head.removeprefix("data:"), data
+
+
+def images_of(messages: Iterable[dict[str, Any]]) -> list[Image]:
+    """All images within messages, in their order."""
+    return [image for message in messages for image in message.get("images", ())]
 
 
 def pieces_of(message: dict[str, Any]) -> list[str | Image]:

@@ -1,0 +1,37 @@
+"""How large an image is, by its head alone: nothing is unpacked."""
+
+import io
+import warnings
+
+from PIL import Image
+
+FORMATS = ("PNG", "JPEG")
+MOST_PIXELS = 40_000_000
+MOST_BYTES = 32 * 2**20
+
+
+class BadImage(ValueError):
+    """A sentence about what is wrong with it."""
+
+
+def opened(data: bytes) -> Image.Image:
+    """Its head is read. Raises BadImage for what is no image, or too large a one."""
+    if len(data) > MOST_BYTES:
+        raise BadImage(f"an image has more than {MOST_BYTES // 2**20} MiB")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", Image.DecompressionBombWarning
+            )  # they are counted below
+            found = Image.open(io.BytesIO(data), formats=FORMATS)
+    except Exception as error:  # Pillow's readers raise whatever they meet
+        raise BadImage("an image cannot be read") from error
+    if found.width * found.height > MOST_PIXELS:
+        raise BadImage(f"an image has more than {MOST_PIXELS // 10**6} million pixels")
+    return found
+
+
+def size_of(data: bytes) -> tuple[int, int]:
+    """Height and width in pixels, as they are stored. Raises BadImage."""
+    with opened(data) as found:
+        return found.height, found.width

@@ -1,0 +1,354 @@
+"""Models that see: what they say of images over our cache is what transformers says."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+import torch
+
+from inference import Engine, engine_loop
+from inference.errors import InvalidParameter, ModelRefused
+from inference.images import images_of
+from inference.loader import best_dtype, load_model
+from inference.messages import (
+    Failed,
+    Finished,
+    GenerateRequest,
+    Prefill,
+    SamplingParams,
+    Tokens,
+    Update,
+)
+from inference.tokenizer import ChatTokenizer
+from inference.vision.eyes import Eyes, Seen
+from tests.inference.conftest import engine_config
+from tests.inference.loops import answers, ids, make_loop, run, step
+from tests.inference.tiny_vision import FAMILIES, Whole, asked, make_seeing_model, noise
+
+NUM_TOKENS = 12
+_LONG = SamplingParams(max_tokens=150, temperature=0.0, ignore_eos=True)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("seeing")
+    return {family: make_seeing_model(folder / family, family) for family in FAMILIES}
+
+
+@pytest.fixture(scope="module")
+def llava(paths: dict[str, Path]) -> Path:
+    return paths["llava"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(llava: Path) -> ChatTokenizer:
+    return ChatTokenizer.load(llava)
+
+
+def request(
+    tokenizer: ChatTokenizer, messages: Sequence[dict[str, Any]], name: str = "a", **more: Any
+) -> GenerateRequest:
+    prompt = tokenizer.encode_chat([*messages])
+    params = SamplingParams(max_tokens=NUM_TOKENS, temperature=0.0, ignore_eos=True)
+    images = tokenizer.place_images(prompt, images_of(messages))
+    return GenerateRequest(name, "tiny", prompt, params, images=images, **more)
+
+
+TALK = [
+    asked("Look at \ufffc and then \ufffc, please.", noise(1), noise(2, 30, 70)),
+    {"role": "assistant", "content": "Two pictures."},
+    asked("And this?", noise(3, 64, 64)),
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_says_what_transformers_says(paths: dict[str, Path], family: str) -> None:
+    tokenizer = ChatTokenizer.load(paths[family])
+    one = request(tokenizer, TALK)
+    pictures = [image.data for image in one.images]
+    assert len(pictures) == 3
+    expected = Whole(paths[family]).greedy(one.prompt_ids, pictures, NUM_TOKENS)
+    assert answers(make_loop(paths[family]), one) == [expected]
+    other = request(tokenizer, [TALK[0], TALK[1], asked("And this?", noise(4, 64, 64))])
+    assert answers(make_loop(paths[family]), other) != [expected]  # it looks, indeed
+
+
+@pytest.mark.parametrize("budget_tokens", [1, 2, 3, 5, 16, 64])
+def test_chunks_may_cut_an_image_anywhere(
+    llava: Path, tokenizer: ChatTokenizer, budget_tokens: int
+) -> None:
+    one = request(tokenizer, TALK)
+    expected = answers(make_loop(llava), one)
+    loop = make_loop(llava)
+    loop.scheduler.relief.budget_tokens = budget_tokens
+    assert answers(loop, one) == expected
+
+
+@pytest.mark.parametrize("layout", ["slabs", "paged"])
+def test_beside_others_it_says_the_same(llava: Path, tokenizer: ChatTokenizer, layout: str) -> None:
+    """Images in two prompts at once, and texts."""
+    talks = [
+        TALK,
+        [asked("What is this?", noise(5))],
+        [asked("A word about Cologne.")],
+        [asked("Two of them:", noise(6), noise(6))],
+    ]
+    requests = [request(tokenizer, talk, f"r{number}") for number, talk in enumerate(talks)]
+    alone = [answers(make_loop(llava), one)[0] for one in requests]
+    assert answers(make_loop(llava, kv_layout=layout), *requests) == alone
+
+
+@pytest.mark.parametrize("layout", ["slabs", "paged"])
+def test_the_same_image_is_found_in_the_cache_and_no_other(
+    llava: Path, tokenizer: ChatTokenizer, layout: str
+) -> None:
+    def question(seed: int, name: str) -> GenerateRequest:
+        return request(tokenizer, [asked("\ufffcWhat is this?" + " Well?" * 20, noise(seed))], name)
+
+    first, again, other = question(1, "a"), question(1, "b"), question(2, "c")
+    assert first.prompt_ids == other.prompt_ids  # the ids do not tell them apart
+    expected = [answers(make_loop(llava), one)[0] for one in (first, other)]
+    assert expected[0] != expected[1]
+    loop = make_loop(llava, kv_layout=layout)
+    assert answers(loop, first) == expected[:1]
+    offset = first.images[0].offset
+    cold, warm = (run(loop, one)[one.request_id] for one in (other, again))
+    assert [ids(cold), ids(warm)] == [expected[1], expected[0]]
+    assert isinstance(cold[-1], Finished)
+    assert isinstance(warm[-1], Finished)
+    assert cold[-1].usage.cached_tokens <= offset
+    assert warm[-1].usage.cached_tokens >= len(first.prompt_ids) - 16
+    assert warm[-1].usage.prompt_tokens == len(first.prompt_ids)
+
+
+def test_an_image_is_looked_at_once_while_there_is_room(
+    llava: Path, tokenizer: ChatTokenizer
+) -> None:
+    loop = make_loop(llava)
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    first = request(tokenizer, [asked("One.", noise(1))], "a")
+    other = request(tokenizer, [asked("Another question.", noise(1))], "b", cache_salt="else")
+    answers(loop, first, other)
+    assert eyes.num_looks == 1
+    eyes._kept_bytes = 1
+    cramped = [request(tokenizer, TALK, name, cache_salt=name) for name in "cd"]
+    assert answers(loop, *cramped) == answers(make_loop(llava), *cramped)
+
+
+def test_preempted_it_looks_again_and_goes_on(llava: Path, tokenizer: ChatTokenizer) -> None:
+    """There is room for two of the three, which need it at once."""
+    talks = [[asked(f"Number {seed}.", noise(seed))] for seed in range(3)]
+    requests = [request(tokenizer, talk, f"r{n}") for n, talk in enumerate(talks)]
+    alone = [answers(make_loop(llava), one)[0] for one in requests]
+    loop = make_loop(llava)
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    loop.kv.capacity_tokens = 2 * len(requests[0].prompt_ids) + 20  # type: ignore[misc]
+    eyes._kept_bytes = 1
+    assert answers(loop, *requests) == alone
+
+
+def test_a_resumed_answer_goes_on_as_it_would_have(llava: Path, tokenizer: ChatTokenizer) -> None:
+    one = request(tokenizer, TALK)
+    (whole,) = answers(make_loop(llava), one)
+    cut = request(tokenizer, TALK, output_ids=tuple(whole[:5]))
+    assert answers(make_loop(llava), cut) == [whole[5:]]
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
+    """Looks last until it is opened."""
+    opened, looked = Event(), Eyes._looked
+
+    def slowly(self: Eyes, data: bytes) -> Any:
+        assert opened.wait(60)
+        return looked(self, data)
+
+    opened.set()
+    monkeypatch.setattr(Eyes, "_looked", slowly)
+    yield opened
+    opened.set()
+
+
+def test_others_write_while_it_looks(llava: Path, tokenizer: ChatTokenizer, gate: Event) -> None:
+    loop = make_loop(llava)
+    one, text = request(tokenizer, TALK), request(tokenizer, [asked("Text.")], "text")
+    expected = [answers(make_loop(llava), each)[0] for each in (one, text)]
+    gate.clear()
+    told: dict[str, list[Update]] = {}
+    loop.submit(one)
+    loop.submit(text)
+    while not (told.get("text") and isinstance(told["text"][-1], Finished)):
+        step(loop, told)
+    assert ids(told["text"]) == expected[1]
+    assert not ids(told.get("a", []))
+    charged = loop.scheduler.share.of(one.user)
+    for _ in range(3):  # steps in which there is nothing to do
+        step(loop, told)
+    assert loop.scheduler.share.of(one.user) == charged
+    gate.set()
+    while not loop.is_idle:
+        step(loop, told)
+    assert ids(told["a"]) == expected[0]
+    assert not loop.scheduler.running
+
+
+def test_a_long_look_gives_signs_of_life(
+    llava: Path, tokenizer: ChatTokenizer, gate: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_loop, "_TELL_LOOKING_S", 0.0)
+    loop = make_loop(llava)
+    gate.clear()
+    loop.submit(request(tokenizer, TALK))
+    told: dict[str, list[Update]] = {}
+    for _ in range(5):
+        step(loop, told)
+    assert sum(isinstance(update, Prefill) for update in told["a"]) >= 4
+    loop.abort("a")
+    step(loop, told)
+    assert isinstance(told["a"][-1], Finished)
+    assert loop.is_idle
+    gate.set()
+    other = request(tokenizer, [asked("Number 2.", noise(2))], "b")
+    assert answers(loop, other) == answers(make_loop(llava), other)
+    loop.check()
+
+
+def test_a_damaged_image_fails_alone(llava: Path, tokenizer: ChatTokenizer) -> None:
+    broken = request(tokenizer, [asked("Broken:", noise(1))], "broken")
+    (image,) = broken.images
+    broken = replace(broken, images=(replace(image, data=image.data[:60], digest="cut"),))
+    sound = request(tokenizer, [asked("Sound:", noise(2))], "sound")
+    told = run(make_loop(llava), broken, sound)
+    failed = told["broken"][-1]
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.param) == ("invalid_parameter", "messages")
+    assert ids(told["sound"]) == answers(make_loop(llava), sound)[0]
+
+
+@pytest.mark.parametrize("change", [{"offset": 0}, {"num_ids": 3}, {"num_ids": 10_000}])
+def test_an_image_has_the_place_that_it_takes(
+    llava: Path, tokenizer: ChatTokenizer, change: dict[str, int]
+) -> None:
+    one = request(tokenizer, [asked("Here:", noise(1))])
+    moved = replace(one, images=(replace(one.images[0], **change),))
+    failed = run(make_loop(llava), moved)["a"][-1]
+    assert isinstance(failed, Failed)
+
+
+def test_a_prompt_of_text_goes_the_way_of_text(llava: Path, tokenizer: ChatTokenizer) -> None:
+    loop = make_loop(llava)
+    one = request(tokenizer, [asked("No picture at all.")])
+    assert not one.images
+    whole = Whole(llava).greedy(one.prompt_ids, [], NUM_TOKENS)
+    read = Mock(wraps=loop.runner.model.forward)
+    loop.runner.model.forward = read
+    assert answers(loop, one) == [whole]
+    assert all("input_ids" in call.kwargs for call in read.call_args_list)
+
+
+def test_a_model_of_texts_refuses_images(tiny_model: Path, tokenizer: ChatTokenizer) -> None:
+    one = request(tokenizer, [asked("Here:", noise(1))])
+    known = replace(one, prompt_ids=(5,) * len(one.prompt_ids))
+    failed = run(make_loop(tiny_model), known)["a"][-1]
+    assert isinstance(failed, Failed)
+    assert "texts only" in failed.message
+    with pytest.raises(InvalidParameter, match="texts only"):
+        ChatTokenizer.load(tiny_model).encode_chat([asked("Here:", noise(1))])
+
+
+def test_who_would_see_something_else_is_refused(
+    llava: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a model would whose rows came in another order than its prompt says."""
+    between = Eyes.between
+
+    def upside_down(self: Eyes, *asked: Any) -> list[Seen]:
+        return [Seen(places, rows.flip(0)) for places, rows in between(self, *asked)]
+
+    monkeypatch.setattr(Eyes, "between", upside_down)
+    with pytest.raises(ModelRefused, match="computes something else of an image"):
+        make_loop(llava)
+
+
+def test_who_makes_other_rows_than_its_files_say_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make_seeing_model(tmp_path / "idefics3", "idefics3")
+    file = path / "preprocessor_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "do_image_splitting": False}))
+    make_loop(path)
+    in_tiles = {"max_image_size": {"longest_edge": 28}, "size": {"longest_edge": 84}}
+    monkeypatch.setattr("inference.vision.layout.read_processor", lambda path: in_tiles)
+    with pytest.raises(ModelRefused, match="does not see"):
+        make_loop(path)
+
+
+def test_it_is_not_split_over_processes(llava: Path) -> None:
+    with pytest.raises(ModelRefused, match="not split"):
+        load_model("tiny", llava, lambda *_: None, torch.float32, num_ranks=2)
+
+
+def test_quantized_it_sees_as_well(llava: Path, tokenizer: ChatTokenizer) -> None:
+    """Its text layers are, as any model's; what it sees with is not."""
+    loop = make_loop(llava, dtype="int8")
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    assert {p.dtype for p in eyes.module.parameters()} == {best_dtype()}
+    told = run(loop, request(tokenizer, TALK))["a"]
+    assert isinstance(told[-1], Finished)
+    assert len(ids(told)) == NUM_TOKENS
+
+
+def test_asleep_its_eyes_are_on_the_host(llava: Path, tokenizer: ChatTokenizer) -> None:
+    loop = make_loop(llava)
+    one = request(tokenizer, TALK)
+    expected = answers(loop, one)
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    assert loop.sleep() > sum(p.nbytes for p in eyes.module.parameters())
+    assert not any(p.numel() for p in eyes.module.parameters())
+    loop.wake()
+    assert answers(loop, one) == expected
+
+
+async def test_a_killed_worker_is_followed_by_one_that_sees_the_same(
+    llava: Path, tokenizer: ChatTokenizer
+) -> None:
+    one = replace(request(tokenizer, TALK), params=_LONG)
+    (expected,) = answers(make_loop(llava), one)
+    engine = Engine(engine_config(llava))
+    try:
+        said: list[int] = []
+        async for update in engine.generate(one):
+            if isinstance(update, Tokens):
+                if len(said) < 10 <= len(said) + len(update.ids):
+                    pid = engine.worker_pid("tiny")
+                    assert pid is not None
+                    os.kill(pid, signal.SIGKILL)
+                said += update.ids
+        assert isinstance(update, Finished)
+        assert said == expected
+    finally:
+        await engine.close()
+
+
+@pytest.mark.parametrize("model_type", ["qwen2_5_vl", "mistral3"])
+def test_other_ways_to_see_are_refused_with_those_that_are_served(
+    llava: Path, tmp_path: Path, model_type: str
+) -> None:
+    for file in llava.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "config.json").unlink()
+    config = {"model_type": model_type, "architectures": ["OneForConditionalGeneration"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelRefused, match=r"in a way that is not served\..* llava_onevision,"):
+        make_loop(tmp_path)
