@@ -223,6 +223,13 @@ class Scheduler:
     def _num_reading(self) -> int:
         return sum(s.is_reading for s in self.running.values())
 
+    def images_by_turn(self) -> list[Sequence]:
+        """Whose prompts have images, in the order in which those are looked at."""
+        running = [s for s in self.running.values() if s.request.images]
+        return sorted(
+            running, key=lambda s: (RANK[s.request.priority], self.share.of(s.request.user))
+        )
+
     def _shared_budget(self) -> int:
         is_shared = self._num_reading + len(self.waiting) > 1
         return (is_shared and self.estimates.shared_tokens()) or self.step_budget_tokens
