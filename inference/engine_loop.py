@@ -247,13 +247,18 @@ class EngineLoop:
         none of it yet, or fail by them."""
         able = []
         for sequence, num_tokens in plan:
+            charged_tokens, charged_s = sequence.worth_tokens(num_tokens), sequence.engine_s
             num_readable = self._num_readable(sequence, num_tokens)
             if num_readable is None:
                 continue
-            if num_readable < num_tokens and sequence.chunk is not None:
-                # Few of its tokens pass all layers, in place of many that pass some.
-                num_readable = min(num_readable, max(1, int(sequence.chunk.worth_tokens)))
-                sequence.chunk = None
+            looked_s = sequence.engine_s - charged_s
+            if num_readable < num_tokens:
+                if sequence.chunk is not None:
+                    # Few of its tokens pass all layers, in place of many that pass some.
+                    num_readable = min(num_readable, max(1, int(sequence.chunk.worth_tokens)))
+                    sequence.chunk = None
+                self.scheduler.charge(sequence, num_readable - charged_tokens)
+            self.scheduler.charge(sequence, self.scheduler.estimates.tokens_in(looked_s))
             sequence.is_looking = num_readable == 0
             if num_readable:
                 able.append((sequence, num_readable))

@@ -216,8 +216,7 @@ class Scheduler:
         self.num_accepted += num_accepted
         self.speculation.learn(sequence, num_accepted)
         sequence.draft = []
-        cost = OUTPUT_COST * num_accepted
-        self.share.charge(sequence.request.user, cost, sequence.request.weight)
+        self.charge(sequence, OUTPUT_COST * num_accepted)
 
     @property
     def _num_reading(self) -> int:
@@ -287,10 +286,14 @@ class Scheduler:
     def _at_once(self, sequence: Sequence) -> int:
         return sequence.num_at_once(max(1, self.step_budget_tokens // _READ_AGAIN_SHARE))
 
+    def charge(self, sequence: Sequence, cost: float) -> None:
+        """In prompt tokens; below 0 where a step computes less than was planned."""
+        self.share.charge(sequence.request.user, cost, sequence.request.weight)
+
     def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
             cost = OUTPUT_COST if sequence.is_decoding else sequence.worth_tokens(num_tokens)
-            self.share.charge(sequence.request.user, cost, sequence.request.weight)
+            self.charge(sequence, cost)
         decay = (_EXPECTED_AT_FIRST - _EXPECTED_AT_LEAST) / _EXPECTED_STEPS
         self._expected_share = max(_EXPECTED_AT_LEAST, self._expected_share - decay)
 

@@ -29,6 +29,7 @@ from inference.messages import (
 )
 from inference.tokenizer import ChatTokenizer
 from inference.vision.eyes import Eyes, Seen
+from inference.waiting import Estimates
 from tests.inference.conftest import engine_config
 from tests.inference.loops import answers, ids, make_loop, run, step
 from tests.inference.tiny_vision import FAMILIES, Whole, asked, make_seeing_model, noise
@@ -281,6 +282,18 @@ def glances(monkeypatch: pytest.MonkeyPatch) -> Iterator[Glances]:
     monkeypatch.setattr(Eyes, "_looked", made.of(Eyes._looked))
     yield made
     made.may_end.set()
+
+
+def test_what_is_computed_is_charged_and_each_look_once(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Estimates, "tokens_in", lambda self, took_s: 1000.0 * (took_s > 0))
+    loop = make_loop(llava)
+    charged: list[float] = []
+    monkeypatch.setattr(loop.scheduler.share, "charge", lambda user, cost, _: charged.append(cost))
+    one = request(tokenizer, [asked("All of them.", *map(noise, range(16)))], user="long")
+    run(loop, replace(one, params=replace(one.params, max_tokens=1)))
+    assert sum(charged) == len(one.prompt_ids) + 16 * 1000
 
 
 def begun(tokenizer: ChatTokenizer, loop: EngineLoop, glances: Glances, **more: Any) -> list[bytes]:
