@@ -40,12 +40,15 @@ class _Looked(NamedTuple):
 
 
 class _Key(NamedTuple):
+    """With the salt, for how soon an answer begins would tell who else has shown the image."""
+
+    salt: str
     digest: str
     num_ids: int
 
 
-def _key_of(image: PromptImage) -> _Key:
-    return _Key(image.digest, image.num_ids)
+def _key_of(image: PromptImage, sequence: Sequence) -> _Key:
+    return _Key(sequence.request.kv_salt, image.digest, image.num_ids)
 
 
 def _ahead(sequence: Sequence) -> list[PromptImage]:
@@ -100,7 +103,7 @@ class Eyes:
         kept: set[_Key] = set()
         lacked: list[list[tuple[_Key, PromptImage]]] = []
         for sequence in running:
-            ahead = [(_key_of(image), image) for image in _ahead(sequence)]
+            ahead = [(_key_of(image, sequence), image) for image in _ahead(sequence)]
             here = list(takewhile(lambda one: one[0] in self._rows, ahead))
             kept.update(key for key, _ in here)
             lacked.append(ahead[len(here) :][:_LOOKS_AHEAD])
@@ -133,7 +136,7 @@ class Eyes:
 
     def has_news_of(self, sequence: Sequence) -> bool:
         """Whether the image that a sequence reads next is seen, or cannot be."""
-        key = next((_key_of(image) for image in _ahead(sequence)), None)
+        key = next((_key_of(image, sequence) for image in _ahead(sequence)), None)
         return key is None or key in self._rows or key in self._problems
 
     def between(self, sequence: Sequence, start: int, end: int) -> list[Seen]:
@@ -148,8 +151,8 @@ class Eyes:
             if places:
                 behind = prompt_ids[image.offset : first].count(token_id)
                 if not self._is_here(image, sequence):  # nobody has asked before, as in a proof
-                    self._take([(_key_of(image), self._looked(image.data))])
-                rows = self._rows[_key_of(image)][behind : behind + len(places)]
+                    self._take([(_key_of(image, sequence), self._looked(image.data))])
+                rows = self._rows[_key_of(image, sequence)][behind : behind + len(places)]
                 found.append(Seen(places, rows))
         return found
 
@@ -160,7 +163,7 @@ class Eyes:
 
     def _is_here(self, image: PromptImage, sequence: Sequence) -> bool:
         """Whether its rows are. On a GPU they are then. Raises as `num_readable`."""
-        key = _key_of(image)
+        key = _key_of(image, sequence)
         if key not in self._rows and key not in self._problems and not self._is_beside:
             self._take([(key, self._looked(image.data))])
         if key in self._problems:

@@ -136,10 +136,13 @@ def test_an_image_is_looked_at_once_while_there_is_room(
     loop = make_loop(llava)
     eyes = loop.runner.eyes
     assert eyes is not None
-    first = request(tokenizer, [asked("One.", noise(1))], "a")
-    other = request(tokenizer, [asked("Another question.", noise(1))], "b", cache_salt="else")
+    first = request(tokenizer, [asked("One: \ufffc", noise(1))], "a")
+    other = request(tokenizer, [asked("Another: \ufffc", noise(1))], "b")
     answers(loop, first, other)
     assert eyes.num_looks == 1
+    stranger = request(tokenizer, [asked("One: \ufffc", noise(1))], "c", cache_salt="else")
+    answers(loop, stranger)
+    assert eyes.num_looks == 2  # or it would be told that somebody has shown this image
     eyes._kept_bytes = 1
     cramped = [request(tokenizer, TALK, name, cache_salt=name) for name in "cd"]
     assert answers(loop, *cramped) == answers(make_loop(llava), *cramped)
