@@ -185,9 +185,10 @@ class Scheduler:
     @property
     def may_guess(self) -> bool:
         """While few decode: rows are nearly free then, and later they are others' time. So they are
-        while prompts are to be read."""
-        is_calm = not self.waiting and all(s.is_decoding for s in self.running.values())
-        return is_calm and len(self.running) <= self.max_num_drafting
+        while prompts are to be read; one whose image is being looked at is not in any step."""
+        in_steps = [s for s in self.running.values() if not s.is_looking]
+        is_calm = not self.waiting and all(s.is_decoding for s in in_steps)
+        return is_calm and len(in_steps) <= self.max_num_drafting
 
     def _places(self, plan: Plan) -> list[Place]:
         """Room for guesses."""
