@@ -1,12 +1,17 @@
 """Looks at images, which go on beside steps: a tower of hundreds of millions of weights takes seconds
 for each tile on a processor, and nobody's answer should wait for that. Imports no torch."""
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
+
+_NICENESS = 10
 
 
 class Looks(Generic[K, T]):
@@ -41,6 +46,7 @@ class Looks(Generic[K, T]):
         return {*self._done, *(() if self._under_way is None else (self._under_way,))}
 
     def _run(self) -> None:
+        _give_way()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._wanted)
@@ -66,6 +72,15 @@ class Looks(Generic[K, T]):
             self._wanted = {}
             self._changed.wait_for(lambda: self._under_way is None)
             self._done = {}
+
+
+def _give_way() -> None:
+    """Steps go before looks: this thread, and those that it starts, are nicer than the others. Where
+    niceness is a whole process's, as outside Linux, nothing is changed."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            thread = os.PRIO_PROCESS, threading.get_native_id()
+            os.setpriority(*thread, max(_NICENESS, os.getpriority(*thread)))
 
 
 def _outcome_of(look: Callable[[], T]) -> T | BaseException:
