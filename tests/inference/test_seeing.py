@@ -365,6 +365,23 @@ def test_a_damaged_image_fails_alone(llava: Path, tokenizer: ChatTokenizer) -> N
     assert ids(told["sound"]) == answers(make_loop(llava), sound)[0]
 
 
+def test_a_damaged_image_fails_with_nothing_beside_it(
+    llava: Path, tokenizer: ChatTokenizer
+) -> None:
+    """The step that meets it computes nothing."""
+    sound = request(tokenizer, [asked("Sound:", noise(2))], "sound")
+    loop, expected = make_loop(llava), answers(make_loop(llava), sound)
+    broken = request(tokenizer, [asked("Broken:", noise(1))], "broken")
+    (image,) = broken.images
+    broken = replace(broken, images=(replace(image, data=image.data[:60], digest="cut"),))
+    told = run(loop, broken)["broken"]
+    assert isinstance(told[-1], Failed)
+    assert told[-1].message == "messages: an image is damaged"
+    assert loop.is_idle
+    loop.check()
+    assert answers(loop, sound) == expected
+
+
 @pytest.mark.parametrize("change", [{"offset": 0}, {"num_ids": 3}, {"num_ids": 10_000}])
 def test_an_image_has_the_place_that_it_takes(
     llava: Path, tokenizer: ChatTokenizer, change: dict[str, int]
