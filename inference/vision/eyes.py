@@ -76,6 +76,8 @@ class Eyes:
         self._unpaid_s: dict[_Key, float] = {}
         self._problems: dict[_Key, BaseException] = {}
         self._looks: Looks[_Key, _Looked] = Looks()
+        for part in module.modules():
+            part.register_forward_pre_hook(self._go_on)
         weights = next(self.module.parameters())
         self._is_beside = weights.device.type == "cpu"
         width: int = module.config.get_text_config().hidden_size
@@ -101,16 +103,19 @@ class Eyes:
         beside those waits until there is, but if there are none.
         """
         kept: set[_Key] = set()
+        needed: set[_Key] = set()
         lacked: list[list[tuple[_Key, PromptImage]]] = []
         for sequence in running:
             ahead = [(_key_of(image, sequence), image) for image in _ahead(sequence)]
             here = list(takewhile(lambda one: one[0] in self._rows, ahead))
+            needed.update(key for key, _ in ahead)
             kept.update(key for key, _ in here)
             lacked.append(ahead[len(here) :][:_LOOKS_AHEAD])
         self._make_room(kept)
         if self._is_beside:
             first_ones = [one for each in zip_longest(*lacked) for one in each if one is not None]
             self._looks.want(self._that_fit(dict(first_ones), kept))
+            self._looks.leave_unless(needed)
 
     def _that_fit(
         self, lacked: dict[_Key, PromptImage], kept: set[_Key]
@@ -160,6 +165,10 @@ class Eyes:
         self._looks.forget_all()
         for kept in (self._rows, self._unpaid_s, self._problems):
             kept.clear()
+
+    def _go_on(self, *_: Any) -> None:
+        """In front of each part of the model, of which none takes long. Raises LookLeft."""
+        self._looks.go_on()
 
     def _is_here(self, image: PromptImage, sequence: Sequence) -> bool:
         """Whether its rows are. On a GPU they are then. Raises as `num_readable`."""

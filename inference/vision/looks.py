@@ -14,6 +14,10 @@ T = TypeVar("T")
 _NICENESS = 10
 
 
+class LookLeft(Exception):
+    """Nobody wants what is being looked at."""
+
+
 class Looks(Generic[K, T]):
     """Looks by what they look at, one after the other, in a thread that ends with the process.
 
@@ -24,6 +28,7 @@ class Looks(Generic[K, T]):
         self._changed = threading.Condition()  # around all below
         self._wanted: dict[K, Callable[[], T]] = {}
         self._under_way: K | None = None
+        self._is_left = False
         self._done: dict[K, T | BaseException] = {}
         self._thread: threading.Thread | None = None
 
@@ -35,6 +40,17 @@ class Looks(Generic[K, T]):
             if self._wanted and self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="looking", daemon=True)
                 self._thread.start()
+
+    def leave_unless(self, needed: Collection[K]) -> None:
+        """What is under way and not among these stops others no longer than up to its next `go_on`."""
+        with self._changed:
+            if self._wanted and self._under_way not in needed:
+                self._is_left = self._under_way is not None
+
+    def go_on(self) -> None:
+        """A look calls this now and then. Raises LookLeft in it where nobody wants it any more."""
+        if self._is_left and threading.current_thread() is self._thread:
+            raise LookLeft
 
     def begun(self) -> Collection[K]:
         """What is under way, or done and not taken."""
@@ -54,8 +70,9 @@ class Looks(Generic[K, T]):
                 look = self._wanted.pop(key)
             outcome = _outcome_of(look)
             with self._changed:
-                self._under_way = None
-                self._done[key] = outcome
+                self._under_way, self._is_left = None, False
+                if not isinstance(outcome, LookLeft):
+                    self._done[key] = outcome
                 self._changed.notify_all()
 
     def take_done(self, timeout_s: float = 0.0) -> list[tuple[K, T | BaseException]]:
@@ -69,7 +86,7 @@ class Looks(Generic[K, T]):
     def forget_all(self) -> None:
         """Nothing goes on any more, and nothing is kept."""
         with self._changed:
-            self._wanted = {}
+            self._wanted, self._is_left = {}, self._under_way is not None
             self._changed.wait_for(lambda: self._under_way is None)
             self._done = {}
 

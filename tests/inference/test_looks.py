@@ -46,6 +46,32 @@ def test_what_a_look_raises_is_told() -> None:
     assert done["good"] == 2.0
 
 
+def test_a_look_that_nobody_wants_is_left() -> None:
+    looks: Looks[str, str] = Looks()
+    has_begun = Event()
+
+    def endless() -> str:
+        has_begun.set()
+        while True:
+            looks.go_on()
+
+    looks.want([("endless", endless)])
+    assert has_begun.wait(60)
+    looks.leave_unless([])  # it is in nobody's way
+    assert [*looks.begun()] == ["endless"]
+    looks.want([("next", lambda: "seen")])
+    looks.leave_unless(["endless", "next"])
+    assert not looks.take_done(0.01)
+    looks.leave_unless(["next"])
+    assert looks.take_done(60) == [("next", "seen")]
+    has_begun.clear()
+    looks.want([("endless", endless)])
+    assert has_begun.wait(60)
+    looks.forget_all()
+    assert not looks.begun()
+    looks.go_on()  # elsewhere there is nothing to leave
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="niceness is a whole process's elsewhere")
 def test_steps_go_before_looks() -> None:
     def niceness() -> int:

@@ -318,9 +318,16 @@ def test_nobody_waits_for_looks_that_nobody_wants(
     loop.abort("long")
     step(loop, {})
     assert loop.is_idle
+    told: dict[str, list[Update]] = {}
+    loop.submit(other)
+    step(loop, told)
     glances.may_end.set()
-    assert answers(loop, other) == expected
+    while not loop.is_idle:
+        step(loop, told)
+    assert [ids(told["other"])] == expected
     assert glances.seen == [pictures[0], noise(9)]
+    assert loop.runner.eyes is not None
+    assert [key.digest for key in loop.runner.eyes._rows] == [other.images[0].digest]  # it was left
 
 
 @pytest.mark.parametrize("why", ["class", "share", "order"])
