@@ -383,9 +383,12 @@ def test_a_damaged_image_fails_with_nothing_beside_it(
     broken = request(tokenizer, [asked("Broken:", noise(1))], "broken")
     (image,) = broken.images
     broken = replace(broken, images=(replace(image, data=image.data[:60], digest="cut"),))
+    ran = Mock(wraps=loop.runner.run)
+    loop.runner.run = ran  # type: ignore[method-assign]
     told = run(loop, broken)["broken"]
     assert isinstance(told[-1], Failed)
     assert told[-1].message == "messages: an image is damaged"
+    assert all(call.args[0] for call in ran.call_args_list)
     assert loop.is_idle
     loop.check()
     assert answers(loop, sound) == expected
