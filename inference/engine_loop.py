@@ -243,42 +243,70 @@ class EngineLoop:
         return work.computed()
 
     def _look(self, plan: list[tuple[Sequence, int]]) -> list[tuple[Sequence, int]]:
-        """See the images that a step reads; the plan without those who have not seen theirs yet, or fail
-        by them."""
+        """The plan with so much of each prompt as it has seen the images of; without those who have seen
+        none of it yet, or fail by them."""
         able = []
         for sequence, num_tokens in plan:
-            try:
-                has_seen = self.runner.eyes is None or self.runner.eyes.has_seen(
-                    sequence, num_tokens
-                )
-            except RequestError as error:
-                self._fail(sequence, Failed.of(error))
-            except Exception as error:
-                if is_fault(error):
-                    raise
-                logger.exception("the images of request %s cannot be seen", sequence.id)
-                text = f"The engine could not look at an image: {error}"
-                self._fail(sequence, draws.lost(text))
-            else:
-                if has_seen:
-                    able.append((sequence, num_tokens))
-                sequence.is_looking = not has_seen
+            charged_tokens, charged_s = sequence.worth_tokens(num_tokens), sequence.engine_s
+            num_readable = self._num_readable(sequence, num_tokens)
+            if num_readable is None:
+                continue
+            looked_s = sequence.engine_s - charged_s
+            if num_readable < num_tokens:
+                if sequence.chunk is not None:
+                    # Few of its tokens pass all layers, in place of many that pass some.
+                    num_readable = min(num_readable, max(1, int(sequence.chunk.worth_tokens)))
+                    sequence.chunk = None
+                self.scheduler.charge(sequence, num_readable - charged_tokens)
+            self.scheduler.charge(sequence, self.scheduler.estimates.tokens_in(looked_s))
+            sequence.is_looking = num_readable == 0
+            if num_readable:
+                able.append((sequence, num_readable))
+        self._attend()
         return able
 
+    def _num_readable(self, sequence: Sequence, num_tokens: int) -> int | None:
+        """How many of its planned tokens may be computed now; None where it has failed."""
+        if not sequence.request.images or self.runner.eyes is None:
+            return num_tokens
+        try:
+            return self.runner.eyes.num_readable(sequence, num_tokens)
+        except RequestError as error:
+            self._fail(sequence, Failed.of(error))
+        except Exception as error:
+            if is_fault(error):
+                raise
+            logger.exception("the images of request %s cannot be seen", sequence.id)
+            self._fail(sequence, draws.lost(f"The engine could not look at an image: {error}"))
+        return None
+
     def _hear_of_looks(self) -> None:
-        """Who looks is asked again once something has been seen. Where all look, that is waited for, and
-        their readers are told now and then that they are still being worked for."""
-        looking = [s for s in self.scheduler.running.values() if s.is_looking]
-        if not looking or self.runner.eyes is None:
+        """Who looks goes on once what it needs next has been seen. Where all look, that is waited for,
+        and their readers are told now and then that they are still being worked for."""
+        eyes = self.runner.eyes
+        if eyes is None:
             return
-        is_alone = len(looking) == len(self.scheduler.running)
-        if self.runner.eyes.has_news(_LOOK_WAIT_S if is_alone else 0.0):
-            for sequence in looking:
-                sequence.is_looking = False
-        elif monotonic() - self._told_looking_s > _TELL_LOOKING_S:
+        looking = [s for s in self.scheduler.running.values() if s.is_looking]
+        is_alone = bool(looking) and len(looking) == len(self.scheduler.running)
+        eyes.take_news(_LOOK_WAIT_S if is_alone else 0.0)
+        if not looking:
+            return
+        for sequence in looking:
+            sequence.is_looking = not eyes.has_news_of(sequence)
+        if any(sequence.is_looking for sequence in looking):
+            self._tell_looking(looking)
+        self._attend()
+
+    def _tell_looking(self, looking: list[Sequence]) -> None:
+        if monotonic() - self._told_looking_s > _TELL_LOOKING_S:
             self._told_looking_s = monotonic()
             for sequence in looking:
                 self._emit(sequence.id, sequence.progress(monotonic()))
+
+    def _attend(self) -> None:
+        """Have that looked at which running prompts read next, whoever's turn it is first."""
+        if self.runner.eyes is not None:
+            self.runner.eyes.attend(self.scheduler.images_by_turn())
 
     def _grammar_of(self, request_id: str) -> GrammarState | None:
         return self._answers[request_id].grammar
@@ -424,6 +452,7 @@ class EngineLoop:
 
     def _end(self, sequence: Sequence, reason: FinishReason) -> None:
         self.scheduler.remove(sequence)
+        self._look_no_more(sequence)
         self._emit_end(sequence, self._answers.pop(sequence.id), reason)
 
     def _emit_end(self, sequence: Sequence, answer: _Answer, reason: FinishReason) -> None:
@@ -437,8 +466,14 @@ class EngineLoop:
 
     def _fail(self, sequence: Sequence, failed: Failed) -> None:
         self.scheduler.remove(sequence, is_reusable=False)
+        self._look_no_more(sequence)
         del self._answers[sequence.id]
         self._emit(sequence.id, failed)
+
+    def _look_no_more(self, sequence: Sequence) -> None:
+        """At what only one that has ended has wanted."""
+        if sequence.request.images:
+            self._attend()
 
     # --- frames -------------------------------------------------------------------------------
 

@@ -185,9 +185,10 @@ class Scheduler:
     @property
     def may_guess(self) -> bool:
         """While few decode: rows are nearly free then, and later they are others' time. So they are
-        while prompts are to be read."""
-        is_calm = not self.waiting and all(s.is_decoding for s in self.running.values())
-        return is_calm and len(self.running) <= self.max_num_drafting
+        while prompts are to be read; one whose image is being looked at is not in any step."""
+        in_steps = [s for s in self.running.values() if not s.is_looking]
+        is_calm = not self.waiting and all(s.is_decoding for s in in_steps)
+        return is_calm and len(in_steps) <= self.max_num_drafting
 
     def _places(self, plan: Plan) -> list[Place]:
         """Room for guesses."""
@@ -216,12 +217,18 @@ class Scheduler:
         self.num_accepted += num_accepted
         self.speculation.learn(sequence, num_accepted)
         sequence.draft = []
-        cost = OUTPUT_COST * num_accepted
-        self.share.charge(sequence.request.user, cost, sequence.request.weight)
+        self.charge(sequence, OUTPUT_COST * num_accepted)
 
     @property
     def _num_reading(self) -> int:
         return sum(s.is_reading for s in self.running.values())
+
+    def images_by_turn(self) -> list[Sequence]:
+        """Whose prompts have images, in the order in which those are looked at."""
+        running = [s for s in self.running.values() if s.request.images]
+        return sorted(
+            running, key=lambda s: (RANK[s.request.priority], self.share.of(s.request.user))
+        )
 
     def _shared_budget(self) -> int:
         is_shared = self._num_reading + len(self.waiting) > 1
@@ -280,10 +287,14 @@ class Scheduler:
     def _at_once(self, sequence: Sequence) -> int:
         return sequence.num_at_once(max(1, self.step_budget_tokens // _READ_AGAIN_SHARE))
 
+    def charge(self, sequence: Sequence, cost: float) -> None:
+        """In prompt tokens; below 0 where a step computes less than was planned."""
+        self.share.charge(sequence.request.user, cost, sequence.request.weight)
+
     def _charge(self, plan: Plan) -> None:
         for sequence, num_tokens in plan:
             cost = OUTPUT_COST if sequence.is_decoding else sequence.worth_tokens(num_tokens)
-            self.share.charge(sequence.request.user, cost, sequence.request.weight)
+            self.charge(sequence, cost)
         decay = (_EXPECTED_AT_FIRST - _EXPECTED_AT_LEAST) / _EXPECTED_STEPS
         self._expected_share = max(_EXPECTED_AT_LEAST, self._expected_share - decay)
 

@@ -69,6 +69,10 @@ class Estimates:
                 more_s = max(0.0, took_s - self.calm_step_s)
                 self._learn_reading(more_s / num_more, num_read, num_layered)
 
+    def tokens_in(self, took_s: float) -> float:
+        """How many tokens the worker would have computed meanwhile; 0 while that is not known."""
+        return took_s * (self.tokens_per_s or 0.0)
+
     def calm_beside(self, num_writers: int) -> float | None:
         """A calm step of so many writers, where it was measured with others: a writer's token is
         multiplied as a prompt's is. Were each new writer taken for the cost of reading, of sixteen that

@@ -1,8 +1,10 @@
 """What a model sees with: images become rows, in place of embeddings of their tokens. Imports torch."""
 
 import inspect
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Sequence_
 from functools import partial
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ from inference.vision.prompt_images import PromptImage
 from inference.vision.sizes import BadImage, opened
 
 KEPT_BYTES = 256 * 2**20
+_LOOKS_AHEAD = 2  # for each prompt: a look may end in the midst of a step, and the next one begins
 _MOST_PROBLEMS = 64
 _FIELD = "messages"  # where whoever asks has put them
 
@@ -36,18 +39,28 @@ class _Looked(NamedTuple):
     took_s: float
 
 
-_Key = tuple[str, int]
+class _Key(NamedTuple):
+    """With the salt, for how soon an answer begins would tell who else has shown the image."""
+
+    salt: str
+    digest: str
+    num_ids: int
 
 
-def _key_of(image: PromptImage) -> _Key:
-    return image.digest, image.num_ids
+def _key_of(image: PromptImage, sequence: Sequence) -> _Key:
+    return _Key(sequence.request.kv_salt, image.digest, image.num_ids)
+
+
+def _ahead(sequence: Sequence) -> list[PromptImage]:
+    """The images of a prompt that are not read to their ends."""
+    return [image for image in sequence.request.images if image.end > sequence.num_computed]
 
 
 class Eyes:
     """The parts of a model in front of its text layers, and the rows of images that it saw last.
 
     `module` is transformers' model without those layers. Each image is looked at once, while its rows
-    are kept: up to `kept_bytes`, the last ones.
+    are kept: those that running sequences are about to read, and the last ones up to `kept_bytes`.
     """
 
     def __init__(
@@ -63,28 +76,73 @@ class Eyes:
         self._unpaid_s: dict[_Key, float] = {}
         self._problems: dict[_Key, BaseException] = {}
         self._looks: Looks[_Key, _Looked] = Looks()
-        self._is_beside = next(self.module.parameters()).device.type == "cpu"
+        for part in module.modules():
+            part.register_forward_pre_hook(self._go_on)
+        weights = next(self.module.parameters())
+        self._is_beside = weights.device.type == "cpu"
+        width: int = module.config.get_text_config().hidden_size
+        self._row_bytes: int = width * weights.element_size()
         self._inputs = inspect.signature(module.get_image_features).parameters.keys()
 
-    def has_seen(self, sequence: Sequence, num_tokens: int) -> bool:
-        """Whether all is seen that the next so many tokens of a sequence show. On a processor, what is
-        not is looked at from now on, beside other work; a GPU is quick enough to be waited for.
+    def num_readable(self, sequence: Sequence, num_tokens: int) -> int:
+        """How many of the next so many tokens of a sequence may be read: those in front of the first
+        image that is not seen yet. A GPU is quick enough to be waited for: there it is all of them.
 
         Raises InvalidParameter for what is no image, or none as the prompt has room for, and what the
         model has raised.
         """
-        start, end = sequence.num_computed, sequence.num_computed + num_tokens
-        shown = [one for one in sequence.request.images if one.offset < end and one.end > start]
-        missing = [one for one in shown if not self._is_here(one, sequence)]
-        for image in missing:
-            self._looks.begin(_key_of(image), partial(self._looked, image.data))
-        if not missing:
-            self._make_room({_key_of(image) for image in shown})
-        return not missing
+        start = sequence.num_computed
+        for image in _ahead(sequence):
+            if image.offset < start + num_tokens and not self._is_here(image, sequence):
+                return max(0, image.offset - start)
+        return num_tokens
 
-    def has_news(self, timeout_s: float = 0.0) -> bool:
-        """Whether something has been seen since this was last asked; waits so long for it."""
-        return self._take(self._looks.take_done(timeout_s))
+    def attend(self, running: Iterable[Sequence]) -> None:
+        """On a processor, look beside other work at what running sequences read next, the first ones'
+        first, and at nothing else. Rows are kept until all of them have read them: what finds no room
+        beside those waits until there is, but if there are none.
+        """
+        kept: set[_Key] = set()
+        needed: set[_Key] = set()
+        lacked: list[list[tuple[_Key, PromptImage]]] = []
+        for sequence in running:
+            ahead = [(_key_of(image, sequence), image) for image in _ahead(sequence)]
+            here = list(takewhile(lambda one: one[0] in self._rows, ahead))
+            needed.update(key for key, _ in ahead)
+            kept.update(key for key, _ in here)
+            lacked.append(ahead[len(here) :][:_LOOKS_AHEAD])
+        self._make_room(kept)
+        if self._is_beside:
+            first_ones = [one for each in zip_longest(*lacked) for one in each if one is not None]
+            self._looks.want(self._that_fit(dict(first_ones), kept))
+            self._looks.leave_unless(needed)
+
+    def _that_fit(
+        self, lacked: dict[_Key, PromptImage], kept: set[_Key]
+    ) -> Iterator[tuple[_Key, Callable[[], _Looked]]]:
+        """Nobody overtakes who finds no room, or it would never find any."""
+        begun = self._looks.begun()
+        size_bytes = sum(self._rows[key].nbytes for key in kept) + sum(map(self._size_bytes, begun))
+        for key, image in lacked.items():
+            if key in self._rows or key in self._problems or key in begun:
+                continue
+            size_bytes += self._size_bytes(key)
+            if size_bytes > max(self._kept_bytes, self._size_bytes(key)):
+                return
+            yield key, partial(self._looked, image.data)
+
+    def _size_bytes(self, key: _Key) -> int:
+        """Of rows that are not seen yet; marks count with them."""
+        return key.num_ids * self._row_bytes
+
+    def take_news(self, timeout_s: float = 0.0) -> None:
+        """Take in what has been seen; waits so long for something."""
+        self._take(self._looks.take_done(timeout_s))
+
+    def has_news_of(self, sequence: Sequence) -> bool:
+        """Whether the image that a sequence reads next is seen, or cannot be."""
+        key = next((_key_of(image, sequence) for image in _ahead(sequence)), None)
+        return key is None or key in self._rows or key in self._problems
 
     def between(self, sequence: Sequence, start: int, end: int) -> list[Seen]:
         """What of a sequence's images stands from token `start` up to `end`, at places from 0 on."""
@@ -97,9 +155,9 @@ class Eyes:
             places = [p - start for p in range(first, last) if prompt_ids[p] == token_id]
             if places:
                 behind = prompt_ids[image.offset : first].count(token_id)
-                if not self._is_here(image, sequence):  # it had to make room for another's
-                    self._take([(_key_of(image), self._looked(image.data))])
-                rows = self._rows[_key_of(image)][behind : behind + len(places)]
+                if not self._is_here(image, sequence):  # nobody has asked before, as in a proof
+                    self._take([(_key_of(image, sequence), self._looked(image.data))])
+                rows = self._rows[_key_of(image, sequence)][behind : behind + len(places)]
                 found.append(Seen(places, rows))
         return found
 
@@ -108,9 +166,13 @@ class Eyes:
         for kept in (self._rows, self._unpaid_s, self._problems):
             kept.clear()
 
+    def _go_on(self, *_: Any) -> None:
+        """In front of each part of the model, of which none takes long. Raises LookLeft."""
+        self._looks.go_on()
+
     def _is_here(self, image: PromptImage, sequence: Sequence) -> bool:
-        """Whether its rows are. On a GPU they are then. Raises as `has_seen`."""
-        key = _key_of(image)
+        """Whether its rows are. On a GPU they are then. Raises as `num_readable`."""
+        key = _key_of(image, sequence)
         if key not in self._rows and key not in self._problems and not self._is_beside:
             self._take([(key, self._looked(image.data))])
         if key in self._problems:
@@ -125,19 +187,18 @@ class Eyes:
         sequence.engine_s += self._unpaid_s.pop(key, 0.0)
         return True
 
-    def _take(self, ended: Sequence_[tuple[_Key, _Looked | BaseException]]) -> bool:
+    def _take(self, ended: Sequence_[tuple[_Key, _Looked | BaseException]]) -> None:
         for key, looked in ended:
             if isinstance(looked, BaseException):
                 self._problems[key] = looked
             else:
                 self._rows[key] = looked.rows
                 self._unpaid_s[key] = looked.took_s
-        return bool(ended)
 
-    def _make_room(self, needed: set[_Key]) -> None:
-        """Forget what was seen first, but for what is needed now."""
+    def _make_room(self, kept: set[_Key]) -> None:
+        """Forget what was seen first, but for what is to be kept."""
         size_bytes = sum(rows.nbytes for rows in self._rows.values())
-        for key in [key for key in self._rows if key not in needed]:
+        for key in [key for key in self._rows if key not in kept]:
             if size_bytes <= self._kept_bytes:
                 break
             size_bytes -= self._rows.pop(key).nbytes

@@ -346,3 +346,17 @@ def test_a_sibling_waits_only_where_there_will_be_something_to_copy(
     for name in "ab":
         scheduler.add(a_sequence(name, 80, max_tokens=10))
     assert [sequence.id for sequence, _ in scheduler.plan()] == planned
+
+
+def test_who_waits_for_a_look_stops_no_guesses() -> None:
+    scheduler = a_scheduler(max_num_drafting=1)
+    writer = a_sequence("writer", 4, max_tokens=20)
+    looking = a_sequence("looking", 40, max_tokens=20)
+    scheduler.add(writer)
+    run_step(scheduler)
+    scheduler.add(looking)
+    scheduler.plan()
+    assert not scheduler.may_guess  # beside a prompt that is read
+    looking.is_looking = True
+    assert [s for s, _ in scheduler.plan()] == [writer]
+    assert scheduler.may_guess
