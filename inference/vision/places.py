@@ -63,7 +63,7 @@ class ImagePlaces:
         return tuple(found)
 
     def _ids_of(self, image: Image) -> tuple[int, ...]:
-        return self._ids_of_size(*_size_of(image))
+        return self._ids_of_size(*image_size(image))
 
     def _ids_for(self, height: int, width: int) -> tuple[int, ...]:
         return self._encode(self._layout.rule.text(self._token, height, width))
@@ -81,6 +81,18 @@ def with_data(
     return tuple(found) if len(found) == len(images) else None
 
 
+def image_size(image: Image) -> tuple[int, int]:
+    """Height and width in pixels. Raises InvalidParameter for what no model here looks at."""
+    try:
+        return size_of(_decoded(image, _HEAD_CHARS))
+    except BadImage:
+        pass  # a long head
+    try:
+        return size_of(_decoded(image))
+    except BadImage as error:
+        raise InvalidParameter(_FIELD, str(error)) from error
+
+
 def _index_of(ids: Sequence[int], part: tuple[int, ...], begin: int) -> int | None:
     while True:
         try:
@@ -90,18 +102,6 @@ def _index_of(ids: Sequence[int], part: tuple[int, ...], begin: int) -> int | No
         if tuple(ids[begin : begin + len(part)]) == part:
             return begin
         begin += 1
-
-
-def _size_of(image: Image) -> tuple[int, int]:
-    """Height and width in pixels. Raises InvalidParameter."""
-    try:
-        return size_of(_decoded(image, _HEAD_CHARS))
-    except BadImage:
-        pass  # a long head
-    try:
-        return size_of(_decoded(image))
-    except BadImage as error:
-        raise InvalidParameter(_FIELD, str(error)) from error
 
 
 def _decoded(image: Image, most_chars: int | None = None) -> bytes:

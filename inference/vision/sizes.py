@@ -8,6 +8,9 @@ from PIL import Image
 FORMATS = ("PNG", "JPEG")
 MOST_PIXELS = 40_000_000
 MOST_BYTES = 32 * 2**20
+# Who makes the shorter side as long as a tile, and cuts only then, makes a strip of one pixel by 1,568 a
+# picture of 1.7 GiB.
+MOST_TIMES_LONGER = 50
 
 
 class BadImage(ValueError):
@@ -15,7 +18,7 @@ class BadImage(ValueError):
 
 
 def opened(data: bytes) -> Image.Image:
-    """Its head is read. Raises BadImage for what is no image, or too large a one."""
+    """Its head is read. Raises BadImage for what is no image, or too large or narrow a one."""
     if len(data) > MOST_BYTES:
         raise BadImage(f"an image has more than {MOST_BYTES // 2**20} MiB")
     try:
@@ -28,6 +31,9 @@ def opened(data: bytes) -> Image.Image:
         raise BadImage("an image cannot be read") from error
     if found.width * found.height > MOST_PIXELS:
         raise BadImage(f"an image has more than {MOST_PIXELS // 10**6} million pixels")
+    if max(found.size) > MOST_TIMES_LONGER * min(found.size):
+        problem = f"an image is more than {MOST_TIMES_LONGER} times as long as it is wide or high"
+        raise BadImage(problem)
     return found
 
 

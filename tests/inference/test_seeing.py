@@ -234,6 +234,19 @@ def test_a_damaged_image_fails_alone(llava: Path, tokenizer: ChatTokenizer) -> N
     assert ids(told["sound"]) == answers(make_loop(llava), sound)[0]
 
 
+def test_a_worker_refuses_a_strip_as_well(llava: Path, tokenizer: ChatTokenizer) -> None:
+    """Whoever asks it: the web process has not let it through."""
+    one = request(tokenizer, [asked("Narrow:", noise(1))])
+    strip = replace(one.images[0], data=noise(1, 1, 1568), digest="strip")
+    loop = make_loop(llava)
+    failed = run(loop, replace(one, images=(strip,)))["a"][-1]
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.param) == ("invalid_parameter", "messages")
+    assert "more than 50 times" in failed.message
+    assert loop.runner.eyes is not None
+    assert not loop.runner.eyes.num_looks
+
+
 @pytest.mark.parametrize("change", [{"offset": 0}, {"num_ids": 3}, {"num_ids": 10_000}])
 def test_an_image_has_the_place_that_it_takes(
     llava: Path, tokenizer: ChatTokenizer, change: dict[str, int]

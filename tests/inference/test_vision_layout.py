@@ -20,8 +20,8 @@ from tests.images import data_url, jpeg, png
 from tests.inference.tiny_vision import FAMILIES, asked, make_seeing_model, noise
 
 SIZES_PX = [
-    *((1, 1), (1, 90), (90, 1), (28, 28), (27, 29), (56, 28), (57, 28), (84, 84), (85, 84)),
-    *((100, 33), (33, 100), (300, 299), (299, 300), (640, 480), (13, 200), (1000, 7)),
+    *((1, 1), (2, 90), (90, 2), (28, 28), (27, 29), (56, 28), (57, 28), (84, 84), (85, 84)),
+    *((100, 33), (33, 100), (300, 299), (299, 300), (640, 480), (13, 200), (1000, 21)),
 ]
 
 
@@ -162,6 +162,18 @@ def test_too_many_pixels_are_not_unpacked() -> None:
     Picture.new("1", (10_000, 4_001)).save(file, "PNG")
     with pytest.raises(BadImage, match="million pixels"):
         size_of(file.getvalue())
+
+
+@pytest.mark.parametrize("size_px", [(1568, 1), (1, 1568), (51, 1), (1, 51)])
+def test_a_strip_is_refused(paths: dict[str, Path], size_px: tuple[int, int]) -> None:
+    """CLIP's processor would make it 336 pixels wide first, and 526,848 long."""
+    for encode in (png, jpeg):
+        strip = encode("red", size_px)
+        with pytest.raises(BadImage, match="more than 50 times as long"):
+            size_of(strip)
+        with pytest.raises(InvalidParameter, match="messages: an image is more than 50 times"):
+            ChatTokenizer.load(paths["llava"]).encode_chat([asked("Look", strip)])
+    assert size_of(png("red", (50, 1))) == (1, 50)
 
 
 def test_a_long_head_is_read_to_its_end(paths: dict[str, Path]) -> None:
