@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import torch
+from PIL import Image as Picture
 from torch import Tensor, nn
 
 from inference.errors import InvalidParameter, ModelRefused
@@ -15,6 +16,7 @@ from inference.sequence import Sequence
 from inference.vision.layout import VisionLayout
 from inference.vision.looks import Looks
 from inference.vision.prompt_images import PromptImage
+from inference.vision.rules import is_one_square
 from inference.vision.sizes import BadImage, opened
 
 KEPT_BYTES = 256 * 2**20
@@ -56,6 +58,7 @@ class Eyes:
         self.module: nn.Module = module
         self.image_token_id = layout.image_token_id
         self._prepared_with = dict(layout.prepared_with)
+        self._rule = layout.rule
         self.num_looks = 0
         self._processor = processor
         self._kept_bytes = kept_bytes
@@ -77,7 +80,7 @@ class Eyes:
         shown = [one for one in sequence.request.images if one.offset < end and one.end > start]
         missing = [one for one in shown if not self._is_here(one, sequence)]
         for image in missing:
-            self._looks.begin(_key_of(image), partial(self._looked, image.data))
+            self._looks.begin(_key_of(image), partial(self._looked, image))
         if not missing:
             self._make_room({_key_of(image) for image in shown})
         return not missing
@@ -98,7 +101,7 @@ class Eyes:
             if places:
                 behind = prompt_ids[image.offset : first].count(token_id)
                 if not self._is_here(image, sequence):  # it had to make room for another's
-                    self._take([(_key_of(image), self._looked(image.data))])
+                    self._take([(_key_of(image), self._looked(image))])
                 rows = self._rows[_key_of(image)][behind : behind + len(places)]
                 found.append(Seen(places, rows))
         return found
@@ -112,7 +115,7 @@ class Eyes:
         """Whether its rows are. On a GPU they are then. Raises as `has_seen`."""
         key = _key_of(image)
         if key not in self._rows and key not in self._problems and not self._is_beside:
-            self._take([(key, self._looked(image.data))])
+            self._take([(key, self._looked(image))])
         if key in self._problems:
             raise self._problems.pop(key)
         if key not in self._rows:
@@ -146,11 +149,11 @@ class Eyes:
             del self._problems[next(iter(self._problems))]
 
     @torch.inference_mode()
-    def _looked(self, data: bytes) -> _Looked:
+    def _looked(self, image: PromptImage) -> _Looked:
         """On the host: a device's memory is for weights, keys and values."""
         started_s = monotonic()
         try:
-            with opened(data) as found:
+            with opened(image.data) as found:
                 picture = found.convert("RGB")
         except BadImage as error:
             raise InvalidParameter(_FIELD, str(error)) from error
@@ -158,16 +161,21 @@ class Eyes:
             raise InvalidParameter(_FIELD, "an image is damaged") from error
         self.num_looks += 1
         module: Any = self.module
-        features = module.get_image_features(**self.inputs_of(picture))
+        inputs = self.inputs_of(picture, is_one_square(self._rule, image.num_ids))
+        features = module.get_image_features(**inputs)
         rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
         return _Looked(rows.cpu(), monotonic() - started_s)
 
-    def inputs_of(self, picture: Any) -> dict[str, Tensor]:
-        """What the model reads of an image of PIL's."""
+    def inputs_of(self, picture: Any, is_square: bool = False) -> dict[str, Tensor]:
+        """What the model reads of an image of PIL's. `is_square`: as LLaVA-OneVision reads one beside
+        others, of which its code wants to know how many there are."""
         weights = next(self.module.parameters())
-        prepared = self._processor(images=[picture], return_tensors="pt", **self._prepared_with)
+        # The other one's pixels are nobody's.
+        given = [[picture, Picture.new("RGB", (1, 1))]] if is_square else [picture]
+        prepared = self._processor(images=given, return_tensors="pt", **self._prepared_with)
         inputs = {name: value for name, value in prepared.items() if name in self._inputs}
-        inputs.pop("batch_num_images", None)  # as if it were the only one of its prompt: see docs
+        if is_square:
+            inputs = {name: value[:1] for name, value in inputs.items()}
         return {
             name: value.to(weights.device, weights.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()

@@ -28,6 +28,7 @@ from inference.messages import (
 )
 from inference.tokenizer import ChatTokenizer
 from inference.vision.eyes import Eyes, Seen
+from inference.vision.prompt_images import PromptImage
 from tests.inference.conftest import engine_config
 from tests.inference.loops import answers, ids, make_loop, run, step
 from tests.inference.tiny_vision import FAMILIES, Whole, asked, make_seeing_model, noise
@@ -78,6 +79,19 @@ def test_it_says_what_transformers_says(paths: dict[str, Path], family: str) -> 
     assert answers(make_loop(paths[family]), one) == [expected]
     other = request(tokenizer, [TALK[0], TALK[1], asked("And this?", noise(4, 64, 64))])
     assert answers(make_loop(paths[family]), other) != [expected]  # it looks, indeed
+
+
+def test_an_image_of_llava_onevision_is_in_tiles_where_it_is_alone(paths: dict[str, Path]) -> None:
+    path = paths["llava_onevision"]
+    tokenizer = ChatTokenizer.load(path)
+    alone = request(tokenizer, [asked("Here:", noise(1, 60, 60))])
+    both = request(tokenizer, [asked("Here:", noise(1, 60, 60), noise(2, 60, 60))])
+    assert [image.num_ids for image in alone.images] == [16 + 5 * 6]
+    assert [image.num_ids for image in both.images] == [16 + 1] * 2
+    loop, whole = make_loop(path), Whole(path)
+    for one in (alone, both):  # what was seen of an image alone is not taken for it
+        pictures = [image.data for image in one.images]
+        assert answers(loop, one) == [whole.greedy(one.prompt_ids, pictures, NUM_TOKENS)]
 
 
 @pytest.mark.parametrize("budget_tokens", [1, 2, 3, 5, 16, 64])
@@ -168,9 +182,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     """Looks last until it is opened."""
     opened, looked = Event(), Eyes._looked
 
-    def slowly(self: Eyes, data: bytes) -> Any:
+    def slowly(self: Eyes, image: PromptImage) -> Any:
         assert opened.wait(60)
-        return looked(self, data)
+        return looked(self, image)
 
     opened.set()
     monkeypatch.setattr(Eyes, "_looked", slowly)
