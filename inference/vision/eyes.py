@@ -12,14 +12,16 @@ from PIL import Image as Picture
 from torch import Tensor, nn
 
 from inference.errors import InvalidParameter, ModelRefused
+from inference.out_of_memory import give_back, is_out_of_memory
 from inference.sequence import Sequence
 from inference.vision.layout import VisionLayout
 from inference.vision.looks import Looks
 from inference.vision.prompt_images import PromptImage
+from inference.vision.room import KEPT_BYTES
 from inference.vision.rules import is_one_square
 from inference.vision.sizes import BadImage, opened
+from inference.vision.tiles import limit_tiles
 
-KEPT_BYTES = 256 * 2**20
 _MOST_PROBLEMS = 64
 _FIELD = "messages"  # where whoever asks has put them
 
@@ -56,6 +58,7 @@ class Eyes:
         self, module: Any, processor: Any, layout: VisionLayout, kept_bytes: int = KEPT_BYTES
     ) -> None:
         self.module: nn.Module = module
+        limit_tiles(module)
         self.image_token_id = layout.image_token_id
         self._prepared_with = dict(layout.prepared_with)
         self._rule = layout.rule
@@ -160,11 +163,23 @@ class Eyes:
         except Exception as error:  # Pillow's readers raise whatever they meet
             raise InvalidParameter(_FIELD, "an image is damaged") from error
         self.num_looks += 1
-        module: Any = self.module
         inputs = self.inputs_of(picture, is_one_square(self._rule, image.num_ids))
+        try:
+            rows = self._rows_of(inputs)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            rows = None
+        if rows is None:  # out of the handler, which holds on to what the attempt has made
+            give_back()
+            rows = self._rows_of(inputs)
+        return _Looked(rows, monotonic() - started_s)
+
+    def _rows_of(self, inputs: dict[str, Tensor]) -> Tensor:
+        module: Any = self.module
         features = module.get_image_features(**inputs)
         rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
-        return _Looked(rows.cpu(), monotonic() - started_s)
+        return rows.cpu()
 
     def inputs_of(self, picture: Any, is_square: bool = False) -> dict[str, Tensor]:
         """What the model reads of an image of PIL's. `is_square`: as LLaVA-OneVision reads one beside

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import torch
@@ -29,6 +29,7 @@ from inference.messages import (
 from inference.tokenizer import ChatTokenizer
 from inference.vision.eyes import Eyes, Seen
 from inference.vision.prompt_images import PromptImage
+from inference.vision.room import MOST_TILES
 from tests.inference.conftest import engine_config
 from tests.inference.loops import answers, ids, make_loop, run, step
 from tests.inference.tiny_vision import FAMILIES, Whole, asked, make_seeing_model, noise
@@ -92,6 +93,51 @@ def test_an_image_of_llava_onevision_is_in_tiles_where_it_is_alone(paths: dict[s
     for one in (alone, both):  # what was seen of an image alone is not taken for it
         pictures = [image.data for image in one.images]
         assert answers(loop, one) == [whole.greedy(one.prompt_ids, pictures, NUM_TOKENS)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_more_than_a_few_tiles_are_looked_at_together(
+    paths: dict[str, Path], family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = make_loop(paths[family])
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    module: Any = eyes.module
+    tower = getattr(module, "vision_tower", None) or module.vision_model
+    (image,) = request(ChatTokenizer.load(paths[family]), [asked("", noise(1, 84, 80))]).images
+    nums: list[int] = []
+    embeddings = tower.get_input_embeddings()
+    embeddings.register_forward_hook(
+        lambda _, given, made: nums.append(len(made[0] if isinstance(made, tuple) else made))
+    )
+    rows = eyes._looked(image).rows
+    assert max(nums) <= MOST_TILES
+    num_tiles = sum(nums)
+    assert (num_tiles > MOST_TILES) == (family != "llava")
+    monkeypatch.setattr("inference.vision.tiles.MOST_TILES", 100)
+    nums.clear()
+    assert torch.allclose(rows, eyes._looked(image).rows, atol=1e-4)
+    assert nums == [num_tiles]
+
+
+def test_a_look_for_which_there_was_no_memory_is_tried_again(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, loop = request(tokenizer, TALK), make_loop(llava)
+    expected = answers(make_loop(llava), one)
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    module: Any = eyes.module
+    look = Mock(wraps=module.get_image_features)
+    monkeypatch.setattr(module, "get_image_features", look)
+    look.side_effect = [torch.OutOfMemoryError("full"), *[DEFAULT] * 3]
+    gave_back = Mock()
+    monkeypatch.setattr("inference.vision.eyes.give_back", gave_back)
+    assert answers(loop, one) == expected
+    assert gave_back.call_count == 1
+    look.side_effect = torch.OutOfMemoryError("full")
+    failed = run(loop, request(tokenizer, [asked("Another:", noise(9))]))["a"][-1]
+    assert isinstance(failed, Failed)
 
 
 @pytest.mark.parametrize("budget_tokens", [1, 2, 3, 5, 16, 64])
