@@ -2,8 +2,10 @@
 
 import io
 import warnings
+from typing import TYPE_CHECKING
 
-from PIL import Image
+if TYPE_CHECKING:
+    from PIL import Image
 
 FORMATS = ("PNG", "JPEG")
 MOST_PIXELS = 40_000_000
@@ -17,8 +19,10 @@ class BadImage(ValueError):
     """A sentence about what is wrong with it."""
 
 
-def opened(data: bytes) -> Image.Image:
+def opened(data: bytes) -> "Image.Image":
     """Its head is read. Raises BadImage for what is no image, or too large or narrow a one."""
+    from PIL import Image  # 0.1 seconds of every start, and most processes look at no image
+
     if len(data) > MOST_BYTES:
         raise BadImage(f"an image has more than {MOST_BYTES // 2**20} MiB")
     try:

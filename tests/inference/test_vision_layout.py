@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,11 @@ def test_a_strip_is_refused(paths: dict[str, Path], size_px: tuple[int, int]) ->
         with pytest.raises(InvalidParameter, match="messages: an image is more than 50 times"):
             ChatTokenizer.load(paths["llava"]).encode_chat([asked("Look", strip)])
     assert size_of(png("red", (50, 1))) == (1, 50)
+
+
+def test_who_looks_at_no_image_loads_no_reader_of_images() -> None:
+    code = "import sys, inference; assert 'PIL' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_long_head_is_read_to_its_end(paths: dict[str, Path]) -> None:
