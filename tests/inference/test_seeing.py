@@ -14,7 +14,9 @@ import pytest
 import torch
 
 from inference import Engine, engine_loop
+from inference.boarding import Boarding
 from inference.errors import InvalidParameter, ModelRefused
+from inference.flights import Generation
 from inference.images import images_of
 from inference.loader import best_dtype, load_model
 from inference.messages import (
@@ -391,6 +393,34 @@ def test_asleep_its_eyes_are_on_the_host(llava: Path, tokenizer: ChatTokenizer) 
     assert not any(p.numel() for p in eyes.module.parameters())
     loop.wake()
     assert answers(loop, one) == expected
+
+
+def test_images_that_wait_take_no_more_than_so_many_bytes(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(tokenizer, [asked("Here:", noise(1))])
+    monkeypatch.setattr("inference.priority.MOST_IMAGE_BYTES", 3 * wanted.image_bytes)
+    loop = make_loop(llava, max_num_sequences=1)
+    text = request(tokenizer, [asked("Text.")], "text")
+    chore = replace(wanted, request_id="chore", priority="background")
+    crowd = [replace(wanted, request_id=str(number)) for number in range(5)]
+    told = run(loop, *crowd, text, replace(crowd[0], request_id="replay", is_replay=True), chore)
+    refused = {name for name, heard in told.items() if isinstance(heard[-1], Failed)}
+    assert refused == {"3", "4", "chore"}
+
+
+async def test_images_that_wait_for_a_model_that_loads_are_counted(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(tokenizer, [asked("Here:", noise(1))])
+    monkeypatch.setattr("inference.priority.MOST_IMAGE_BYTES", 3 * wanted.image_bytes)
+    boarding = Boarding([], max_waiting_tokens=100_000)
+    flights = [Generation(wanted) for _ in range(4)]
+    for flight in flights:
+        boarding.add(flight)
+    assert not boarding.has_room(flights[-1])
+    boarding.remove(flights[0])
+    assert boarding.has_room(flights[-1])
 
 
 async def test_a_killed_worker_is_followed_by_one_that_sees_the_same(
