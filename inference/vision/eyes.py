@@ -19,7 +19,7 @@ from inference.vision.looks import Looks
 from inference.vision.prompt_images import PromptImage
 from inference.vision.room import KEPT_BYTES
 from inference.vision.rules import is_one_square
-from inference.vision.sizes import BadImage, opened
+from inference.vision.sizes import BadImage, opened, upright
 from inference.vision.tiles import limit_tiles
 
 _MOST_PROBLEMS = 64
@@ -157,7 +157,7 @@ class Eyes:
         started_s = monotonic()
         try:
             with opened(image.data) as found:
-                picture = found.convert("RGB")
+                picture = upright(found)
         except BadImage as error:
             raise InvalidParameter(_FIELD, str(error)) from error
         except Exception as error:  # Pillow's readers raise whatever they meet

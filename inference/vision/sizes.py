@@ -14,6 +14,18 @@ MOST_BYTES = 32 * 2**20
 # picture of 1.7 GiB.
 MOST_TIMES_LONGER = 50
 
+_ORIENTATION = 0x0112  # of EXIF
+_TURNS = {  # Pillow's names of them
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+_LYING = frozenset({"TRANSPOSE", "ROTATE_270", "TRANSVERSE", "ROTATE_90"})
+
 
 class BadImage(ValueError):
     """A sentence about what is wrong with it."""
@@ -42,6 +54,27 @@ def opened(data: bytes) -> "Image.Image":
 
 
 def size_of(data: bytes) -> tuple[int, int]:
-    """Height and width in pixels, as they are stored. Raises BadImage."""
+    """Height and width in pixels, of the image upright. Raises BadImage."""
     with opened(data) as found:
-        return found.height, found.width
+        is_lying = turn_of(found) in _LYING
+        return (found.width, found.height) if is_lying else (found.height, found.width)
+
+
+def upright(found: "Image.Image") -> "Image.Image":
+    """As it is meant to be seen, in RGB."""
+    from PIL.Image import Transpose
+
+    turn = turn_of(found)
+    seen = found.convert("RGB")
+    return seen.transpose(Transpose[turn]) if turn else seen
+
+
+def turn_of(found: "Image.Image") -> str | None:
+    """By what its head says, which is all that is read where nothing is unpacked; a PNG may say it
+    behind its pixels, too, where neither process looks."""
+    if "exif" not in found.info:  # else Pillow unpacks a PNG to look for it
+        return None
+    try:
+        return _TURNS.get(found.getexif().get(_ORIENTATION))
+    except Exception:  # Pillow's readers raise whatever they meet
+        return None

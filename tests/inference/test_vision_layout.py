@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from PIL import Image as Picture
+from PIL import ImageOps
 
 from inference.errors import InvalidParameter, ModelRefused
 from inference.images import Image
@@ -17,7 +18,7 @@ from inference.tokenizer import ChatTokenizer
 from inference.vision import layout
 from inference.vision.layout import layout_at, read_layout
 from inference.vision.rules import AnyResolution, Canvas, MarkedTiles
-from inference.vision.sizes import BadImage, size_of
+from inference.vision.sizes import BadImage, opened, size_of, upright
 from tests.images import data_url, jpeg, png
 from tests.inference.tiny_vision import FAMILIES, asked, make_seeing_model, noise
 
@@ -181,6 +182,27 @@ def test_a_strip_is_refused(paths: dict[str, Path], size_px: tuple[int, int]) ->
 def test_who_looks_at_no_image_loads_no_reader_of_images() -> None:
     code = "import sys, inference; assert 'PIL' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("orientation", range(10))
+def test_an_image_is_seen_upright_by_both_processes(kind: str, orientation: int) -> None:
+    """As transformers loads images."""
+    picture, file = Picture.open(io.BytesIO(noise(1, 40, 24))), io.BytesIO()
+    exif = Picture.Exif()
+    exif[0x0112] = orientation
+    picture.save(file, kind, exif=exif)
+    expected = ImageOps.exif_transpose(Picture.open(file)).convert("RGB")
+    with opened(file.getvalue()) as found:
+        seen = upright(found)
+    assert size_of(file.getvalue()) == (seen.height, seen.width)
+    assert (seen.size, seen.tobytes()) == (expected.size, expected.tobytes())
+
+
+def test_a_damaged_note_turns_nothing() -> None:
+    file = io.BytesIO()
+    Picture.new("RGB", (9, 8)).save(file, "JPEG", exif=b"Exif\0\0damaged")
+    assert size_of(file.getvalue()) == (8, 9)
 
 
 def test_a_long_head_is_read_to_its_end(paths: dict[str, Path]) -> None:
