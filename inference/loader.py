@@ -14,6 +14,7 @@ from huggingface_hub.errors import StrictDataclassError
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
     AutoModelForImageTextToText,
@@ -43,7 +44,7 @@ from inference.ranks_selftest import check_ranks
 from inference.selftest import check_architecture
 from inference.slot_states import has_states
 from inference.vision.eyes import Eyes
-from inference.vision.layout import VisionLayout, read_layout
+from inference.vision.layout import VisionLayout, read_layout, served_families
 from inference.vision.loading import parted
 from inference.vision.selftest import check_seeing
 from inference.weights import Weights, read_config, read_weights
@@ -109,8 +110,11 @@ def load_model(
     check_memory(name, weights, dtype)
     config = read_model_config(path)
     progress("checking the architecture", 0.1)
+    layout = read_layout(path)
+    if layout is None and hasattr(config, "vision_config"):
+        _check_reads_alone(config)
     check_architecture(config)
-    if (layout := read_layout(path)) is not None:
+    if layout is not None:
         _check_seeing(name, path, config, layout, num_ranks)
     if num_ranks > 1:
         check_ranks(config, num_ranks)
@@ -168,6 +172,15 @@ def load_model(
     )
     footprint = measure_footprint(model, config, kept_as)
     return LoadedModel(model, config, info, eos_ids, footprint, eyes)
+
+
+def _check_reads_alone(config: PretrainedConfig) -> None:
+    """Raise ModelRefused for a model that transformers has as one that sees only."""
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ModelRefused(
+            f"The architecture '{config.model_type}' sees, in a way that is not served. Of such models"
+            f" these are: {served_families()}."
+        )
 
 
 def _check_seeing(

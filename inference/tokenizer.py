@@ -24,7 +24,7 @@ from inference.errors import InvalidParameter, ModelRefused
 from inference.images import Image, images_of, pieces_of
 from inference.rank_file import read_encoding
 from inference.token_bytes import TokenBytes
-from inference.vision.layout import layout_at
+from inference.vision.layout import read_layout
 from inference.vision.places import ImagePlaces
 from inference.vision.prompt_images import PromptImage
 from inference.weights import read_config
@@ -187,7 +187,9 @@ class ChatTokenizer:
     @cached_property
     def _places(self) -> ImagePlaces | None:
         """None for a model that reads texts only."""
-        layout = layout_at(self._path)
+        layout = None
+        with suppress(ModelRefused):  # what is wrong is said when it is loaded
+            layout = read_layout(self._path)
         if layout is None:
             return None
         token = str(self._tokenizer.convert_ids_to_tokens(layout.image_token_id))

@@ -58,19 +58,18 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: Playwright's event loop goes on in the main thread, and no other can.
+    """Random, by pytest-randomly, but for what has to come first or last."""
+    from tests.scheduling import in_order
 
-    Within both groups the order stays random. With `-n` a file's tests stay together, for they share a
-    site, but for these.
-    """
-    items.sort(key=_is_in_browser)
-    for item in items:
-        group = f"{item.path.stem}{'@browser' if _is_in_browser(item) else ''}"
-        item.add_marker(pytest.mark.xdist_group(group))
+    items[:] = in_order(items)
 
 
-def _is_in_browser(item: pytest.Item) -> bool:
-    return "playwright" in getattr(item, "fixturenames", ())
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n`, whatever `--dist` says."""
+    from tests.scheduling import FileScheduling
+
+    return FileScheduling(config, log)
 
 
 @pytest.hookimpl(optionalhook=True)

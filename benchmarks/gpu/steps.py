@@ -29,7 +29,9 @@ BATCHES = (1, 8, 32, 64, 128, 256)
 _MOST_PLAIN = 8  # sequences without kernels, which go one by one: minutes with many
 _CONTEXT = 512
 _QUICK_BATCHES, _QUICK_CONTEXT = (1, 3), 24
-_WARM_STEPS = 4
+# An interpreter of kernels runs each layer's programs of each head one by one.
+_QUICK_SHAPE = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1}
+_WARM_STEPS, _QUICK_WARM_STEPS = 4, 1
 _MOST_STEPS = 288  # of one sequence, while others' prompts are read, too
 
 
@@ -38,6 +40,7 @@ def measure_steps(
 ) -> list[Row]:
     """Of each number of sequences a row, with what a step takes for each thing that it uses; `plain` is
     `eager` without our kernels. The host's work is in it: plans, texts and updates."""
+    shape = _sized(bench, shape)
     config = AutoConfig.for_model(**shape)
     model = _model(bench, config)
     has_kernels = choose_kernels("the model", config, bench.device) == ""
@@ -78,6 +81,7 @@ def measure_few_bits(
     bench: Bench, shape: dict[str, Any], kind: str, batches: Sequence[int] = BATCHES
 ) -> list[Row]:
     """With all that a step may use, and linear layers in fp8 or int4."""
+    shape = _sized(bench, shape)
     config = AutoConfig.for_model(**shape)
     model = _model(bench, config)
     if kind == "fp8":
@@ -98,6 +102,10 @@ def measure_few_bits(
     finally:
         attention.use_kernels(None)
     return rows
+
+
+def _sized(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
+    return shape | _QUICK_SHAPE if bench.is_quick else shape
 
 
 def _model(bench: Bench, config: PretrainedConfig) -> Any:
@@ -132,7 +140,7 @@ def _step_s(bench: Bench, loop: EngineLoop, num_sequences: int, context: int) ->
         loop.submit(GenerateRequest(name, "", tuple(ids), params))
     while loop.scheduler.waiting or not all(map(_is_writing, loop.scheduler.running.values())):
         _step(loop)
-    for _ in range(_WARM_STEPS):
+    for _ in range(_QUICK_WARM_STEPS if bench.is_quick else _WARM_STEPS):
         _step(loop)
     assert len(loop.scheduler.running) == num_sequences
     bench.synchronize()
@@ -173,7 +181,7 @@ def _floor_s(
 @torch.inference_mode()
 def _generate_step_s(bench: Bench, model: Any, **settings: Any) -> float:
     """transformers' generate of one sequence with its dynamic cache, or another one, a token."""
-    context, num_tokens = (_QUICK_CONTEXT, 24) if bench.is_quick else (_CONTEXT, 64)
+    context, num_tokens = (_QUICK_CONTEXT, 8) if bench.is_quick else (_CONTEXT, 64)
     ids = torch.randint(3, 1000, (1, context), device=bench.device)
 
     def run(count: int) -> float:

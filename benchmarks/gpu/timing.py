@@ -17,7 +17,7 @@ class Bench:
 
     @property
     def repeats(self) -> int:
-        return 3 if self.is_quick else 20
+        return 1 if self.is_quick else 20
 
     def seconds(self, work: Callable[[], object]) -> float:
         """Of one piece of work, the median of some, behind a first one that compiles."""

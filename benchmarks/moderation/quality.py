@@ -77,4 +77,4 @@ def _apart(kind: str) -> list[str]:
     lines = [line for path in paths for line in path.read_text().splitlines()]
     texts = [line.partition("] ")[2] if line.startswith("[") else line for line in lines]
     texts = [text.replace("\\n", "\n") for text in texts]
-    return [text for text in texts if text.strip() and not text.startswith("#")]
+    return [text for text in texts if text.strip()]

@@ -110,19 +110,26 @@ class Decoder:
         cache = DynamicCache()
         written: list[list[int]] = [[] for _ in prompts]
         is_done = [False] * len(prompts)
+        rows = list(range(len(prompts)))  # of those that are still written
         for _ in range(MAX_NEW_TOKENS):
             output = self.model(
                 input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache,
                 use_cache=True, logits_to_keep=1,
             )  # fmt: skip
             ids = output.logits[:, -1].argmax(-1, keepdim=True)  # (rows, 1)
-            for row, token in enumerate(ids[:, 0].tolist()):
-                is_done[row] = is_done[row] or token == self.end
-                if not is_done[row]:
+            for row, token in zip(rows, ids[:, 0].tolist(), strict=True):
+                if token == self.end:
+                    is_done[row] = True
+                else:
                     written[row].append(token)
-            if all(is_done):
+            left = [place for place, row in enumerate(rows) if not is_done[row]]
+            if not left:
                 break
-            mask = torch.cat((mask, mask.new_ones(len(prompts), 1)), dim=1)
+            if len(left) < len(rows):
+                rows, kept = [rows[place] for place in left], torch.tensor(left)
+                cache.batch_select_indices(kept)
+                ids, mask, places = ids[kept], mask[kept], places[kept]
+            mask = torch.cat((mask, mask.new_ones(len(rows), 1)), dim=1)
             places = places[:, -1:] + 1
         texts = self.tokenizer.decode_batch(written, skip_special_tokens=False)
         return [Answer(text, ended) for text, ended in zip(texts, is_done, strict=True)]

@@ -35,6 +35,11 @@ class VisionLayout:
     prepared_with: tuple[tuple[str, bool], ...] = ()
 
 
+def served_families() -> str:
+    """By the names that config.json has for them."""
+    return ", ".join(sorted(_READERS))
+
+
 def read_layout(path: Path) -> VisionLayout | None:
     """None for a model that reads texts only, or whose eyes are not served: then it does as well.
 

@@ -1,4 +1,5 @@
-"""`python -m moderation.heads train`: from the examples to weights, thresholds and REPORT.md."""
+"""`python -m moderation.heads train`: from the examples to an adapter, weights, thresholds and a report.
+`python -m moderation.heads fit`: to the weights for attacks, by the adapter and thresholds there are."""
 
 import argparse
 import os
@@ -11,14 +12,23 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     parser = argparse.ArgumentParser(prog="python -m moderation.heads", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="write the weights, the thresholds and the report")
-    train.add_argument("--injection", type=Path, help="a directory of attacks to report on as well")
+    for name, told in (
+        ("train", "write adapter, weights, thresholds and the report"),
+        ("fit", "write the weights for attacks, and what the report says of them"),
+    ):
+        command = commands.add_parser(name, help=told)
+        command.add_argument("--injection", type=Path, help="attacks to report on as well")
     arguments = parser.parse_args()
 
     from moderation.heads.report import write
-    from moderation.heads.train import train as run
+    from moderation.heads.train import fit_to_adapter, train
 
-    sys.stdout.write(write(run(), arguments.injection))
+    trained = None
+    if arguments.command == "train":
+        trained = train()
+    else:
+        fit_to_adapter()
+    sys.stdout.write(write(trained, arguments.injection))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moderation.categories import HEAD_CATEGORIES, Scores, parent, worst
+from moderation.categories import HEAD_CATEGORIES, INJECTION_CATEGORIES, Scores, parent, worst
 from moderation.heads.features import NUM_BUCKETS, n_grams
 from moderation.windows import Part, Read, words_in
 
@@ -25,6 +25,11 @@ Vectors = Mapping[str, NDArray[np.float32]]
 # Beside vectors of length 1.
 _LIKENESS = 2.0
 _OF_PLACE = 0.5
+OF_LENGTH = 0.5
+"""By how much a window's logit for an attack falls for each time that its text has e times as many: each
+window is one more that can be mistaken. By 1 a text of many would be flagged no more often than one of
+few, if windows were mistaken independently; but then more attacks in short documents are missed."""
+_IS_ATTACK = np.array([name in INJECTION_CATEGORIES for name in HEAD_CATEGORIES], np.float32)
 _NOTHING = dict.fromkeys(HEAD_CATEGORIES, 0.0)
 
 
@@ -66,27 +71,32 @@ class Heads:
         given = np.asarray(vectors, np.float32).reshape(-1, NUM_DIMENSIONS)
         if len(given) != len(texts):
             raise ValueError(f"{len(given)} vectors for {len(texts)} texts")
+        return [_probabilities(row) for row in self._logits(given, texts)]
+
+    def _logits(
+        self, given: NDArray[np.float32], texts: Sequence[str]
+    ) -> list[NDArray[np.float32]]:
         # Not one product of all: BLAS rounds a row by how many there are, and a batch equals its parts.
         by_meaning = [row @ self._of_vector for row in given]
         by_words = n_grams(texts).times(self._of_words)
         return [
-            _probabilities(of_vector + of_words + self._bias)
+            of_vector + of_words + self._bias
             for of_vector, of_words in zip(by_meaning, by_words, strict=True)
         ]
 
     def judge(self, texts: Sequence[Read], vectors: Vectors) -> list[Scores]:
-        """A probability for each category, for each text: that of its worst part. `vectors` has all
-        pieces of them that are not blank."""
+        """A probability for each category, for each text: that of its worst part, where an attack has to
+        be the clearer the longer the text is. `vectors` has all pieces of them that are not blank."""
         parts = [
             part
             for part in dict.fromkeys(part for text in texts for part in text.parts)
             if part.text.strip()
         ]
         rows = np.array([part_input(part, vectors) for part in parts], np.float32)
-        found_in = dict(zip(parts, self.score(rows, [part.text for part in parts]), strict=True))
+        rows = rows.reshape(-1, NUM_DIMENSIONS)
+        logits = dict(zip(parts, self._logits(rows, [part.text for part in parts]), strict=True))
         found = [
-            worst([_NOTHING, *(found_in[part] for part in text.parts if part in found_in)])
-            for text in texts
+            _worst_of([logits[part] for part in text.parts if part in logits]) for text in texts
         ]
         for place, text in enumerate(texts):
             if text.pieces:
@@ -103,6 +113,13 @@ class Heads:
             float(_sigmoid(of_vector + of_words + self._piece_bias)[0])
             for of_vector, of_words in zip(by_meaning, by_words, strict=True)
         ]
+
+
+def _worst_of(windows: Sequence[NDArray[np.float32]]) -> Scores:
+    """Of a text, by the logits of its windows; see `OF_LENGTH`."""
+    if not windows:
+        return _NOTHING
+    return _probabilities(np.max(windows, axis=0) - OF_LENGTH * np.log(len(windows)) * _IS_ATTACK)
 
 
 def part_input(part: Part, vectors: Vectors) -> NDArray[np.float32]:

@@ -16,7 +16,7 @@ from moderation.categories import (
     Scores,
 )
 from moderation.heads import examples as written
-from moderation.heads.heads import WEIGHTS, Heads
+from moderation.heads.heads import WEIGHTS, Heads, shipped_thresholds
 from moderation.heads.published import published
 from moderation.heads.train import CACHE_DIR, Trained, scores_of
 from moderation.heads.vectors import vectors_of
@@ -39,6 +39,37 @@ sentence beside all others, for orders that the text doesn't call for. All of it
 
 {counts}
 
+{folds}
+
+## Texts written apart
+
+`held_out/`: nothing is learnt from them. What the heads missed of the first two sets was looked at
+while the examples were written, so these two are development sets; the third was written after the
+last example of that time. It changed one figure: the share of harmless texts that the thresholds of
+harmful content may flag went from 5 to 3 %. The fourth, of injections only, was written before the
+examples of the same forms that came then (overrides before a request, other languages, orders behind a
+document), by the same hand and with those forms in mind. How much of it was found in sum was seen while
+features were chosen; which of its lines were missed was not. Harmless lines of the first two sets that
+were flagged later led to more harmless examples of their kind. The fifth, of orders in code, logs and
+pages, and of code, manuals and logs without any, was written before the examples of such texts, and
+which of its lines were missed or flagged was not looked at. Scored as texts are when they're served: by
+their windows and their sentences, at the shipped thresholds.
+
+{apart}
+
+{injection}
+## Files
+
+| | |
+| --- | --- |
+| adapter | {adapter_size:,} bytes, sha256 {adapter} |
+| weights | {size:,} bytes, sha256 {weights} |
+| examples | sha256 {digest} |
+| time to score | {time:.2f} ms a text of {words} words, without its vector |
+"""
+
+_TEXTS_APART = "## Texts written apart"
+_FOLDS = """\
 ## Held-out folds
 
 Each example is scored by an adapter and heads that were trained without it, its neighbours in the file
@@ -55,47 +86,26 @@ harmless texts flagged (FPR) are those at the shipped threshold.
 Reliability, all categories together (`p`: mean probability, `share`: how many of those hold):
 
 {reliability}
-
-## Texts written apart
-
-`held_out/`: nothing is learnt from them. What the heads missed of the first two sets was looked at
-while the examples were written, so these two are development sets; the third was written after the
-last example of that time. It changed one figure: the share of harmless texts that the thresholds of
-harmful content may flag went from 5 to 3 %. The fourth, of injections only, was written before the
-examples of the same forms that came then (overrides before a request, other languages, orders behind a
-document), by the same hand and with those forms in mind. How much of it was found in sum was seen while
-features were chosen; which of its lines were missed was not. Harmless lines of the first two sets that
-were flagged later led to more harmless examples of their kind. Scored as texts are when they're served:
-by their windows and their sentences, at the shipped thresholds.
-
-{apart}
-
-{injection}
-## Files
-
-| | |
-| --- | --- |
-| adapter | {adapter_size:,} bytes, sha256 {adapter} |
-| weights | {size:,} bytes, sha256 {weights} |
-| examples | sha256 {digest} |
-| time to score | {time:.2f} ms a text of {words} words, without its vector |
 """
+_SINCE = """\
+The heads for attacks have been fitted anew since the last whole training, to more examples
+(`python -m moderation.heads fit`). The adapter, the other heads, the thresholds and the figures of the
+held-out folds are those of that training."""
 
 
-def write(trained: Trained, injection: Path | None) -> str:
+def write(trained: Trained | None, injection: Path | None) -> str:
     """The report, which is written to REPORT.md as well. `injection` holds attacks that are no part of
-    this project; without it, what was measured on them is left out."""
+    this project; without it, what was measured on them is left out. Where the heads alone were fitted
+    (`trained` is None), what stands there of the folds is kept."""
     heads = Heads()
     milliseconds, num_words = _time_to_score(heads)
+    thresholds = trained.thresholds if trained else dict(shipped_thresholds())
     text = _TEXT.format(
-        counts=_counts(trained),
+        counts=_counts() if trained else f"{_counts()}\n\n{_SINCE}",
         window=WINDOW_WORDS,
-        categories=_categories(trained),
-        together=_together(trained),
-        documents=_documents(trained),
-        reliability=_reliability(trained),
-        apart=_apart(heads, trained.thresholds),
-        injection=_injection(heads, trained.thresholds, injection) if injection else "",
+        folds=_folds(trained) if trained else _folds_kept(),
+        apart=_apart(heads, thresholds),
+        injection=_injection(heads, thresholds, injection) if injection else "",
         adapter_size=_ADAPTER.stat().st_size,
         adapter=_digest(_ADAPTER),
         size=WEIGHTS.stat().st_size,
@@ -108,12 +118,27 @@ def write(trained: Trained, injection: Path | None) -> str:
     return text
 
 
+def _folds(trained: Trained) -> str:
+    return _FOLDS.format(
+        categories=_categories(trained),
+        together=_together(trained),
+        documents=_documents(trained),
+        reliability=_reliability(trained),
+    ).strip()
+
+
+def _folds_kept() -> str:
+    written_before = REPORT.read_text(encoding="utf-8")
+    start = written_before.index(_FOLDS.partition("\n")[0])
+    return written_before[start : written_before.index(_TEXTS_APART)].strip()
+
+
 def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def _counts(trained: Trained) -> str:
-    examples = trained.examples
+def _counts() -> str:
+    examples = written.training_examples()
     harmless = sum(not one.categories for one in examples)
     return (
         f"{written.num_written():,} lines written by hand become {len(examples):,} examples by frames"
@@ -183,7 +208,8 @@ def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
-    for number, title in (("", "first"), ("2", "second"), ("3", "third"), ("4", "fourth")):
+    titles = ("first", "second", "third", "fourth", "fifth")
+    for number, title in zip(("", "2", "3", "4", "5"), titles, strict=True):
         safe, benign = by_file.get(f"safe{number}", []), by_file[f"benign{number}"]
         for kind, names, harmless in (
             ("unsafe", UNSAFE_CATEGORIES, safe),

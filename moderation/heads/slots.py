@@ -4,7 +4,7 @@ The same frames stand around harmful and harmless acts and the same groups in ha
 sentences, so that neither of them tells anything.
 """
 
-from moderation.heads import order_slots
+from moderation.heads import indirect_slots, order_slots
 
 GROUPS = (
     ("Muslims", "a Muslim"),
@@ -498,6 +498,7 @@ GORE_DETAILS = (
 )
 
 PATTERNS = {
+    **indirect_slots.PATTERNS,
     **order_slots.PATTERNS,
     "{burden}": BURDENS,
     "{wish}": WISHES,

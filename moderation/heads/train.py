@@ -1,11 +1,12 @@
-"""From the examples to an adapter, weights and thresholds: `python -m moderation.heads train`."""
+"""From the examples to an adapter, weights and thresholds: `python -m moderation.heads train`; and, in
+some minutes, to the weights for attacks alone: `python -m moderation.heads fit`."""
 
 import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,14 @@ from moderation.heads import examples as written
 from moderation.heads.examples import Document, Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt, weights_of_texts
-from moderation.heads.heads import THRESHOLDS, WEIGHTS, Heads, part_input, piece_inputs
+from moderation.heads.heads import (
+    THRESHOLDS,
+    WEIGHTS,
+    Heads,
+    part_input,
+    piece_inputs,
+    shipped_thresholds,
+)
 from moderation.heads.vectors import vectors_of
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.normalising import judged
@@ -38,6 +46,8 @@ NUM_FOLDS = 5
 # flagged: the examples are one writer's. So half of it, to keep to 5 % of what others write.
 MAX_SAFE_FLAGGED = 0.025
 MAX_SAFE_TAKEN_FOR_INJECTION = 0.02
+# Of the examples that came after the last whole training, most sound like attacks or are code.
+MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT = 0.025
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
 # These documents are made to be mistaken, by questions of kinds that the head has not seen in its fold.
 # Of others' mails, articles (in three languages) and coding prompts it flags less than a fifth of that.
@@ -83,9 +93,58 @@ def train() -> Trained:
     thresholds |= _thresholds(safe, INJECTION_CATEGORIES, MAX_SAFE_TAKEN_FOR_INJECTION)
     _write_thresholds(thresholds)
     documents = written.documents()
-    of_pieces, held_out_documents = _pieces(documents, adapters, thresholds["prompt_injection"])
-    _write(weights.scaled(scales, shifts), of_pieces)
+    of_pieces, piece_scale, piece_shift, held_out_documents = _pieces(
+        documents, adapters, thresholds["prompt_injection"]
+    )
+    weights = weights.scaled(scales, shifts)
+    _save(
+        {
+            "categories": np.array(HEAD_CATEGORIES),
+            "of_vector": weights.of_vector,
+            "of_words": weights.of_words.astype(np.float16),
+            "bias": weights.bias,
+            "scales": scales,
+            "shifts": shifts,
+            "piece_scale": np.array(piece_scale),
+            "piece_shift": np.array(piece_shift),
+            **_of_pieces(of_pieces),
+        }
+    )
     return Trained(examples, held_out, documents, held_out_documents, thresholds)
+
+
+def fit_to_adapter() -> None:
+    """Write the weights, of which those for attacks are fitted anew, to the committed adapter and to all
+    of today's examples; of whole texts and of pieces.
+
+    All else stays as the last whole training left it: to calibrate takes an adapter for each fold that
+    has not seen it, and hours. But attacks are shifted to where their threshold flags
+    `MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT` of the harmless examples, by heads that have not seen them."""
+    with np.load(WEIGHTS, allow_pickle=False) as found:
+        kept = dict(found)
+    examples = written.training_examples()
+    attacks = [HEAD_CATEGORIES.index(name) for name in INJECTION_CATEGORIES]
+    labels, judged = (of_all[:, attacks] for of_all in labels_of(examples))
+    vectors = _vectors_of_wholes([whole(one.text) for one in examples], HEADS_ADAPTER.path)
+    inputs = Inputs(vectors, n_grams([one.text for one in examples]))
+    adapters = [HEADS_ADAPTER.path] * NUM_FOLDS
+    logits = _logits_of_folds(_folds(examples), adapters, lambda _: inputs, labels, judged)
+    scales, shifts = kept["scales"][attacks], kept["shifts"][attacks]
+    highest = (logits * scales + shifts).max(axis=1)
+    harmless = np.array([not one.categories for one in examples])
+    threshold = shipped_thresholds()["prompt_injection"]
+    cut = threshold_for(highest[harmless], MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT)
+    shifts += float(np.log(threshold / (1 - threshold))) - cut
+    weights = fit(inputs, labels, judged).scaled(scales, shifts)
+    kept["of_vector"][:, attacks] = weights.of_vector
+    kept["of_words"][:, attacks] = weights.of_words
+    kept["bias"][attacks] = weights.bias
+    kept["shifts"][attacks] = shifts
+    pieces = _PieceExamples(written.documents())
+    of_pieces = fit(
+        pieces.inputs_by(HEADS_ADAPTER.path), pieces.labels, np.ones_like(pieces.labels)
+    ).scaled(kept["piece_scale"][None], kept["piece_shift"][None])
+    _save(kept | _of_pieces(of_pieces))
 
 
 def _adapters(
@@ -133,43 +192,53 @@ def _tune(
     made_from.write_text(digest)
 
 
+class _PieceExamples:
+    """The pieces that the head for them learns from: orders, and all of harmless documents."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        self._texts = [read(document.text) for document in documents]
+        self._places: list[int] = []
+        self._words: list[str] = []
+        labels, owners, folds = [], [], []
+        for owner, (document, text) in enumerate(zip(documents, self._texts, strict=True)):
+            for place, piece in enumerate(text.pieces):
+                is_order = document.is_order and document.is_added(piece)
+                if is_order or not document.is_order:
+                    self._words.append(piece)
+                    self._places.append(place)
+                    labels.append([float(is_order)])
+                    owners.append(owner)
+                    folds.append(_fold(document.group_of(piece)))
+        self._grams = n_grams(self._words)
+        self.labels: Floats = np.array(labels)
+        self.owners: NDArray[np.int64] = np.array(owners)
+        self.folds: NDArray[np.int64] = np.array(folds)
+
+    def inputs_by(self, adapter: Path) -> Inputs:
+        vectors = _vectors_of_pieces(self._texts, adapter)
+        rows = [piece_inputs(text, vectors) for text in self._texts]
+        places = zip(self.owners, self._places, strict=True)
+        return Inputs(np.stack([rows[owner][place] for owner, place in places]), self._grams)
+
+
 def _pieces(
     documents: Sequence[Document], adapters: Sequence[Path], threshold: float
-) -> tuple[Weights, list[float]]:
-    """The head for pieces of documents, and what heads that have not seen their groups say of them.
-    Scaled by Platt, and moved to where the threshold of windows flags `MAX_SAFE_DOCUMENTS_FLAGGED` of
-    the harmless ones."""
-    texts = [read(document.text) for document in documents]
-    words, labels, owners, folds, places = [], [], [], [], []
-    for owner, (document, text) in enumerate(zip(documents, texts, strict=True)):
-        for place, piece in enumerate(text.pieces):
-            is_order = document.is_order and document.is_added(piece)
-            if is_order or not document.is_order:
-                words.append(piece)
-                labels.append([float(is_order)])
-                owners.append(owner)
-                folds.append(_fold(document.group_of(piece)))
-                places.append(place)
-    of, grams = np.array(owners), n_grams(words)
-
-    def inputs_by(adapter: Path) -> Inputs:
-        vectors = _vectors_of_pieces(texts, adapter)
-        rows = [piece_inputs(text, vectors) for text in texts]
-        return Inputs(
-            np.stack([rows[o][place] for o, place in zip(owners, places, strict=True)]), grams
-        )
-
-    truth = np.array(labels)
+) -> tuple[Weights, float, float, list[float]]:
+    """The head for pieces of documents, the scale and the shift that are in it, and what heads that have
+    not seen their groups say of them. Scaled by Platt, and moved to where the threshold of windows flags
+    `MAX_SAFE_DOCUMENTS_FLAGGED` of the harmless ones."""
+    pieces = _PieceExamples(documents)
+    truth, of = pieces.labels, pieces.owners
     judged = np.ones_like(truth)
-    logits = _logits_of_folds(np.array(folds), adapters, inputs_by, truth, judged)[:, 0]
+    logits = _logits_of_folds(pieces.folds, adapters, pieces.inputs_by, truth, judged)[:, 0]
     scale, _ = platt(logits, truth[:, 0])
     highest = np.array([logits[of == owner].max(initial=-40) for owner in range(len(documents))])
     harmless = np.array([not one.is_order for one in documents])
     cut = threshold_for(highest[harmless], MAX_SAFE_DOCUMENTS_FLAGGED)
     shift = float(np.log(threshold / (1 - threshold))) - scale * cut
-    weights = fit(inputs_by(HEADS_ADAPTER.path), truth, judged)
+    weights = fit(pieces.inputs_by(HEADS_ADAPTER.path), truth, judged)
     scaled = weights.scaled(np.array([scale]), np.array([shift]))
-    return scaled, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
+    return scaled, scale, shift, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
 
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
@@ -245,20 +314,20 @@ def _thresholds(
     return {name: min(0.999, round(value + 0.0005, 3)) for name, value in found.items()}
 
 
-def _write(weights: Weights, of_pieces: Weights) -> None:
-    """Calibrated: the scales and shifts are in the weights. Half precision is a tenth of a percent."""
-    np.savez_compressed(
-        WEIGHTS,
-        categories=np.array(HEAD_CATEGORIES),
-        digest=np.array(written.digest()),
-        adapter=np.array(read_adapter(HEADS_ADAPTER.path).revision),
-        of_vector=weights.of_vector,
-        of_words=weights.of_words.astype(np.float16),
-        bias=weights.bias,
-        piece_of_vector=of_pieces.of_vector,
-        piece_of_words=of_pieces.of_words.astype(np.float16),
-        piece_bias=of_pieces.bias,
-    )
+def _of_pieces(weights: Weights) -> dict[str, NDArray[np.generic]]:
+    return {
+        "piece_of_vector": weights.of_vector,
+        "piece_of_words": weights.of_words.astype(np.float16),
+        "piece_bias": weights.bias,
+    }
+
+
+def _save(arrays: Mapping[str, NDArray[np.generic]]) -> None:
+    """Calibrated: the scales and shifts are in the weights, and beside them for whoever fits some anew.
+    Half precision is a tenth of a percent."""
+    digest, revision = written.digest(), read_adapter(HEADS_ADAPTER.path).revision
+    own = {"digest": np.array(digest), "adapter": np.array(revision)}
+    np.savez_compressed(WEIGHTS, allow_pickle=False, **{**arrays, **own})
 
 
 _HEAD = """\

@@ -20,7 +20,7 @@ class Caller:
     def signed_up(cls, site: Site, name: str = "developer") -> Self:
         """With a key of somebody who has just signed up."""
         site.sign_up(name).close()
-        return cls(site, site.create_api_key(email_of(name), "--name", "tests"))
+        return cls(site, site.create_api_key(email_of(name)))
 
     def post(self, path: str, body: Any, **headers: str) -> httpx2.Response:
         text = body if isinstance(body, str) else json.dumps(body)

@@ -62,13 +62,13 @@ def key(chat_site: Site) -> str:
     chat_site.execute(
         "UPDATE webapp_user SET tier_id = 'enterprise' WHERE email = %s", email_of("developer")
     )
-    return chat_site.create_api_key(email_of("developer"), "--name", "tests")
+    return chat_site.create_api_key(email_of("developer"))
 
 
 @pytest.fixture(scope="session")
 def strangers_key(chat_site: Site) -> str:
     chat_site.sign_up("stranger").close()
-    return chat_site.create_api_key(email_of("stranger"), "--name", "tests")
+    return chat_site.create_api_key(email_of("stranger"))
 
 
 @pytest.fixture

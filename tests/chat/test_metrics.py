@@ -23,7 +23,7 @@ def alice(chat_site: Site) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def key(chat_site: Site) -> str:
-    return chat_site.create_api_key(ADMIN_EMAIL, "--scopes", "admin:read")
+    return chat_site.create_api_key(ADMIN_EMAIL, "admin:read")
 
 
 def scraped(site: Site, key: str) -> Samples:

@@ -337,7 +337,7 @@ def _get(site: Site, batch_id: str) -> tuple[Any, ...]:
 def test_a_key_may_no_more_in_a_batch_than_without(chat_site: Site) -> None:
     owners = a_key(chat_site, name="batcher", features=FEATURES)
     assert owners
-    chat_only = chat_site.create_api_key("batcher@example.org", "--scopes", "files")
+    chat_only = chat_site.create_api_key("batcher@example.org", "files")
     with a_client(chat_site, chat_only) as client:
         with pytest.raises(openai.PermissionDeniedError) as caught:
             begin(client, [line("a")])

@@ -124,5 +124,5 @@ def test_it_needs_a_key_with_the_scope(site: Site) -> None:
     with site.visitor() as visitor:
         assert visitor.post("/v1/moderations", json={"input": "x"}).status_code == 401
     site.sign_up("unmoderated").close()
-    key = site.create_api_key(email_of("unmoderated"), "--scopes", "chat")
+    key = site.create_api_key(email_of("unmoderated"), "chat")
     assert Caller(site, key).post("/moderations", {"input": "x"}).status_code == 403

@@ -569,7 +569,7 @@ def test_a_plan_without_files_and_a_key_without_knowledge(chat_site: Site) -> No
             client.vector_stores.create(name="x")
         assert list(client.vector_stores.list()) == []
     chat_site.sign_up("vs-narrow").close()
-    narrow = chat_site.create_api_key(email_of("vs-narrow"), "--scopes", "files")
+    narrow = chat_site.create_api_key(email_of("vs-narrow"), "files")
     with a_client(chat_site, narrow) as client, pytest.raises(openai.PermissionDeniedError):
         client.vector_stores.list()
 

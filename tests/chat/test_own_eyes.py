@@ -172,6 +172,8 @@ def test_a_picture_in_a_chat_is_seen_and_stays_in_its_turn(reader: Reader) -> No
     spans = reader.client.get(f"/api/messages/{second['answer']['id']}/trace").json()
     assert [s["facts"] for s in spans["spans"] if s["kind"] == "images"] == [{"images": 1}]
     assert "images" not in spans["turns"][0]["params"]
+    warm = reader.client.get("/api/warmth").json()["conversations"]
+    assert warm[first["conversation"]["id"]]["cached"] >= two["prompt_tokens"]
     other = reader.send("What is this?", **picked(attached(reader, "b.png", noise(2))), **short)
     reader.hear_end(other["run"])
     assert reader.text(other["run"]) != reader.text(first["run"])

@@ -212,7 +212,7 @@ def test_charlie_finds_nothing(program: Program, stranger: Program) -> None:
 
 
 def test_a_key_without_the_scope_asks_for_nothing(chat_site: Site, program: Program) -> None:
-    key = chat_site.create_api_key(email_of("developer"), "--scopes", "chat,api:read")
+    key = chat_site.create_api_key(email_of("developer"), "chat", "api:read")
     headers = {"Authorization": f"Bearer {key}"}
     run = program.begun(text="Hi", model="short")["run"]
     with httpx2.Client(base_url=chat_site.url, headers=headers, timeout=60) as http:

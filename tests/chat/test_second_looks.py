@@ -118,8 +118,7 @@ def test_what_would_prove_nothing_is_refused(
 def test_a_key_looks_only_through_models_that_it_names(
     alices_tab: Reader, answered: Frame, chat_site: Site
 ) -> None:
-    scopes = ("--scopes", "api", "--name", "looker")
-    key = chat_site.create_api_key(alices_tab.email, *scopes)
+    key = chat_site.create_api_key(alices_tab.email, "api", name="looker")
     path = f"{chat_site.url}/api/messages/{answered['answer']['id']}"
 
     def looks() -> list[int]:

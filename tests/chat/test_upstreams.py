@@ -39,7 +39,7 @@ def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
 @pytest.fixture(scope="module")
 def key(site: Site) -> str:
     site.sign_up("developer").close()
-    return site.create_api_key(email_of("developer"), "--name", "tests")
+    return site.create_api_key(email_of("developer"))
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,15 @@ def test_it_calls_the_calculator_and_says_its_name_in_the_product(decoder: Decod
     assert answer.text == "17 * 23 is 391."
 
 
+def test_who_has_ended_leaves_the_others_as_they_were(decoder: Decoder) -> None:
+    from inference.builtin.by_hand import dialogs
+
+    prompts = [prompt_text(d.messages[:-1], d.tools) for d in dialogs()[:6]]
+    together = decoder.answers(prompts)
+    assert together == [decoder.answers([prompt])[0] for prompt in prompts]
+    assert len({len(answer.text) for answer in together}) > 1, "some end first"
+
+
 def test_the_files_are_small_and_load_without_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert (MODEL_DIR / "model.safetensors").stat().st_size <= MAX_WEIGHTS_BYTES

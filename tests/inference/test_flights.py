@@ -1,8 +1,11 @@
 """Which request is blamed for the deaths of workers."""
 
+from dataclasses import replace
+
 from inference import Caller, Finished, GenerateRequest, SamplingParams, Tokens
 from inference.encode_messages import EncodeRequest, EncoderInput
 from inference.flights import Encoding, Flight, Generation, lose_worker
+from inference.vision.prompt_images import PromptImage, digest_of
 
 
 def generation(name: str) -> Generation:
@@ -11,6 +14,19 @@ def generation(name: str) -> Generation:
 
 def encoding(name: str) -> Encoding:
     return Encoding(EncodeRequest(name, (EncoderInput((5, 6), b""),), None, Caller()))
+
+
+def test_prompts_with_two_images_are_no_siblings() -> None:
+    """Nor is one sent to where the other was read."""
+    images = [PromptImage(1, 2, digest_of(data), data) for data in (b"one", b"other", b"one")]
+    one, other, same = (
+        Generation(replace(generation("a").request, images=(image,))) for image in images
+    )
+    assert one.prompt == same.prompt != other.prompt
+    assert one.prompt[-1][0] == 5
+    assert min(one.prompt[-1]) < 0  # no token of any model
+    assert one.token_ids == one.prompt[-1]
+    assert one.as_sent().prompt_ids == (5, 6, 7)
 
 
 def deaths(*flights: Flight) -> list[int]:

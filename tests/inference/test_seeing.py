@@ -442,3 +442,16 @@ async def test_a_killed_worker_is_followed_by_one_that_sees_the_same(
         assert said == expected
     finally:
         await engine.close()
+
+
+@pytest.mark.parametrize("model_type", ["qwen2_5_vl", "mistral3"])
+def test_other_ways_to_see_are_refused_with_those_that_are_served(
+    llava: Path, tmp_path: Path, model_type: str
+) -> None:
+    for file in llava.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    (tmp_path / "config.json").unlink()
+    config = {"model_type": model_type, "architectures": ["OneForConditionalGeneration"]}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelRefused, match=r"in a way that is not served\..* llava_onevision,"):
+        make_loop(tmp_path)

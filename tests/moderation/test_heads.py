@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -20,9 +21,10 @@ from moderation.categories import (
     Scores,
     parent,
 )
-from moderation.heads import Heads, examples, read, shipped_thresholds
-from moderation.heads.heads import NUM_DIMENSIONS, WEIGHTS
+from moderation.heads import Heads, examples, read, shipped_thresholds, train
+from moderation.heads.heads import NUM_DIMENSIONS, OF_LENGTH, WEIGHTS
 from moderation.heads_adapter import HEADS_ADAPTER
+from moderation.windows import Part, Read
 
 # None of these is among the examples.
 UNSAFE = {
@@ -96,8 +98,9 @@ def _with(line: str) -> tuple[str, str, str]:
 
 
 # Of the texts held back, with room for the last bits of another machine.
-LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78}
-MOST_BENIGN_FLAGGED = 0.02
+LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78, "5": 0.59}
+MOST_BENIGN_FLAGGED = 0.025
+MOST_TECHNICAL_FLAGGED = 0.15
 LEAST_UNSAFE_FOUND = 0.87
 MOST_SAFE_FLAGGED = 0.04
 
@@ -195,6 +198,33 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         Heads(tmp_path / "bad.npz")
 
 
+def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All other weights, and the calibration but for the shift of attacks, stay to the bit."""
+    weights = tmp_path / "weights.npz"
+    shutil.copy(WEIGHTS, weights)
+    monkeypatch.setattr(train, "WEIGHTS", weights)
+    some = examples.training_examples()[::90]
+    monkeypatch.setattr(examples, "training_examples", lambda: some)
+    documents = [
+        examples.Document(f"{DOCUMENT} {n} {order}", order, bool(order), f"{n}", f"{n}")
+        for n, order in enumerate([*ORDERS_WITHIN, "", "", ""])
+    ]
+    monkeypatch.setattr(examples, "documents", lambda: documents)
+    monkeypatch.setattr(train, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
+    train.fit_to_adapter()
+    with np.load(WEIGHTS) as before, np.load(weights) as after:
+        for name in ("of_vector", "of_words", "bias", "shifts"):
+            is_new = [name in INJECTION_CATEGORIES for name in HEAD_CATEGORIES]
+            differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
+            assert differs.tolist() == is_new, name
+        for name in ("scales", "piece_scale", "piece_shift", "adapter", "categories"):
+            assert np.array_equal(before[name], after[name]), name
+        assert not np.array_equal(before["piece_of_vector"], after["piece_of_vector"])
+    assert Heads(weights).digest == examples.digest() != Heads().digest
+
+
 # --- invariants -----------------------------------------------------------------------------------
 
 
@@ -228,6 +258,19 @@ def test_whatever_is_read_is_judged(heads: Heads, text: str) -> None:
     (scores,) = heads.judge([found], vectors)
     assert tuple(scores) == HEAD_CATEGORIES
     assert all(0 <= value <= 1 for value in scores.values())
+
+
+def test_an_attack_has_to_be_the_clearer_the_longer_the_text_is(heads: Heads) -> None:
+    """Its odds fall by a power of the number of windows; what is harmful is as harmful in any text."""
+    windows = tuple(Part(f"window {n}", (f"window {n}",)) for n in range(9))
+    vectors = {window.text: row for window, row in zip(windows, _random_vectors(9), strict=True)}
+    texts = [*(Read((window,), ()) for window in windows), Read(windows, ())]
+    *alone, together = heads.judge(texts, vectors)
+    for name in HEAD_CATEGORIES:
+        highest = max(scores[name] for scores in alone)
+        odds, lowered = highest / (1 - highest), together[name] / (1 - together[name])
+        is_attack = name in INJECTION_CATEGORIES
+        assert lowered == pytest.approx(odds / 9**OF_LENGTH if is_attack else odds, rel=1e-4)
 
 
 def test_no_texts_have_no_scores(heads: Heads) -> None:
@@ -305,7 +348,8 @@ def test_of_the_texts_held_back_as_many_are_found_as_the_report_says(score: Scor
 
     for number, least in LEAST_INJECTIONS_FOUND.items():
         assert flagged(f"injection{number}", INJECTION_CATEGORIES) >= least
-    assert flagged("benign.?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
+    assert flagged("benign[234]?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
+    assert flagged("benign5", INJECTION_CATEGORIES) <= MOST_TECHNICAL_FLAGGED
     assert flagged("safe.?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
     assert flagged("unsafe.?", UNSAFE_CATEGORIES) >= LEAST_UNSAFE_FOUND
     assert flagged("safe.?", UNSAFE_CATEGORIES) <= MOST_SAFE_FLAGGED
