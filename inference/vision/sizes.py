@@ -75,6 +75,6 @@ def turn_of(found: "Image.Image") -> str | None:
     if "exif" not in found.info:  # else Pillow unpacks a PNG to look for it
         return None
     try:
-        return _TURNS.get(found.getexif().get(_ORIENTATION))
+        return _TURNS.get(found.getexif().get(_ORIENTATION, 1))
     except Exception:  # Pillow's readers raise whatever they meet
         return None
