@@ -6,25 +6,31 @@ nothing but JPEGs of ours.
 """
 
 import base64
+import logging
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
+from chat.api_errors import ApiError
 from chat.kept import Kept
 from chat.off_loop import off_loop, off_loop_for_pictures
 from chat.seeing import MAX_SIDE_PX, MOST_IMAGES
 from inference import ChatMessage, Image, InvalidParameter, images_of
 from retrieval.parsing import Unreadable, picture
 
+logger = logging.getLogger(__name__)
+
 _FIELD = "messages"
+_RETRY_AFTER_S = 5.0
 # The next request of a chat sends them again. By a hash of what came.
 _kept: Kept[bytes, str] = Kept(32 * 2**20, len)
 
 
 async def drawn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages, with images that are data URLs as JPEGs. Raises InvalidParameter."""
+    """The messages, with images that are data URLs as JPEGs. Raises InvalidParameter, and ApiError where
+    the server cannot draw any just now."""
     urls = [image.url for image in images_of(messages)]
     if len(urls) > MOST_IMAGES:
         raise InvalidParameter(_FIELD, f"at most {MOST_IMAGES} images for a model that runs here")
@@ -48,6 +54,10 @@ async def _drawn(url: str) -> str:
     except Unreadable as error:
         problem = f"an image cannot be read ({error.code}): {str(error).rstrip('.')}"
         raise InvalidParameter(_FIELD, problem) from None
+    except OSError as error:  # a full disk, or no room for another process: no fault of the image
+        logger.warning("a program's image cannot be drawn: %s", error)
+        text = "The server cannot read images at the moment. Please try again."
+        raise ApiError(503, "images_unavailable", text, retry_after_s=_RETRY_AFTER_S) from None
     _kept.keep(key, jpeg)
     return jpeg
 

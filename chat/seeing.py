@@ -13,7 +13,7 @@ from chat.kept import Kept
 from chat.off_loop import off_loop_for_pictures
 from chat.prompt_plan import PromptPlan
 from chat.sources import Sources
-from inference import Image
+from inference import Image, InvalidParameter, image_size
 from retrieval.models import Version
 from retrieval.parsing import Unreadable, picture
 
@@ -30,7 +30,7 @@ Whether somebody may see one is asked each time, before it is looked for here.""
 
 async def seen(plan: PromptPlan) -> dict[UUID, Image]:
     """By document, the pictures among what was attached to the questions that the plan shows. In the
-    scope of the user. What is gone, may not be read any more or is damaged is not seen."""
+    scope of the user. What is gone, may not be read any more, is damaged or a mere strip is not seen."""
     attached = dict.fromkeys(id_ for one in reversed(plan.shown) for id_ in one.attached)
     return await images_among(attached)
 
@@ -75,7 +75,7 @@ async def _image_of(viewed: Viewed) -> Image | None:
         return kept
     try:
         image = await off_loop_for_pictures(_drawn, viewed.path)
-    except (OSError, Unreadable) as error:
+    except (OSError, Unreadable, InvalidParameter) as error:
         logger.warning("a picture cannot be shown to a model: %s", error)
         return None
     _kept.keep(viewed.version.pk, image)
@@ -83,5 +83,9 @@ async def _image_of(viewed: Viewed) -> Image | None:
 
 
 def _drawn(path: Path) -> Image:
+    """Raises Unreadable, OSError, and InvalidParameter for what no model here looks at: a chat that
+    showed it would have no answer any more."""
     jpeg = picture(path, 1, MAX_SIDE_PX, for_model=True).data
-    return Image(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
+    image = Image(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
+    image_size(image)
+    return image

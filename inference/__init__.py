@@ -60,7 +60,7 @@ from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
-from inference.vision.places import with_data
+from inference.vision.places import image_size, with_data
 from inference.vision.prompt_images import PromptImage, cache_ids, without_data
 
 __all__ = [
@@ -135,6 +135,7 @@ __all__ = [
     "cache_ids",
     "error_of",
     "fit_messages",
+    "image_size",
     "images_of",
     "in_form",
     "is_upstream",

@@ -13,6 +13,9 @@ from inference.int8 import Follower, Lead
 from inference.int8_linear import Int8Linear
 
 Pair = tuple[Tensor, Tensor]
+# What a model for pictures calls the part of it that reads tokens, and those that see.
+TEXT_PARTS = frozenset({"language_model", "text_model"})
+_EYES = frozenset({"vision_tower", "vision_model", "multi_modal_projector", "connector"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,11 @@ def places_of(files: AdapterFiles, model: nn.Module) -> dict[str, Place]:
     places, known = {}, set()
     for path, low in files.layers.items():
         own_path = next((own for own in spellings(path) if own in modules), None)
+        if own_path is None and not _EYES.isdisjoint(path.split(".")):
+            raise ModelRefused(
+                f"The adapter changes what the model sees with ({path}): only layers that read tokens"
+                " are served with adapters."
+            )
         if own_path is None:
             raise ModelRefused(f"The adapter is for another model: this one has no layer {path}.")
         places[path] = place = place_of(path, modules[own_path])
@@ -46,7 +54,7 @@ def places_of(files: AdapterFiles, model: nn.Module) -> dict[str, Place]:
 
 def spellings(path: str) -> tuple[str, ...]:
     """An adapter that was trained on a model for pictures as well names the text model in it."""
-    without = ".".join(part for part in path.split(".") if part != "language_model")
+    without = ".".join(part for part in path.split(".") if part not in TEXT_PARTS)
     return path, without, f"model.{without}"
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, PretrainedConfig
 
 from inference import attention
-from inference.adapter_weights import Pair, place_of
+from inference.adapter_weights import TEXT_PARTS, Pair, place_of
 from inference.adapters import Adapters
 from inference.errors import ModelRefused
 from inference.hybrid_runner import make_runner
@@ -126,7 +126,7 @@ def kinds_of(paths: Iterable[str]) -> set[str]:
 
 
 def _kind_of(path: str) -> str:
-    parts = [part for part in path.split(".") if part not in ("model", "language_model")]
+    parts = [part for part in path.split(".") if part not in ("model", *TEXT_PARTS)]
     return re.sub(r"\d+", "#", ".".join(parts))
 
 

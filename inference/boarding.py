@@ -6,7 +6,7 @@ from math import inf
 from inference.fair_share import OUTPUT_COST
 from inference.flights import Flight, Generation, Ids
 from inference.prefix_index import block_hashes
-from inference.priority import has_room
+from inference.priority import has_room, has_room_for_images
 from inference.routing import Candidate, choose
 from inference.supervisor import Supervisor
 
@@ -45,7 +45,11 @@ class Boarding:
         others = (f for f in self.waiting() if f is not flight)
         waiting = ((f.priority, self._num_left(f)) for f in others)
         num_tokens, most = self._num_left(flight), self._max_waiting_tokens
-        return flight.is_replay or has_room(flight.priority, num_tokens, waiting, most)
+        images = ((f.priority, f.image_bytes) for f in self.waiting() if f is not flight)
+        return flight.is_replay or (
+            has_room(flight.priority, num_tokens, waiting, most)
+            and has_room_for_images(flight.priority, flight.image_bytes, images)
+        )
 
     def _num_left(self, flight: Flight) -> float:
         return sum(flight.num_left(self._usual_output))

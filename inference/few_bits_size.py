@@ -1,13 +1,14 @@
 """What a model takes of a GPU with weights of few bits, by the headers of its files. Loads no torch.
 
 As `few_bits` makes them there, a part of the model at a time: linear layers, lm_head in 8 bits, and the
-embedding, norms and experts as they are.
+embedding, norms, experts and what the model sees with as they are.
 """
 
 import re
 from pathlib import Path
 
 from inference.quantized import read_quantization
+from inference.vision.layout import layout_at
 from inference.weights import num_elements, read_config, read_header, weight_files
 
 _BITS = {"int4": 4.5, "int8": 8.25, "fp8": 8.25}  # with factors, scales and what fills groups up
@@ -15,6 +16,7 @@ _OTHER_BITS = 16
 # Of two dimensions, too; the last ones are Conv1D in transformers, and stay as they are.
 _OTHERS = re.compile(r"embed|wte|wpe|\.experts\.|\.(gate|router|c_attn|c_proj|c_fc)\.")
 _HEAD = "lm_head."
+_EYES = re.compile(r"vision_(tower|model)\.|multi_modal_projector\.|connector\.")
 
 
 def few_bits_bytes(path: Path, dtype: str) -> int | None:
@@ -23,8 +25,11 @@ def few_bits_bytes(path: Path, dtype: str) -> int | None:
         return None
     counts = {"linear": 0, "head": 0, "others": 0}
     largest_table = 0
+    sees = layout_at(path) is not None
     for name, count, num_dims in _weights(path):
-        if num_dims != 2 or _OTHERS.search(name):
+        if sees and _EYES.search(name):
+            counts["others"] += count
+        elif num_dims != 2 or _OTHERS.search(name):
             counts["others"] += count
             largest_table = max(largest_table, count if "experts" not in name else 0)
         else:

@@ -66,6 +66,10 @@ class Flight(ABC):
         """The class of its request."""
 
     @property
+    def image_bytes(self) -> int:
+        return 0
+
+    @property
     @abstractmethod
     def is_replay(self) -> bool:
         """Whether a worker had accepted it."""
@@ -153,6 +157,10 @@ class Generation(Flight):
     @property
     def priority(self) -> Priority:
         return self.request.priority
+
+    @property
+    def image_bytes(self) -> int:
+        return self.request.image_bytes
 
     @property
     def is_replay(self) -> bool:

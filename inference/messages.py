@@ -116,6 +116,10 @@ class GenerateRequest:
         """The prompt as caches know it."""
         return cache_ids(self.prompt_ids, self.images) if self.images else self.prompt_ids
 
+    @property
+    def image_bytes(self) -> int:
+        return sum(len(image.data) for image in self.images)
+
 
 def kv_salt(adapter: str, cache_salt: str) -> str:
     """Adapters change keys and values, so those of two, and of the base, are never the same. With the

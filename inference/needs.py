@@ -15,6 +15,7 @@ from inference.config import EngineConfig
 from inference.errors import ModelRefused
 from inference.few_bits_size import few_bits_bytes
 from inference.kinds import read_kind
+from inference.vision.room import seeing_bytes
 from inference.weights import read_weights
 
 logger = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ _RESERVE_SHARE = 20
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a worker takes at most while it loads and runs. `kv_bytes` is 0 for an encoder.
+    """What a worker takes at most while it loads and runs. `kv_bytes` is 0 for an encoder, and
+    `seeing_bytes`, for looking at images and for what was seen, for a model that reads texts only.
 
     `draft_problem` says why its draft model is not counted and may not be loaded, `adapter_problem` the
     same of its adapters; else they are empty.
@@ -42,10 +44,12 @@ class Needs:
     kv_bytes: int
     draft_problem: str = ""
     adapter_problem: str = ""
+    seeing_bytes: int = 0
 
     @property
     def size_bytes(self) -> int:
-        return int(self.weights_bytes * WEIGHTS_OVERHEAD) + self.kv_bytes + WORKER_BYTES
+        held_bytes = self.kv_bytes + self.seeing_bytes
+        return int(self.weights_bytes * WEIGHTS_OVERHEAD) + held_bytes + WORKER_BYTES
 
 
 def estimate_needs(
@@ -65,18 +69,19 @@ def estimate_needs(
     if kind != "chat":
         return Needs(weights_bytes + _adapter_bytes(name, config, on_gpu), 0)
     kv_bytes = config.kv_bytes or 1
+    to_see = _seeing_bytes(path, config, on_gpu=on_gpu)
     problems = {"adapters": "", "draft model": ""}
     beside = {
         "adapters": _adapter_bytes(name, config, on_gpu),
         "draft model": 0 if on_gpu else _draft_bytes(name, config),
     }
     for what, num_bytes in beside.items():
-        if Needs(weights_bytes + num_bytes, kv_bytes).size_bytes <= budget_bytes:
+        if Needs(weights_bytes + num_bytes, kv_bytes + to_see).size_bytes <= budget_bytes:
             weights_bytes += num_bytes
         elif num_bytes:
             problems[what] = f"{name} runs without its {what}: there is no memory for both."
             logger.warning("%s", problems[what])
-    without_bytes = Needs(weights_bytes, 0).size_bytes
+    without_bytes = Needs(weights_bytes, 0, seeing_bytes=to_see).size_bytes
     if on_gpu:
         others = _other_chat_bytes(name, config)
         kv_bytes = gpu_share(without_bytes, others, budget_bytes) - without_bytes
@@ -85,6 +90,7 @@ def estimate_needs(
             config.kv_bytes or max(1, kv_bytes),
             problems["draft model"],
             problems["adapters"],
+            to_see,
         )
     num_workers = max(1, min(config.num_workers(name), budget_bytes // without_bytes))
     left_bytes = (budget_bytes - num_workers * without_bytes) // num_workers
@@ -93,6 +99,7 @@ def estimate_needs(
         config.kv_bytes or kv_share(left_bytes),
         problems["draft model"],
         problems["adapters"],
+        to_see,
     )
 
 
@@ -117,7 +124,8 @@ def _other_chat_bytes(name: str, config: EngineConfig) -> list[int]:
             continue
         with suppress(ModelRefused):  # one that cannot be loaded needs nothing
             weights_bytes = _weights_bytes(spec.name, spec.path, config, on_gpu=True)
-            found.append(Needs(weights_bytes, 0).size_bytes)
+            to_see = _seeing_bytes(spec.path, config, on_gpu=True)
+            found.append(Needs(weights_bytes, 0, seeing_bytes=to_see).size_bytes)
     return found
 
 
@@ -128,6 +136,11 @@ def _weights_bytes(name: str, path: Path, config: EngineConfig, *, on_gpu: bool)
     if few_bytes is not None:
         return few_bytes
     return read_weights(path).num_parameters * bytes_of_weight(config.dtype, on_gpu=on_gpu)
+
+
+def _seeing_bytes(path: Path, config: EngineConfig, *, on_gpu: bool) -> int:
+    """Raises ModelRefused."""
+    return seeing_bytes(path, bytes_of_weight(config.dtype, on_gpu=on_gpu), on_gpu=on_gpu)
 
 
 def kv_share(left_bytes: int) -> int:

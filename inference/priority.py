@@ -6,6 +6,8 @@ from typing import Literal
 Priority = Literal["interactive", "api", "background"]
 RANK: dict[Priority, int] = {"interactive": 0, "api": 1, "background": 2}
 """The lowest goes first."""
+MOST_IMAGE_BYTES = 256 * 2**20
+"""Of the images of all that wait for a model, in each process that holds them."""
 
 
 def has_room(
@@ -21,3 +23,12 @@ def has_room(
     """
     ahead = [num for other, num in waiting if RANK[other] <= RANK[priority]]
     return not ahead or sum(ahead) + num_tokens <= most_tokens
+
+
+def has_room_for_images(
+    priority: Priority, num_bytes: int, waiting: Iterable[tuple[Priority, int]]
+) -> bool:
+    """As `has_room`, of the bytes of images, which are many for their few tokens."""
+    return not num_bytes or has_room(
+        priority, num_bytes, ((other, num) for other, num in waiting if num), MOST_IMAGE_BYTES
+    )

@@ -354,7 +354,7 @@ class Supervisor:
                     if needs.draft_problem:
                         info = replace(info, draft_problem=needs.draft_problem)
                     watchdog.is_loading = False
-                    self._become_ready(info, Needs(info.weights_bytes, needs.kv_bytes))
+                    self._become_ready(info, replace(needs, weights_bytes=info.weights_bytes))
                 case LoadFailed(code, message):
                     self._give_up(code, message)
                     return None

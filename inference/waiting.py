@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from inference.fair_share import OUTPUT_COST, FairShare
-from inference.priority import RANK, has_room
+from inference.priority import RANK, has_room, has_room_for_images
 from inference.sequence import Sequence
 
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
@@ -184,9 +184,11 @@ class WaitingQueue:
         not end because its worker did."""
         num_tokens = self.estimates.num_tokens
         waiting = ((s.request.priority, num_tokens(s)) for s in self.sequences)
+        images = ((s.request.priority, s.request.image_bytes) for s in self.sequences)
         request = sequence.request
-        return request.is_replay or has_room(
-            request.priority, num_tokens(sequence), waiting, self.max_tokens
+        return request.is_replay or (
+            has_room(request.priority, num_tokens(sequence), waiting, self.max_tokens)
+            and has_room_for_images(request.priority, request.image_bytes, images)
         )
 
     def sort(self, running: Iterable[Sequence]) -> None:

@@ -10,16 +10,20 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import torch
+from PIL import Image as Picture
 from torch import Tensor, nn
 
 from inference.errors import InvalidParameter, ModelRefused
+from inference.out_of_memory import give_back, is_out_of_memory
 from inference.sequence import Sequence
 from inference.vision.layout import VisionLayout
 from inference.vision.looks import Looks
 from inference.vision.prompt_images import PromptImage
-from inference.vision.sizes import BadImage, opened
+from inference.vision.room import KEPT_BYTES
+from inference.vision.rules import is_one_square
+from inference.vision.sizes import BadImage, opened, upright
+from inference.vision.tiles import limit_tiles
 
-KEPT_BYTES = 256 * 2**20
 _LOOKS_AHEAD = 2  # for each prompt: a look may end in the midst of a step, and the next one begins
 _MOST_PROBLEMS = 64
 _FIELD = "messages"  # where whoever asks has put them
@@ -67,8 +71,10 @@ class Eyes:
         self, module: Any, processor: Any, layout: VisionLayout, kept_bytes: int = KEPT_BYTES
     ) -> None:
         self.module: nn.Module = module
+        limit_tiles(module)
         self.image_token_id = layout.image_token_id
         self._prepared_with = dict(layout.prepared_with)
+        self._rule = layout.rule
         self.num_looks = 0
         self._processor = processor
         self._kept_bytes = kept_bytes
@@ -129,7 +135,7 @@ class Eyes:
             size_bytes += self._size_bytes(key)
             if size_bytes > max(self._kept_bytes, self._size_bytes(key)):
                 return
-            yield key, partial(self._looked, image.data)
+            yield key, partial(self._looked, image)
 
     def _size_bytes(self, key: _Key) -> int:
         """Of rows that are not seen yet; marks count with them."""
@@ -156,7 +162,7 @@ class Eyes:
             if places:
                 behind = prompt_ids[image.offset : first].count(token_id)
                 if not self._is_here(image, sequence):  # nobody has asked before, as in a proof
-                    self._take([(_key_of(image, sequence), self._looked(image.data))])
+                    self._take([(_key_of(image, sequence), self._looked(image))])
                 rows = self._rows[_key_of(image, sequence)][behind : behind + len(places)]
                 found.append(Seen(places, rows))
         return found
@@ -174,7 +180,7 @@ class Eyes:
         """Whether its rows are. On a GPU they are then. Raises as `num_readable`."""
         key = _key_of(image, sequence)
         if key not in self._rows and key not in self._problems and not self._is_beside:
-            self._take([(key, self._looked(image.data))])
+            self._take([(key, self._looked(image))])
         if key in self._problems:
             raise self._problems.pop(key)
         if key not in self._rows:
@@ -207,28 +213,45 @@ class Eyes:
             del self._problems[next(iter(self._problems))]
 
     @torch.inference_mode()
-    def _looked(self, data: bytes) -> _Looked:
+    def _looked(self, image: PromptImage) -> _Looked:
         """On the host: a device's memory is for weights, keys and values."""
         started_s = monotonic()
         try:
-            with opened(data) as found:
-                picture = found.convert("RGB")
+            with opened(image.data) as found:
+                picture = upright(found)
         except BadImage as error:
             raise InvalidParameter(_FIELD, str(error)) from error
         except Exception as error:  # Pillow's readers raise whatever they meet
             raise InvalidParameter(_FIELD, "an image is damaged") from error
         self.num_looks += 1
-        module: Any = self.module
-        features = module.get_image_features(**self.inputs_of(picture))
-        rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
-        return _Looked(rows.cpu(), monotonic() - started_s)
+        inputs = self.inputs_of(picture, is_one_square(self._rule, image.num_ids))
+        try:
+            rows = self._rows_of(inputs)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            rows = None
+        if rows is None:  # out of the handler, which holds on to what the attempt has made
+            give_back()
+            rows = self._rows_of(inputs)
+        return _Looked(rows, monotonic() - started_s)
 
-    def inputs_of(self, picture: Any) -> dict[str, Tensor]:
-        """What the model reads of an image of PIL's."""
+    def _rows_of(self, inputs: dict[str, Tensor]) -> Tensor:
+        module: Any = self.module
+        features = module.get_image_features(**inputs)
+        rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
+        return rows.cpu()
+
+    def inputs_of(self, picture: Any, is_square: bool = False) -> dict[str, Tensor]:
+        """What the model reads of an image of PIL's. `is_square`: as LLaVA-OneVision reads one beside
+        others, of which its code wants to know how many there are."""
         weights = next(self.module.parameters())
-        prepared = self._processor(images=[picture], return_tensors="pt", **self._prepared_with)
+        # The other one's pixels are nobody's.
+        given = [[picture, Picture.new("RGB", (1, 1))]] if is_square else [picture]
+        prepared = self._processor(images=given, return_tensors="pt", **self._prepared_with)
         inputs = {name: value for name, value in prepared.items() if name in self._inputs}
-        inputs.pop("batch_num_images", None)  # as if it were the only one of its prompt: see docs
+        if is_square:
+            inputs = {name: value[:1] for name, value in inputs.items()}
         return {
             name: value.to(weights.device, weights.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
@@ -129,6 +129,7 @@ def _llava_onevision(config: dict[str, Any], processor: dict[str, Any]) -> Visio
     limit = str(config.get("vision_aspect_ratio", "anyres_max_9"))
     most_tiles = int(limit.removeprefix("anyres_max_"))
     rule = _any_resolution(config, _SIGLIP, "full", resolutions, most_tiles)
+    rule = replace(rule, tiles_lone_only=True)
     return VisionLayout(_image_token_id(config, 151_646), rule)
 
 

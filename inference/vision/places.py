@@ -38,20 +38,21 @@ class ImagePlaces:
             problem = f"the model's chat template shows {num_places} of {len(images)} images"
             raise InvalidParameter(_FIELD, problem)
         filled: list[int] = []
+        is_alone = len(images) == 1
         begin = 0
         for image in images:
             place = ids.index(self.token_id, begin)
             filled += ids[begin:place]
-            filled += self._ids_of(image)
+            filled += self._ids_of(image, is_alone)
             begin = place + 1
         return (*filled, *ids[begin:])
 
-    def find(self, ids: Sequence[int], images: Iterable[Image]) -> tuple[PromptImage, ...]:
+    def find(self, ids: Sequence[int], images: Sequence[Image]) -> tuple[PromptImage, ...]:
         """The images in a prompt that `fill` has made of the same ones. Raises InvalidParameter."""
         found: list[PromptImage] = []
         begin = 0
         for image in images:
-            own = self._ids_of(image)
+            own = self._ids_of(image, len(images) == 1)
             offset = _index_of(ids, own, begin)
             if offset is None:
                 raise InvalidParameter(_FIELD, "the prompt was made of other images")
@@ -62,11 +63,11 @@ class ImagePlaces:
             raise InvalidParameter(_FIELD, "the prompt was made of more images")
         return tuple(found)
 
-    def _ids_of(self, image: Image) -> tuple[int, ...]:
-        return self._ids_of_size(*_size_of(image))
+    def _ids_of(self, image: Image, is_alone: bool) -> tuple[int, ...]:
+        return self._ids_of_size(*image_size(image), is_alone)
 
-    def _ids_for(self, height: int, width: int) -> tuple[int, ...]:
-        return self._encode(self._layout.rule.text(self._token, height, width))
+    def _ids_for(self, height: int, width: int, is_alone: bool) -> tuple[int, ...]:
+        return self._encode(self._layout.rule.text(self._token, height, width, is_alone))
 
 
 def with_data(
@@ -81,6 +82,18 @@ def with_data(
     return tuple(found) if len(found) == len(images) else None
 
 
+def image_size(image: Image) -> tuple[int, int]:
+    """Height and width in pixels. Raises InvalidParameter for what no model here looks at."""
+    try:
+        return size_of(_decoded(image, _HEAD_CHARS))
+    except BadImage:
+        pass  # a long head
+    try:
+        return size_of(_decoded(image))
+    except BadImage as error:
+        raise InvalidParameter(_FIELD, str(error)) from error
+
+
 def _index_of(ids: Sequence[int], part: tuple[int, ...], begin: int) -> int | None:
     while True:
         try:
@@ -90,18 +103,6 @@ def _index_of(ids: Sequence[int], part: tuple[int, ...], begin: int) -> int | No
         if tuple(ids[begin : begin + len(part)]) == part:
             return begin
         begin += 1
-
-
-def _size_of(image: Image) -> tuple[int, int]:
-    """Height and width in pixels. Raises InvalidParameter."""
-    try:
-        return size_of(_decoded(image, _HEAD_CHARS))
-    except BadImage:
-        pass  # a long head
-    try:
-        return size_of(_decoded(image))
-    except BadImage as error:
-        raise InvalidParameter(_FIELD, str(error)) from error
 
 
 def _decoded(image: Image, most_chars: int | None = None) -> bytes:

@@ -16,8 +16,9 @@ _MOST_OVER = 1.1  # of what LLaVA-OneVision's limit of tiles says
 class Rule(Protocol):
     """`token` is the model's image token as text; each one is a row."""
 
-    def text(self, token: str, height: int, width: int) -> str:
-        """What stands in a prompt for an image of so many pixels, rows and marks."""
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
+        """What stands in a prompt for an image of so many pixels, rows and marks; `is_alone`: it is the
+        only image there."""
         ...
 
 
@@ -27,7 +28,7 @@ class OneTile:
 
     num_rows: int
 
-    def text(self, token: str, height: int, width: int) -> str:
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
         return token * self.num_rows
 
 
@@ -37,7 +38,8 @@ class AnyResolution:
 
     A tile is `tile_px` square and has `side` times `side` rows. Padding is cut off again, and each line
     of what is left ends with a row of its own. More than `most_tiles` become fewer rows, where that is
-    given.
+    given. With `tiles_lone_only` an image that is not alone is one square, filled up with bars, and a
+    row that ends it.
     """
 
     num_base_rows: int
@@ -45,8 +47,11 @@ class AnyResolution:
     side: int
     resolutions: tuple[tuple[int, int], ...]
     most_tiles: int | None = None
+    tiles_lone_only: bool = False
 
-    def text(self, token: str, height: int, width: int) -> str:
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
+        if not is_alone and self.tiles_lone_only:
+            return token * (self.num_base_rows + 1)
         return token * self.num_rows(height, width)
 
     def num_rows(self, height: int, width: int) -> int:
@@ -74,6 +79,13 @@ class AnyResolution:
         return max(self.resolutions, key=worth)  # of equals the first, as in transformers
 
 
+def is_one_square(rule: Rule, num_ids: int) -> bool:
+    """Whether an image that takes so many ids is not in tiles, because others are in its prompt."""
+    if not isinstance(rule, AnyResolution) or not rule.tiles_lone_only:
+        return False
+    return num_ids == rule.num_base_rows + 1  # in tiles it has two more at least
+
+
 @dataclass(frozen=True, slots=True)
 class Canvas:
     """InternVL: a canvas of at most `most_tiles` of `tile_px`, of the form nearest to that of the image,
@@ -84,7 +96,7 @@ class Canvas:
     least_tiles: int
     most_tiles: int
 
-    def text(self, token: str, height: int, width: int) -> str:
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
         return f"<img>{token * self.num_rows * self.num_tiles(height, width)}</img>"
 
     def num_tiles(self, height: int, width: int) -> int:
@@ -123,7 +135,7 @@ class MarkedTiles:
     longest_px: int
     is_split: bool = True
 
-    def text(self, token: str, height: int, width: int) -> str:
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
         rows, around = token * self.num_rows, "<fake_token_around_image>"
         whole = f"{around}<global-img>{rows}{around}"
         num_lines, num_columns = self.tiles(height, width)

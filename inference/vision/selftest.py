@@ -29,7 +29,7 @@ from inference.vision.eyes import Eyes, read_image_processor
 from inference.vision.layout import VisionLayout
 from inference.vision.loading import parted
 from inference.vision.prompt_images import PromptImage, digest_of
-from inference.vision.rules import Rule
+from inference.vision.rules import AnyResolution, is_one_square
 
 _SIZES_PX = ((30, 120), (132, 33))  # of few tiles, whatever their longer side becomes
 _CHUNK_TOKENS = 150  # of images that have some hundreds
@@ -93,7 +93,9 @@ def _plain(
     for prompt, own in zip(prompts, images, strict=True):
         inputs: dict[str, Tensor] = {}
         for image in own:
-            inputs = eyes.inputs_of(Image.open(io.BytesIO(image.data)))
+            is_square = is_one_square(layout.rule, image.num_ids)
+            more = eyes.inputs_of(Image.open(io.BytesIO(image.data)), is_square)
+            inputs = {key: torch.cat([inputs[key], more[key]]) for key in inputs} or more
         output = whole(input_ids=torch.tensor([prompt]), use_cache=False, **inputs)
         found.append(output.logits[0])
     return found
@@ -115,27 +117,36 @@ def _shrunk(config: PretrainedConfig) -> PretrainedConfig:
 
 
 def _prompts(layout: VisionLayout) -> tuple[list[list[int]], list[tuple[PromptImage, ...]]]:
-    """One with each image in its midst, and one of text alone, which is read beside them."""
+    """One with each image in its midst, and one of text alone, which is read beside them. And one with
+    all of them, where images that are not alone are seen in another way."""
+    shown: list[tuple[tuple[int, int], ...]] = [(size,) for size in _SIZES_PX]
+    if isinstance(layout.rule, AnyResolution) and layout.rule.tiles_lone_only:
+        shown = [*shown, _SIZES_PX]
     prompts, images = [_some_text(26)], list[tuple[PromptImage, ...]]([()])
     rng = np.random.default_rng(0)
-    for height, width in _SIZES_PX:
-        pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
-        file = io.BytesIO()
-        Image.fromarray(pixels).save(file, "PNG")
-        ids = _expanded(layout.rule, layout.image_token_id, height, width)
-        begin = _some_text(7)
-        image = PromptImage(len(begin), len(ids), digest_of(file.getvalue()), file.getvalue())
-        prompts.append([*begin, *ids, *_some_text(11)])
-        images.append((image,))
+    for sizes in shown:
+        prompt: list[int] = []
+        placed: list[PromptImage] = []
+        for height, width in sizes:
+            pixels = rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+            file = io.BytesIO()
+            Image.fromarray(pixels).save(file, "PNG")
+            data = file.getvalue()
+            ids = _expanded(layout, layout.rule.text(_ROW, height, width, len(sizes) == 1))
+            prompt += _some_text(7)
+            placed.append(PromptImage(len(prompt), len(ids), digest_of(data), data))
+            prompt += ids
+        prompts.append([*prompt, *_some_text(11)])
+        images.append(tuple(placed))
     return prompts, images
 
 
-def _expanded(rule: Rule, image_token_id: int, height: int, width: int) -> list[int]:
+def _expanded(layout: VisionLayout, text: str) -> list[int]:
     """With any tokens in the place of marks."""
     ids: list[int] = []
-    for piece in re.split(f"({_ROW}+)", rule.text(_ROW, height, width)):
+    for piece in re.split(f"({_ROW}+)", text):
         is_rows = piece.startswith(_ROW)
-        ids += [image_token_id] * len(piece) if is_rows else _some_text(1 if piece else 0)
+        ids += [layout.image_token_id] * len(piece) if is_rows else _some_text(1 if piece else 0)
     return ids
 
 

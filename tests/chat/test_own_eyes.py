@@ -118,7 +118,7 @@ def test_every_shape_of_request_may_have_them(caller: Caller) -> None:
 
 
 def test_what_is_transparent_or_large_is_drawn(caller: Caller) -> None:
-    for picture in (png("green", (1, 1)), png("blue", (3000, 40))):
+    for picture in (png("green", (1, 1)), png("blue", (3000, 70))):
         answer(caller, data_url(picture), "?")
 
 
@@ -127,6 +127,7 @@ def test_what_is_transparent_or_large_is_drawn(caller: Caller) -> None:
     [
         ([data_url(png()[:50])], "an image cannot be read"),
         ([data_url(b"\xff\xd8\xff nothing")], "an image cannot be read"),
+        ([data_url(png("red", (1, 9000)))], "more than 50 times as long"),
         ([data_url(png("red", (n, 1))) for n in range(1, 22)], "at most 20 images"),
     ],
 )
@@ -176,6 +177,17 @@ def test_a_picture_in_a_chat_is_seen_and_stays_in_its_turn(reader: Reader) -> No
     other = reader.send("What is this?", **picked(attached(reader, "b.png", noise(2))), **short)
     reader.hear_end(other["run"])
     assert reader.text(other["run"]) != reader.text(first["run"])
+
+
+def test_a_strip_is_not_seen_and_the_chat_goes_on(reader: Reader) -> None:
+    documents = (
+        attached(reader, "strip.png", png("red", (1, 1568))),
+        attached(reader, "b.png", png()),
+    )
+    accepted = reader.send("What is this?", **picked(*documents), parameters={"max_tokens": 5})
+    assert reader.hear_end(accepted["run"])["kind"] == "finished"
+    spans = reader.client.get(f"/api/messages/{accepted['answer']['id']}/trace").json()["spans"]
+    assert [s["facts"] for s in spans if s["kind"] == "images"] == [{"images": 1}]
 
 
 def test_the_meter_counts_a_picture(reader: Reader) -> None:

@@ -231,18 +231,34 @@ def test_an_adapter_without_one_of_its_layers_is_refused(
                 places_of(files, loaded)
 
 
+@pytest.mark.parametrize("part", ["language_model", "text_model"])
 def test_an_adapter_of_a_model_for_pictures_finds_the_text_model(
-    loaded: Any, model: Path, tmp_path: Path
+    loaded: Any, model: Path, tmp_path: Path, part: str
 ) -> None:
     def renamed(tensors: Tensors) -> None:
         for name in list(tensors):
-            tensors[name.replace("model.layers", "language_model.layers")] = tensors.pop(name)
+            tensors[name.replace("model.layers", f"model.{part}.layers")] = tensors.pop(name)
 
     path = make_adapter(tmp_path / "adapter", model, targets=("q_proj",), change=renamed)
     places = places_of(read_adapter(path), loaded)
     assert {place.module for place in places.values()} == {
         layer.self_attn.q_proj for layer in loaded.model.layers
     }
+
+
+@pytest.mark.parametrize(
+    "eyes", ["vision_tower.encoder", "vision_model.encoder", "multi_modal_projector", "connector"]
+)
+def test_an_adapter_that_changes_what_a_model_sees_with_is_told_so(
+    loaded: Any, model: Path, tmp_path: Path, eyes: str
+) -> None:
+    def renamed(tensors: Tensors) -> None:
+        for name in list(tensors):
+            tensors[name.replace("model.layers", f"model.{eyes}.layers")] = tensors[name]
+
+    path = make_adapter(tmp_path / "adapter", model, targets=("q_proj",), change=renamed)
+    with pytest.raises(ModelRefused, match="changes what the model sees with"):
+        places_of(read_adapter(path), loaded)
 
 
 def test_other_layers_than_linear_ones_are_refused(loaded: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
 from inference import ModelRefused, int8, memory
 from inference.assembly import assemble
@@ -16,9 +16,13 @@ from inference.few_bits_size import few_bits_bytes
 from inference.int8_linear import weights_bytes
 from inference.loader import best_dtype
 from inference.needs import WORKER_BYTES, Needs, bytes_of_weight, estimate_needs, measure_budget
+from inference.vision.layout import read_layout
+from inference.vision.loading import parted
+from inference.vision.room import KEPT_BYTES
 from inference.whole_linear import WholeLinear
 from tests.inference.conftest import engine_config
 from tests.inference.tiny_models import make_encoder, make_model
+from tests.inference.tiny_vision import make_seeing_model
 
 GIB = 2**30
 
@@ -74,6 +78,28 @@ def test_what_stays_in_16_bits_on_a_gpu_is_told_by_its_name(tmp_path: Path) -> N
     bits = 16 * others + 8.25 * tied_head + 4.5 * 96 * 64
     assert few_bits_bytes(tmp_path, "int4") == int(bits / 8)
     assert few_bits_bytes(tmp_path, "bfloat16") is None
+
+
+@pytest.mark.parametrize("family", ["llava", "idefics3", "internvl"])
+def test_what_a_model_sees_with_is_counted(family: str, tmp_path: Path) -> None:
+    """In 16 bits on a GPU, whatever its text layers have; and what looking takes, and its rows."""
+    path = make_seeing_model(tmp_path / family, family)
+    config = engine_config(path, dtype="int8")
+    needs = estimate_needs("tiny", path, config, GIB, on_gpu=True)
+    whole = AutoModelForImageTextToText.from_pretrained(path, dtype=torch.bfloat16)
+    writer, eyes = parted(whole, read_layout(path), path)
+    eyes_bytes = weights_bytes(eyes.module)
+    int8.quantize(writer, make=partial(WholeLinear, bits=8), make_head=partial(WholeLinear, bits=8))
+    assert 0.95 < needs.weights_bytes / (weights_bytes(writer) + eyes_bytes) < 1.05
+    assert 0 < needs.seeing_bytes < 16 * 2**20
+    on_host = estimate_needs("tiny", path, config, GIB)
+    assert on_host.seeing_bytes > KEPT_BYTES
+    without = replace(on_host, seeing_bytes=0)
+    assert on_host.size_bytes - without.size_bytes == on_host.seeing_bytes
+    sized = replace(config, kv_bytes=None)
+    seen = estimate_needs("tiny", path, sized, GIB)
+    left_bytes = GIB - seen.size_bytes + seen.kv_bytes
+    assert seen.kv_bytes == left_bytes // 4  # of what is left, it is not
 
 
 def test_a_cache_gets_a_quarter_of_what_the_weights_leave(tiny_model: Path) -> None:

@@ -8,14 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import torch
 
 from inference import Engine, engine_loop
+from inference.boarding import Boarding
 from inference.engine_loop import EngineLoop
 from inference.errors import InvalidParameter, ModelRefused
+from inference.flights import Generation
 from inference.images import images_of
 from inference.loader import best_dtype, load_model
 from inference.messages import (
@@ -29,6 +31,8 @@ from inference.messages import (
 )
 from inference.tokenizer import ChatTokenizer
 from inference.vision.eyes import Eyes, Seen
+from inference.vision.prompt_images import PromptImage
+from inference.vision.room import MOST_TILES
 from inference.waiting import Estimates
 from tests.inference.conftest import engine_config
 from tests.inference.loops import answers, ids, make_loop, run, step
@@ -80,6 +84,64 @@ def test_it_says_what_transformers_says(paths: dict[str, Path], family: str) -> 
     assert answers(make_loop(paths[family]), one) == [expected]
     other = request(tokenizer, [TALK[0], TALK[1], asked("And this?", noise(4, 64, 64))])
     assert answers(make_loop(paths[family]), other) != [expected]  # it looks, indeed
+
+
+def test_an_image_of_llava_onevision_is_in_tiles_where_it_is_alone(paths: dict[str, Path]) -> None:
+    path = paths["llava_onevision"]
+    tokenizer = ChatTokenizer.load(path)
+    alone = request(tokenizer, [asked("Here:", noise(1, 60, 60))])
+    both = request(tokenizer, [asked("Here:", noise(1, 60, 60), noise(2, 60, 60))])
+    assert [image.num_ids for image in alone.images] == [16 + 5 * 6]
+    assert [image.num_ids for image in both.images] == [16 + 1] * 2
+    loop, whole = make_loop(path), Whole(path)
+    for one in (alone, both):  # what was seen of an image alone is not taken for it
+        pictures = [image.data for image in one.images]
+        assert answers(loop, one) == [whole.greedy(one.prompt_ids, pictures, NUM_TOKENS)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_more_than_a_few_tiles_are_looked_at_together(
+    paths: dict[str, Path], family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = make_loop(paths[family])
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    module: Any = eyes.module
+    tower = getattr(module, "vision_tower", None) or module.vision_model
+    (image,) = request(ChatTokenizer.load(paths[family]), [asked("", noise(1, 84, 80))]).images
+    nums: list[int] = []
+    embeddings = tower.get_input_embeddings()
+    embeddings.register_forward_hook(
+        lambda _, given, made: nums.append(len(made[0] if isinstance(made, tuple) else made))
+    )
+    rows = eyes._looked(image).rows
+    assert max(nums) <= MOST_TILES
+    num_tiles = sum(nums)
+    assert (num_tiles > MOST_TILES) == (family != "llava")
+    monkeypatch.setattr("inference.vision.tiles.MOST_TILES", 100)
+    nums.clear()
+    assert torch.allclose(rows, eyes._looked(image).rows, atol=1e-4)
+    assert nums == [num_tiles]
+
+
+def test_a_look_for_which_there_was_no_memory_is_tried_again(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, loop = request(tokenizer, TALK), make_loop(llava)
+    expected = answers(make_loop(llava), one)
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    module: Any = eyes.module
+    look = Mock(wraps=module.get_image_features)
+    monkeypatch.setattr(module, "get_image_features", look)
+    look.side_effect = [torch.OutOfMemoryError("full"), *[DEFAULT] * 3]
+    gave_back = Mock()
+    monkeypatch.setattr("inference.vision.eyes.give_back", gave_back)
+    assert answers(loop, one) == expected
+    assert gave_back.call_count == 1
+    look.side_effect = torch.OutOfMemoryError("full")
+    failed = run(loop, request(tokenizer, [asked("Another:", noise(9))]))["a"][-1]
+    assert isinstance(failed, Failed)
 
 
 @pytest.mark.parametrize("budget_tokens", [1, 2, 3, 5, 16, 64])
@@ -173,9 +235,9 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     """Looks last until it is opened."""
     opened, looked = Event(), Eyes._looked
 
-    def slowly(self: Eyes, data: bytes) -> Any:
+    def slowly(self: Eyes, image: PromptImage) -> Any:
         assert opened.wait(60)
-        return looked(self, data)
+        return looked(self, image)
 
     opened.set()
     monkeypatch.setattr(Eyes, "_looked", slowly)
@@ -269,12 +331,12 @@ class Glances:
         self.has_begun.clear()
         self.seen.clear()
 
-    def of(self, looked: Callable[[Eyes, bytes], Any]) -> Callable[[Eyes, bytes], Any]:
-        def slowly(eyes: Eyes, data: bytes) -> Any:
-            self.seen.append(data)
+    def of(self, looked: Callable[[Eyes, PromptImage], Any]) -> Callable[[Eyes, PromptImage], Any]:
+        def slowly(eyes: Eyes, image: PromptImage) -> Any:
+            self.seen.append(image.data)
             self.has_begun.set()
             assert self.may_end.wait(60)
-            return looked(eyes, data)
+            return looked(eyes, image)
 
         return slowly
 
@@ -394,6 +456,19 @@ def test_a_damaged_image_fails_with_nothing_beside_it(
     assert answers(loop, sound) == expected
 
 
+def test_a_worker_refuses_a_strip_as_well(llava: Path, tokenizer: ChatTokenizer) -> None:
+    """Whoever asks it: the web process has not let it through."""
+    one = request(tokenizer, [asked("Narrow:", noise(1))])
+    strip = replace(one.images[0], data=noise(1, 1, 1568), digest="strip")
+    loop = make_loop(llava)
+    failed = run(loop, replace(one, images=(strip,)))["a"][-1]
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.param) == ("invalid_parameter", "messages")
+    assert "more than 50 times" in failed.message
+    assert loop.runner.eyes is not None
+    assert not loop.runner.eyes.num_looks
+
+
 @pytest.mark.parametrize("change", [{"offset": 0}, {"num_ids": 3}, {"num_ids": 10_000}])
 def test_an_image_has_the_place_that_it_takes(
     llava: Path, tokenizer: ChatTokenizer, change: dict[str, int]
@@ -478,6 +553,34 @@ def test_asleep_its_eyes_are_on_the_host(llava: Path, tokenizer: ChatTokenizer) 
     assert not any(p.numel() for p in eyes.module.parameters())
     loop.wake()
     assert answers(loop, one) == expected
+
+
+def test_images_that_wait_take_no_more_than_so_many_bytes(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(tokenizer, [asked("Here:", noise(1))])
+    monkeypatch.setattr("inference.priority.MOST_IMAGE_BYTES", 3 * wanted.image_bytes)
+    loop = make_loop(llava, max_num_sequences=1)
+    text = request(tokenizer, [asked("Text.")], "text")
+    chore = replace(wanted, request_id="chore", priority="background")
+    crowd = [replace(wanted, request_id=str(number)) for number in range(5)]
+    told = run(loop, *crowd, text, replace(crowd[0], request_id="replay", is_replay=True), chore)
+    refused = {name for name, heard in told.items() if isinstance(heard[-1], Failed)}
+    assert refused == {"3", "4", "chore"}
+
+
+async def test_images_that_wait_for_a_model_that_loads_are_counted(
+    llava: Path, tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = request(tokenizer, [asked("Here:", noise(1))])
+    monkeypatch.setattr("inference.priority.MOST_IMAGE_BYTES", 3 * wanted.image_bytes)
+    boarding = Boarding([], max_waiting_tokens=100_000)
+    flights = [Generation(wanted) for _ in range(4)]
+    for flight in flights:
+        boarding.add(flight)
+    assert not boarding.has_room(flights[-1])
+    boarding.remove(flights[0])
+    assert boarding.has_room(flights[-1])
 
 
 async def test_a_killed_worker_is_followed_by_one_that_sees_the_same(

@@ -2,11 +2,14 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image as Picture
+from PIL import ImageOps
 
 from inference.errors import InvalidParameter, ModelRefused
 from inference.images import Image
@@ -15,13 +18,13 @@ from inference.tokenizer import ChatTokenizer
 from inference.vision import layout
 from inference.vision.layout import layout_at, read_layout
 from inference.vision.rules import AnyResolution, Canvas, MarkedTiles
-from inference.vision.sizes import BadImage, size_of
+from inference.vision.sizes import BadImage, opened, size_of, upright
 from tests.images import data_url, jpeg, png
 from tests.inference.tiny_vision import FAMILIES, asked, make_seeing_model, noise
 
 SIZES_PX = [
-    *((1, 1), (1, 90), (90, 1), (28, 28), (27, 29), (56, 28), (57, 28), (84, 84), (85, 84)),
-    *((100, 33), (33, 100), (300, 299), (299, 300), (640, 480), (13, 200), (1000, 7)),
+    *((1, 1), (2, 90), (90, 2), (28, 28), (27, 29), (56, 28), (57, 28), (84, 84), (85, 84)),
+    *((100, 33), (33, 100), (300, 299), (299, 300), (640, 480), (13, 200), (1000, 21)),
 ]
 
 
@@ -162,6 +165,44 @@ def test_too_many_pixels_are_not_unpacked() -> None:
     Picture.new("1", (10_000, 4_001)).save(file, "PNG")
     with pytest.raises(BadImage, match="million pixels"):
         size_of(file.getvalue())
+
+
+@pytest.mark.parametrize("size_px", [(1568, 1), (1, 1568), (51, 1), (1, 51)])
+def test_a_strip_is_refused(paths: dict[str, Path], size_px: tuple[int, int]) -> None:
+    """CLIP's processor would make it 336 pixels wide first, and 526,848 long."""
+    for encode in (png, jpeg):
+        strip = encode("red", size_px)
+        with pytest.raises(BadImage, match="more than 50 times as long"):
+            size_of(strip)
+        with pytest.raises(InvalidParameter, match="messages: an image is more than 50 times"):
+            ChatTokenizer.load(paths["llava"]).encode_chat([asked("Look", strip)])
+    assert size_of(png("red", (50, 1))) == (1, 50)
+
+
+def test_who_looks_at_no_image_loads_no_reader_of_images() -> None:
+    code = "import sys, inference; assert 'PIL' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+@pytest.mark.parametrize("orientation", range(10))
+def test_an_image_is_seen_upright_by_both_processes(kind: str, orientation: int) -> None:
+    """As transformers loads images."""
+    picture, file = Picture.open(io.BytesIO(noise(1, 40, 24))), io.BytesIO()
+    exif = Picture.Exif()
+    exif[0x0112] = orientation
+    picture.save(file, kind, exif=exif)
+    expected = ImageOps.exif_transpose(Picture.open(file)).convert("RGB")
+    with opened(file.getvalue()) as found:
+        seen = upright(found)
+    assert size_of(file.getvalue()) == (seen.height, seen.width)
+    assert (seen.size, seen.tobytes()) == (expected.size, expected.tobytes())
+
+
+def test_a_damaged_note_turns_nothing() -> None:
+    file = io.BytesIO()
+    Picture.new("RGB", (9, 8)).save(file, "JPEG", exif=b"Exif\0\0damaged")
+    assert size_of(file.getvalue()) == (8, 9)
 
 
 def test_a_long_head_is_read_to_its_end(paths: dict[str, Path]) -> None:

@@ -186,7 +186,9 @@ class Whole:
         if pictures:
             images = [Picture.open(io.BytesIO(one)).convert("RGB") for one in pictures]
             more = {"crop_to_patches": True} if self.model.config.model_type == "internvl" else {}
-            inputs = dict(self._processor(images=images, return_tensors="pt", **more))
+            # It reads one by itself in another way than one of several.
+            given = [images] if self.model.config.model_type == "llava_onevision" else images
+            inputs = dict(self._processor(images=given, return_tensors="pt", **more))
             inputs.pop("num_patches", None)
         said: list[int] = []
         with torch.inference_mode():
