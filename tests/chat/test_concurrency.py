@@ -46,12 +46,13 @@ BODIES: dict[str, dict[str, Any]] = {
 class Crowd:
     """How many requests the far server has computed at the same time, as it has seen itself.
 
-    It counts until it begins to speak: who hears its last word is faster than its own next line.
+    It counts until it begins to speak: who hears its last word is faster than its own next line. The
+    first ones wait for company, which may be slow to come.
     """
 
     def __init__(self) -> None:
         self.most = self.num_now = self.num_answered = 0
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._say = events(*texts("Hello ", "from far."))
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
@@ -59,7 +60,9 @@ class Crowd:
             self.num_now += 1
             self.num_answered += 1
             self.most = max(self.most, self.num_now)
-        time.sleep(0.3)
+            self._lock.notify_all()
+            self._lock.wait_for(lambda: self.most >= 4, timeout=5)
+        time.sleep(0.3)  # for a fifth
         with self._lock:
             self.num_now -= 1
         self._say(handler)
