@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from chat.access import seeing_deleted
 from chat.models import Message
 from chat.sources import picked_of
-from retrieval import expiry
+from retrieval.dropping import drop
 from retrieval.models import Document
 from retrieval.system_rights import system_rights
 
@@ -53,4 +53,5 @@ def _drop(condition: str, value: datetime | list[UUID]) -> None:
     with seeing_deleted(), system_rights(), connection.cursor() as cursor:
         cursor.execute(_UNNAMED.format(condition=condition), [value])
         unnamed = [row[0] for row in cursor.fetchall()]
-    expiry.drop(Document.objects.filter(pk__in=unnamed))
+    for document in Document.objects.filter(pk__in=unnamed):
+        drop(document)

@@ -16,9 +16,9 @@ from pathlib import Path
 from chat.api_errors import ApiError
 from chat.kept import Kept
 from chat.off_loop import off_loop, off_loop_for_pictures
-from chat.seeing import MAX_SIDE_PX, MOST_IMAGES
+from chat.seeing import MOST_IMAGES, jpeg_url
 from inference import ChatMessage, Image, InvalidParameter, images_of
-from retrieval.parsing import Unreadable, picture
+from retrieval.parsing import Unreadable
 
 logger = logging.getLogger(__name__)
 
@@ -70,5 +70,4 @@ def _redrawn(url: str) -> str:
     with tempfile.TemporaryDirectory(prefix="vitrine-image-") as folder:
         path = Path(folder) / "image"
         path.write_bytes(base64.b64decode(Image(url).source[1]))
-        jpeg = picture(path, 1, MAX_SIDE_PX, for_model=True).data
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+        return jpeg_url(path)

@@ -85,21 +85,21 @@ def written(user: Any, message_id: object) -> Written:
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))
     given = generation.params.get("given", {})
-    has_images = any(turns.images_of(row) for row in rows)
+    asked = tuple(
+        Turn(
+            *(row.index, tuple(row.prompt_ids), tuple(row.output_ids), turns.params_of(row)),
+            num_given=given["tokens"] if given.get("turn") == row.index else 0,
+            images=turns.images_of(row),
+        )
+        for row in rows
+    )
     return Written(
         model=generation.model,
         revision=generation.model_revision,
         finish_reason=generation.message.finish_reason,
         is_whole=generation.message.status == MessageStatus.COMPLETE,
-        turns=tuple(
-            Turn(
-                *(row.index, tuple(row.prompt_ids), tuple(row.output_ids), turns.params_of(row)),
-                num_given=given["tokens"] if given.get("turn") == row.index else 0,
-                images=turns.images_of(row),
-            )
-            for row in rows
-        ),
-        attached=_attached_before(generation) if has_images else (),
+        turns=asked,
+        attached=_attached_before(generation) if any(turn.images for turn in asked) else (),
     )
 
 

@@ -85,7 +85,13 @@ async def _image_of(viewed: Viewed) -> Image | None:
 def _drawn(path: Path) -> Image:
     """Raises Unreadable, OSError, and InvalidParameter for what no model here looks at: a chat that
     showed it would have no answer any more."""
-    jpeg = picture(path, 1, MAX_SIDE_PX, for_model=True).data
-    image = Image(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
+    image = Image(jpeg_url(path))
     image_size(image)
     return image
+
+
+def jpeg_url(path: Path) -> str:
+    """A picture as models are shown it, as a data URL, by the process that reads hostile files. Raises
+    Unreadable, OSError."""
+    jpeg = picture(path, 1, MAX_SIDE_PX, for_model=True).data
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"

@@ -117,7 +117,7 @@ def delete(
     with transaction.atomic():
         conversation, message = _locked(user, message_id, with_deleted=True)
         in_chat = Message.with_deleted.filter(conversation=conversation)
-        rows = list(in_chat.only("parent", "created_at", "deletion", "deleted_at"))  # no texts
+        rows = list(in_chat.only("parent", "deletion", "deleted_at"))  # no texts
         if message.deleted_at is None:
             check_version(conversation, version)
             replies = branches.below(rows, message.pk) if with_replies else []
@@ -193,8 +193,10 @@ def purge(deleted_before: datetime, limit: int = 500) -> int:
     """
     old = Message.with_deleted.filter(deleted_at__lt=deleted_before).exclude(deletion="")
     conversation_ids = list(old.values_list("conversation", flat=True).distinct()[:limit])
+    named: set[UUID] = set()
     for conversation_id in conversation_ids:
-        attached_files.drop_unnamed(_purge_in(conversation_id, deleted_before))
+        named |= _purge_in(conversation_id, deleted_before)
+    attached_files.drop_unnamed(named)  # once: it looks through all that messages name
     return len(conversation_ids)
 
 

@@ -11,11 +11,9 @@ from inference.adapter_files import AdapterFiles, LowRank
 from inference.errors import ModelRefused
 from inference.int8 import Follower, Lead
 from inference.int8_linear import Int8Linear
+from inference.vision.parts import EYES, TEXT_PARTS
 
 Pair = tuple[Tensor, Tensor]
-# What a model for pictures calls the part of it that reads tokens, and those that see.
-TEXT_PARTS = frozenset({"language_model", "text_model"})
-_EYES = frozenset({"vision_tower", "vision_model", "multi_modal_projector", "connector"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ def places_of(files: AdapterFiles, model: nn.Module) -> dict[str, Place]:
     places, known = {}, set()
     for path, low in files.layers.items():
         own_path = next((own for own in spellings(path) if own in modules), None)
-        if own_path is None and not _EYES.isdisjoint(path.split(".")):
+        if own_path is None and not set(EYES).isdisjoint(path.split(".")):
             raise ModelRefused(
                 f"The adapter changes what the model sees with ({path}): only layers that read tokens"
                 " are served with adapters."

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from transformers import AutoModel, PretrainedConfig
 
 from inference import attention
-from inference.adapter_weights import TEXT_PARTS, Pair, place_of
+from inference.adapter_weights import Pair, place_of
 from inference.adapters import Adapters
 from inference.errors import ModelRefused
 from inference.hybrid_runner import make_runner
@@ -33,6 +33,7 @@ from inference.selftest import (
     worst_error,
 )
 from inference.small_config import shrink
+from inference.vision.parts import TEXT_PARTS
 
 _NAMES = ("", "one", "two")  # of the adapters that the three prompts go through
 _RANK = 4

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inference.quantized import read_quantization
 from inference.vision.layout import layout_at
+from inference.vision.parts import EYES
 from inference.weights import num_elements, read_config, read_header, weight_files
 
 _BITS = {"int4": 4.5, "int8": 8.25, "fp8": 8.25}  # with factors, scales and what fills groups up
@@ -16,7 +17,7 @@ _OTHER_BITS = 16
 # Of two dimensions, too; the last ones are Conv1D in transformers, and stay as they are.
 _OTHERS = re.compile(r"embed|wte|wpe|\.experts\.|\.(gate|router|c_attn|c_proj|c_fc)\.")
 _HEAD = "lm_head."
-_EYES = re.compile(r"vision_(tower|model)\.|multi_modal_projector\.|connector\.")
+_EYES = re.compile(rf"({'|'.join(EYES)})\.")
 
 
 def few_bits_bytes(path: Path, dtype: str) -> int | None:

@@ -19,8 +19,9 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from redis import RedisError
 
-from retrieval import document_files, expiry, indexing, room
+from retrieval import document_files, expiry, room
 from retrieval.collections import as_uuid, collection_for, may_write_in
+from retrieval.dropping import drop
 from retrieval.errors import BadValue, Conflict, NotAllowed, NotFound
 from retrieval.file_names import composed, seen
 from retrieval.models import UNFINISHED, Collection, Document, Version, VersionState
@@ -277,14 +278,7 @@ def try_again(user: Any, document_id: object) -> Document:
 def delete(user: Any, document_id: object) -> None:
     """With its files, and all that was found in it. Raises NotFound, NotAllowed."""
     row = document_for(user, document_id, to_write=True)
-    versions = list(row.versions.values_list("pk", flat=True))
-    with system_rights():
-        # Looked up once more: it may be gone, or moved on, since.
-        kept = Document.objects.filter(pk=row.pk).first()
-        if kept is not None:
-            indexing.forget(kept)
-    for version_id in versions:
-        document_files.remove(version_id)
+    drop(row)
     with suppress(RedisError):  # then a list on behind it begins anew
         cache.set(_place_key(row.collection_id, row.file_id or row.pk), str(row.pk), _KEEP_PLACE_S)
 

@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from retrieval import document_files, indexing
-from retrieval.models import Collection, Document, Version
+from retrieval.dropping import drop
+from retrieval.models import Collection, Document
 from retrieval.system_rights import system_rights
 
 # Right to a minute: a search is no reason to write a row each time, nor to wait for whoever has it, for
@@ -45,15 +44,5 @@ def drop_expired() -> None:
     """The documents of expired collections, with their files. In the system's scope."""
     rows = Collection.objects.exclude(expires_after_days=None)
     expired = [row.pk for row in rows if is_expired(row)]
-    drop(Document.objects.filter(collection__in=expired))
-
-
-def drop(rows: "QuerySet[Document]") -> None:
-    """Documents with all that was kept of them, and their files. Each by itself: a crash leaves files
-    without rows at most, which are swept. In the scope of their owner, or the system's."""
-    for document in rows:
-        versions = list(Version.objects.filter(document=document).values_list("pk", flat=True))
-        with system_rights():
-            indexing.forget(document)
-        for version_id in versions:
-            document_files.remove(version_id)
+    for document in Document.objects.filter(collection__in=expired):
+        drop(document)

@@ -11,8 +11,7 @@ from inference import attention
 from inference.errors import ModelRefused
 from inference.vision.eyes import Eyes, read_image_processor
 from inference.vision.layout import VisionLayout
-
-_BODIES = ("language_model", "text_model")
+from inference.vision.parts import TEXT_PARTS
 
 
 def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eyes]:
@@ -22,7 +21,9 @@ def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eye
     Raises ModelRefused.
     """
     inner: Any = whole.model
-    name = next((one for one in _BODIES if isinstance(getattr(inner, one, None), nn.Module)), None)
+    name = next(
+        (one for one in TEXT_PARTS if isinstance(getattr(inner, one, None), nn.Module)), None
+    )
     if name is None:
         raise ModelRefused("Of this model it is not known which layers read tokens.")
     body: Any = inner.get_submodule(name)

@@ -6,15 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from inference.vision.parts import TOWERS
 from inference.vision.room import MOST_TILES
-
-_TOWERS = ("vision_tower", "vision_model")
 
 
 def limit_tiles(module: Any) -> None:
     """Let the tower of transformers' model have no more than MOST_TILES tiles at once, whose results
     are joined: memory is then the same for an image of one tile and for one of thirteen."""
-    tower = next((getattr(module, one) for one in _TOWERS if hasattr(module, one)), None)
+    tower = next((getattr(module, one) for one in TOWERS if hasattr(module, one)), None)
     if not isinstance(tower, nn.Module):
         return
     taken = getattr(module.config, "vision_feature_layer", None)

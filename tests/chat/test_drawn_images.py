@@ -34,7 +34,7 @@ async def test_where_none_can_be_drawn_the_caller_may_try_again(
     def full(*asked: object, **more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(drawn_images, "picture", full)
+    monkeypatch.setattr(drawn_images, "jpeg_url", full)
     with pytest.raises(ApiError) as caught:
         await drawn([asked(png())])
     assert (caught.value.status, caught.value.code) == (503, "images_unavailable")

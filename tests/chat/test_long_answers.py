@@ -1,18 +1,15 @@
 """An answer that takes longer than anybody thought holds on to what it holds of a budget."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chat import holds, runs
-from chat.asking import AnswerRequest, Control
 from chat.db import in_db
-from chat.events import Delta, Event, LogEvent, Started, Stopped
 from chat.models import Reservation
-from tests.chat.sent_runs import run_of, sent_by
+from tests.chat.sent_runs import begin, run_of, sent_by, until_stopped
 from webapp.models import Tier
 from webapp.tenancy import as_user
 
@@ -20,14 +17,6 @@ if TYPE_CHECKING:
     from webapp.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SAID: list[LogEvent] = [Started("vitrine-small", "r", 7), Delta("Hello", 0, ids=(3,))]
-
-
-async def until_stopped(_: object, control: Control) -> AsyncGenerator[Event, None]:
-    for event in SAID:
-        yield event
-    await control.stopped.wait()
-    yield Stopped(5)
 
 
 async def _held_until(run: runs.Run) -> datetime:
@@ -38,11 +27,8 @@ async def _held_until(run: runs.Run) -> datetime:
 
 
 async def _is_held_on(run: runs.Run) -> None:
-    async def after(_: runs.Run) -> None:
-        return
-
     first = await _held_until(run)
-    runs.start(run, AnswerRequest(str(run.id), "vitrine-small", [], user="1"), after)
+    begin(run)
     async with asyncio.timeout(20):
         while await _held_until(run) == first:  # noqa: ASYNC110 - rows tell nobody
             await asyncio.sleep(0.02)

@@ -1,7 +1,6 @@
 """A stop that reaches another process than the one that writes ends the text where its reader was."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,33 +8,20 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from chat import recovery, run_log, runs, shielded
-from chat.asking import AnswerRequest, Control
 from chat.db import in_db
-from chat.events import Delta, Event, LogEvent, Started, Stopped
 from chat.models import Generation
 from chat.stopping import stop_run
-from tests.chat.sent_runs import run_of, sent_by
+from tests.chat.sent_runs import SAID, begin, run_of, sent_by, until_stopped
 from webapp.tenancy import as_user
 
 if TYPE_CHECKING:
     from webapp.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SAID: list[LogEvent] = [Started("vitrine-small", "r", 7), Delta("Hello there", 0, ids=(3, 4))]
-
-
-async def until_stopped(_: object, control: Control) -> AsyncGenerator[Event, None]:
-    for event in SAID:
-        yield event
-    await control.stopped.wait()
-    yield Stopped(len("Hello there"))
 
 
 async def stopped_elsewhere(run: runs.Run, chars: int) -> None:
-    async def after(_: runs.Run) -> None:
-        return
-
-    runs.start(run, AnswerRequest(str(run.id), "vitrine-small", [], user="1"), after)
+    begin(run)
     while len(run.events) < len(SAID):
         await run.subscribe().wait()
     await in_db(run_log.request_stop)(run.id, chars)
