@@ -23,12 +23,11 @@ def main() -> None:
     from moderation.heads.report import write
     from moderation.heads.train import fit_to_adapter, train
 
-    trained = None
     if arguments.command == "train":
         trained = train()
+        sys.stdout.write(write(trained, trained.natural, arguments.injection))
     else:
-        fit_to_adapter()
-    sys.stdout.write(write(trained, arguments.injection))
+        sys.stdout.write(write(None, fit_to_adapter(), arguments.injection))
 
 
 if __name__ == "__main__":

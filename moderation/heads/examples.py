@@ -10,11 +10,13 @@ A file for each category, `hate.threatening.txt` for hate/threatening, and files
 
 A title that ends in [planted] marks instructions as they are planted in documents: those are learnt
 within documents as well; one that ends in [before] has orders to ignore others, which are learnt
-before all kinds of requests as well; [host] has documents. The lines of a block "by pattern" are made
-of the same parts (see `slots`), and are held out together.
+before all kinds of requests as well; [host] has documents; [natural] has whole texts as people write
+them, by writers who knew nothing of the heads: these count more, and calibrate attacks. The lines of a
+block "by pattern" are made of the same parts (see `slots`), and are held out together.
 
 `in_documents/` has what may stand in a document (see `documents`): questions to it, and orders that it
 doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
+In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there.
 """
 
 import hashlib
@@ -24,6 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
+from typing import Literal
 
 from moderation.categories import (
     HEAD_CATEGORIES,
@@ -33,7 +36,7 @@ from moderation.categories import (
 )
 from moderation.heads import slots
 from moderation.heads.slots import FRAMES, GROUPS, MINORS, QUESTIONS_ON_DOCUMENTS, SAFE_FRAMES
-from moderation.windows import WINDOW_WORDS, pieces_of, readings, words_in
+from moderation.windows import WINDOW_WORDS, pieces_of, readings, windows, words_in
 
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"
@@ -141,7 +144,7 @@ def documents() -> tuple[Document, ...]:
     to them, with which they start or end."""
     by_text: dict[str, Document] = {}
     for one in _documents():
-        if words_in(one.text) > WINDOW_WORDS and len(pieces_of(one.text)) > 1:
+        if len(windows(one.text)) > 1 and sum(map(bool, map(str.strip, pieces_of(one.text)))) > 1:
             by_text.setdefault(one.text, one)
     return tuple(by_text.values())
 
@@ -164,6 +167,9 @@ def _documents() -> Iterator[Document]:
             for host in random.sample(hosts, 2 * COPIES_IN_DOCUMENTS):
                 text = _with(line.text, _run_of(host.text, random), place, random)
                 yield Document(text, line.text, False, line.group, host.group)
+    for line in _lines("in_documents/planted"):
+        before, order, behind = _marked(line.text)
+        yield Document(before + order + behind, order, True, line.group, line.group)
     for name in _safe_names():
         for line in _lines(name):
             if not line.is_act:
@@ -196,6 +202,40 @@ def _with(order: str, text: str, place: str, random: Random) -> str:
     at = random.randint(1, max(1, len(pieces) - 1))
     before, behind = "".join(pieces[:at]).rstrip(), "".join(pieces[at:])
     return f"{before}{between}{order}{between if random.random() < 0.7 else ' '}{behind}"
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalText:
+    """A whole text as people write it: harmless, an attack by itself, or with an order planted in it."""
+
+    text: str
+    kind: Literal["harmless", "direct", "planted"]
+    group: str
+
+
+@cache
+def natural_texts() -> tuple[NaturalText, ...]:
+    found = []
+    for name in _all_names():
+        for line in _lines(name):
+            if not is_natural(line.group):
+                continue
+            if name.startswith("safe/"):
+                found.append(NaturalText(line.text, "harmless", line.group))
+            elif is_planted(line.group):
+                found.append(NaturalText("".join(_marked(line.text)), "planted", line.group))
+            else:
+                found.append(NaturalText(line.text, "direct", line.group))
+    return tuple(found)
+
+
+def is_natural(group: str) -> bool:
+    return "[natural]" in group
+
+
+def is_planted(group: str) -> bool:
+    """Whether what is an attack of that group is an order to a machine within a document."""
+    return "[planted]" in group
 
 
 def digest() -> str:
@@ -231,6 +271,7 @@ def _all() -> Iterator[Example]:
             text = random.choice(SAFE_FRAMES).replace("{act}", line.text)
             yield _harmless(text, line.group)
     yield from _planted()
+    yield from _windows_with_orders()
     yield from _joined()
 
 
@@ -307,6 +348,29 @@ def _planted() -> Iterator[Example]:
             yield _harmless(text, host.group)
 
 
+def _windows_with_orders() -> Iterator[Example]:
+    """Of documents as they were written with an order: windows with half of it or more are attacks, and
+    those without any of it harmless."""
+    for line in _lines("in_documents/planted"):
+        before, order, behind = _marked(line.text)
+        text = before + order + behind
+        start, end = len(before), len(before) + len(order)
+        for window in windows(text):
+            at = text.find(window.text)
+            shared = min(end, at + len(window.text)) - max(start, at)
+            if shared >= len(order) / 2:
+                yield _of_category("prompt_injection", window.text, line.group)
+            elif shared <= 0:
+                yield _harmless(window.text, line.group)
+
+
+def _marked(text: str) -> tuple[str, str, str]:
+    """What stands before an order, the order, and what stands behind it."""
+    before, _, rest = text.partition("⟦")
+    order, _, behind = rest.partition("⟧")
+    return before, order, behind
+
+
 def _hosts() -> list[_Line]:
     lines = [line for name in _safe_names() for line in _lines(name) if line.is_host]
     return [*_lines("safe/documents"), *lines]
@@ -327,7 +391,12 @@ def _asked_about(document: str, random: Random) -> str:
 def _joined() -> Iterator[Example]:
     """An attack behind or before something harmless; a jailbreak with what it is for; and two harmless
     texts in a row, so that being two tells nothing."""
-    harmless = [line for name in _safe_names() for line in _lines(name) if not line.is_act]
+    harmless = [
+        line
+        for name in _safe_names()
+        for line in _lines(name)
+        if not line.is_act and words_in(line.text) <= WINDOW_WORDS
+    ]
     acts = [line for name in ("illicit", "illicit/violent") for line in _lines(name) if line.is_act]
     for name in INJECTION_CATEGORIES:
         for line in _lines(name):
@@ -363,7 +432,8 @@ def _safe_names() -> list[str]:
 
 
 def _all_names() -> list[str]:
-    return [*HEAD_CATEGORIES, *_safe_names(), "in_documents/orders", "in_documents/questions"]
+    of_documents = [f"in_documents/{name}" for name in ("orders", "planted", "questions")]
+    return [*HEAD_CATEGORIES, *_safe_names(), *of_documents]
 
 
 def _path(name: str) -> Path:

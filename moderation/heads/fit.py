@@ -45,6 +45,10 @@ class Weights:
         found = inputs.vectors @ self.of_vector + inputs.words.times(self.of_words) + self.bias
         return found.astype(np.float64)
 
+    def of(self, columns: list[int]) -> "Weights":
+        """Those of some categories."""
+        return Weights(self.of_vector[:, columns], self.of_words[:, columns], self.bias[columns])
+
     def scaled(self, scales: Floats, shifts: Floats) -> "Weights":
         """With logits of a scale and a shift for each category."""
         return Weights(
@@ -54,12 +58,21 @@ class Weights:
         )
 
 
-def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:
+def fit(
+    inputs: Inputs,
+    labels: Floats,
+    judged: Floats,
+    importance: Floats | float = 1.0,
+    l2_of_vector: float = L2_OF_VECTOR,
+    l2_of_words: float = L2_OF_WORDS,
+) -> Weights:
     """labels, judged: (texts, categories) of 0 and 1. What is not judged doesn't count.
 
-    The rarer label of a category weighs more, by the root of how much rarer it is.
+    The rarer label of a category weighs more, by the root of how much rarer it is; and each text by its
+    `importance`, (texts, categories).
     """
-    counts = weights_of_texts(labels, judged)
+    counts = weights_of_texts(labels, judged) * importance
+    counts /= counts.sum(0)
     turned = _Turned(inputs.words)
     num_dimensions, num_outputs = inputs.vectors.shape[1], labels.shape[1]
 
@@ -69,8 +82,8 @@ def fit(inputs: Inputs, labels: Floats, judged: Floats) -> Weights:
 
     decay = np.concatenate(
         [
-            np.full(num_dimensions * num_outputs, L2_OF_VECTOR),
-            np.full(NUM_BUCKETS * num_outputs, L2_OF_WORDS),
+            np.full(num_dimensions * num_outputs, l2_of_vector),
+            np.full(NUM_BUCKETS * num_outputs, l2_of_words),
             np.zeros(num_outputs),
         ]
     )

@@ -1,6 +1,6 @@
 """Probabilities of the categories, from vectors of the built-in embedding model and the words.
 
-A logistic head for each category on both, and one for sentences that a text doesn't call for; trained,
+A logistic head for each category on both, and some for orders to a machine within a text; trained,
 calibrated and measured by `python -m moderation.heads train` (see REPORT.md), and here nothing but
 products.
 """
@@ -21,6 +21,13 @@ WEIGHTS = Path(__file__).parent / "weights.npz"
 THRESHOLDS = Path(__file__).parent / "thresholds.toml"
 NUM_DIMENSIONS = 384
 NUM_PIECE_DIMENSIONS = 2 * NUM_DIMENSIONS + 3
+OUTPUTS = (*HEAD_CATEGORIES, "planted")
+"""Of a window: the categories, and an order to a machine within a document. That is a `prompt_injection`
+too, but has so little in common with one that somebody writes to an assistant that a head for both finds
+less of either."""
+PIECE_OUTPUTS = ("foreign", "planted")
+"""Of a piece: a task that the text around it doesn't call for, and an order to a machine."""
+ATTACK_OUTPUTS = (*INJECTION_CATEGORIES, "planted")
 Vectors = Mapping[str, NDArray[np.float32]]
 # Beside vectors of length 1.
 _LIKENESS = 2.0
@@ -29,7 +36,7 @@ OF_LENGTH = 0.5
 """By how much a window's logit for an attack falls for each time that its text has e times as many: each
 window is one more that can be mistaken. By 1 a text of many would be flagged no more often than one of
 few, if windows were mistaken independently; but then more attacks in short documents are missed."""
-_IS_ATTACK = np.array([name in INJECTION_CATEGORIES for name in HEAD_CATEGORIES], np.float32)
+_IS_ATTACK = np.array([name in ATTACK_OUTPUTS for name in OUTPUTS], np.float32)
 _NOTHING = dict.fromkeys(HEAD_CATEGORIES, 0.0)
 
 
@@ -42,8 +49,8 @@ class Heads:
             """Of the examples that they were trained on."""
             self.adapter = str(found["adapter"])
             """The revision of the adapter whose vectors they judge."""
-            self._of_vector = found["of_vector"].astype(np.float32)  # (NUM_DIMENSIONS, categories)
-            self._of_words = found["of_words"].astype(np.float32)  # (NUM_BUCKETS, categories)
+            self._of_vector = found["of_vector"].astype(np.float32)  # (NUM_DIMENSIONS, outputs)
+            self._of_words = found["of_words"].astype(np.float32)  # (NUM_BUCKETS, outputs)
             self._bias = found["bias"].astype(np.float32)
             self._piece_of_vector = found["piece_of_vector"].astype(np.float32)
             self._piece_of_words = found["piece_of_words"].astype(np.float32)
@@ -53,10 +60,10 @@ class Heads:
             *(self._of_vector.shape, self._of_words.shape, self._bias.shape),
             *(self._piece_of_vector.shape, self._piece_of_words.shape, self._piece_bias.shape),
         )
-        size = len(HEAD_CATEGORIES)
+        size, of_piece = len(OUTPUTS), len(PIECE_OUTPUTS)
         if names != HEAD_CATEGORIES or shapes != (
             *((NUM_DIMENSIONS, size), (NUM_BUCKETS, size), (size,)),
-            *((NUM_PIECE_DIMENSIONS, 1), (NUM_BUCKETS, 1), (1,)),
+            *((NUM_PIECE_DIMENSIONS, of_piece), (NUM_BUCKETS, of_piece), (of_piece,)),
         ):
             raise ValueError(f"{path.name} is of other categories or another model.")
 
@@ -110,7 +117,7 @@ class Heads:
         by_meaning = [row @ self._piece_of_vector for row in rows]
         by_words = n_grams(text.pieces).times(self._piece_of_words)
         return [
-            float(_sigmoid(of_vector + of_words + self._piece_bias)[0])
+            float(_sigmoid(of_vector + of_words + self._piece_bias).max())
             for of_vector, of_words in zip(by_meaning, by_words, strict=True)
         ]
 
@@ -169,7 +176,9 @@ def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def _probabilities(logits: NDArray[np.float32]) -> Scores:
     values = _sigmoid(logits)
-    found = dict(zip(HEAD_CATEGORIES, values.tolist(), strict=True))
+    *of_categories, planted = values.tolist()
+    found = dict(zip(HEAD_CATEGORIES, of_categories, strict=True))
+    found["prompt_injection"] = max(found["prompt_injection"], planted)
     for name in HEAD_CATEGORIES:
         if (over := parent(name)) and found[over] < found[name]:
             found[over] = found[name]  # whoever threatens in hate hates

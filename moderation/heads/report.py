@@ -18,7 +18,13 @@ from moderation.categories import (
 from moderation.heads import examples as written
 from moderation.heads.heads import WEIGHTS, Heads, shipped_thresholds
 from moderation.heads.published import published
-from moderation.heads.train import CACHE_DIR, Trained, scores_of
+from moderation.heads.train import (
+    CACHE_DIR,
+    MAX_NATURAL_FLAGGED,
+    NaturalShare,
+    Trained,
+    scores_of,
+)
 from moderation.heads.vectors import vectors_of
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import WINDOW_WORDS
@@ -34,12 +40,24 @@ vector of all-minilm-l6-v2 with a LoRA adapter (`adapter/`, tuned by `inference/
 n-grams of words and characters, and on concepts that some thirty languages have words for
 (`concepts.py`); calibrated by Platt's method on held-out folds. Of a text of more than {window} words
 each sentence is read once; a window has the mean of its sentences' vectors. One head more looks at each
-sentence beside all others, for orders that the text doesn't call for. All of it was learnt from
+window for orders to a machine that were planted in a document, and two look at each sentence beside all
+others: for such orders, and for tasks that the text doesn't call for. All of it was learnt from
 `examples/`, which were written for this project.
 
 {counts}
 
 {folds}
+
+## Whole texts, by folds
+
+Most examples are lines that frames and blanks multiply. These are whole texts instead: messages to an
+assistant, and documents with an order planted in them or with none, by writers who had not seen the
+heads and were asked for ordinary texts that a careless detector would flag. Each is scored as texts are
+when they're served, by heads that have not seen it or its neighbours in the file. By these scores the
+heads for attacks are shifted: each flags as many of the harmless ones as the others, and together they
+flag {most:.0%} at most.
+
+{natural}
 
 ## Texts written apart
 
@@ -52,8 +70,11 @@ document), by the same hand and with those forms in mind. How much of it was fou
 features were chosen; which of its lines were missed was not. Harmless lines of the first two sets that
 were flagged later led to more harmless examples of their kind. The fifth, of orders in code, logs and
 pages, and of code, manuals and logs without any, was written before the examples of such texts, and
-which of its lines were missed or flagged was not looked at. Scored as texts are when they're served: by
-their windows and their sentences, at the shipped thresholds.
+which of its lines were missed or flagged was not looked at. The sixth (documents) and the seventh
+(messages to an assistant) are another tenth of what the writers of the whole texts above have written,
+chosen by their hash; with them and with others it was decided how much such texts count and how many
+heads there are, so they are development sets too. Scored as texts are when they're
+served: by their windows and their sentences, at the shipped thresholds.
 
 {apart}
 
@@ -68,7 +89,7 @@ their windows and their sentences, at the shipped thresholds.
 | time to score | {time:.2f} ms a text of {words} words, without its vector |
 """
 
-_TEXTS_APART = "## Texts written apart"
+_AFTER_FOLDS = "## Whole texts, by folds"
 _FOLDS = """\
 ## Held-out folds
 
@@ -89,11 +110,11 @@ Reliability, all categories together (`p`: mean probability, `share`: how many o
 """
 _SINCE = """\
 The heads for attacks have been fitted anew since the last whole training, to more examples
-(`python -m moderation.heads fit`). The adapter, the other heads, the thresholds and the figures of the
-held-out folds are those of that training."""
+(`python -m moderation.heads fit`), and those for planted orders have come since. The adapter, the other
+heads, the thresholds and the figures of the held-out folds are those of that training."""
 
 
-def write(trained: Trained | None, injection: Path | None) -> str:
+def write(trained: Trained | None, natural: Sequence[NaturalShare], injection: Path | None) -> str:
     """The report, which is written to REPORT.md as well. `injection` holds attacks that are no part of
     this project; without it, what was measured on them is left out. Where the heads alone were fitted
     (`trained` is None), what stands there of the folds is kept."""
@@ -104,6 +125,8 @@ def write(trained: Trained | None, injection: Path | None) -> str:
         counts=_counts() if trained else f"{_counts()}\n\n{_SINCE}",
         window=WINDOW_WORDS,
         folds=_folds(trained) if trained else _folds_kept(),
+        most=MAX_NATURAL_FLAGGED,
+        natural=_natural(natural),
         apart=_apart(heads, thresholds),
         injection=_injection(heads, thresholds, injection) if injection else "",
         adapter_size=_ADAPTER.stat().st_size,
@@ -130,7 +153,7 @@ def _folds(trained: Trained) -> str:
 def _folds_kept() -> str:
     written_before = REPORT.read_text(encoding="utf-8")
     start = written_before.index(_FOLDS.partition("\n")[0])
-    return written_before[start : written_before.index(_TEXTS_APART)].strip()
+    return written_before[start : written_before.index(_AFTER_FOLDS)].strip()
 
 
 def _digest(file: Path) -> str:
@@ -202,14 +225,25 @@ def _documents(trained: Trained) -> str:
     )
 
 
+def _natural(shares: Sequence[NaturalShare]) -> str:
+    if not shares:
+        return ""
+    kinds = {"harmless": "harmless", "direct": "attacks", "planted": "with an order"}
+    rows = [
+        f"| {one.title}: {kinds[one.kind]} | {one.num_texts:,} | {one.num_flagged / one.num_texts:.1%} |"
+        for one in shares
+    ]
+    return _table("texts", "number", "flagged", rows=rows)
+
+
 def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     texts = written.held_out_examples()
     by_file = {one.group: [] for one in texts}  # type: dict[str, list[Scores]]
     for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
-    titles = ("first", "second", "third", "fourth", "fifth")
-    for number, title in zip(("", "2", "3", "4", "5"), titles, strict=True):
+    titles = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+    for number, title in zip(("", "2", "3", "4", "5", "6", "7"), titles, strict=True):
         safe, benign = by_file.get(f"safe{number}", []), by_file[f"benign{number}"]
         for kind, names, harmless in (
             ("unsafe", UNSAFE_CATEGORIES, safe),

@@ -28,6 +28,10 @@ from moderation.heads.examples import Document, Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt, weights_of_texts
 from moderation.heads.heads import (
+    ATTACK_OUTPUTS,
+    OF_LENGTH,
+    OUTPUTS,
+    PIECE_OUTPUTS,
     THRESHOLDS,
     WEIGHTS,
     Heads,
@@ -45,13 +49,29 @@ NUM_FOLDS = 5
 # With 5 % of the folds' harmless texts, 8 % of those in held_out/ that were never looked at were
 # flagged: the examples are one writer's. So half of it, to keep to 5 % of what others write.
 MAX_SAFE_FLAGGED = 0.025
-MAX_SAFE_TAKEN_FOR_INJECTION = 0.02
-# Of the examples that came after the last whole training, most sound like attacks or are code.
-MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT = 0.025
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
-# These documents are made to be mistaken, by questions of kinds that the head has not seen in its fold.
-# Of others' mails, articles (in three languages) and coding prompts it flags less than a fifth of that.
-MAX_SAFE_DOCUMENTS_FLAGGED = 0.05
+MAX_NATURAL_FLAGGED = 0.02
+ATTACKS_FROM = 0.773
+"""The threshold of attacks: their logits are shifted to where it flags `MAX_NATURAL_FLAGGED`."""
+# There are few natural texts beside all the copies that frames and blanks make. By a development set,
+# the indirect attacks that are found where 2 % of ordinary texts are flagged: .67 of 86 by one head for
+# pieces with 8, .77 by two with 5, .82 by two with 20; and less with the weaker decay of windows.
+NATURAL_IMPORTANCE = 4.0
+# Of foreign tasks, and of planted orders; of documents with a question as well, or "Summarise this
+# letter." before a letter would be taken for an order.
+NATURAL_IMPORTANCE_OF_PIECE = (4.0, 20.0)
+QUESTION_IMPORTANCE_OF_PIECE = (1.0, 10.0)
+L2_OF_PIECE_VECTOR, L2_OF_PIECE_WORDS = 1e-4, 3e-5
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalShare:
+    """How many of the natural texts of a kind are flagged by heads that have not seen their group."""
+
+    kind: str
+    title: str
+    num_flagged: int
+    num_texts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +84,7 @@ class Trained:
     documents: Sequence[Document]
     held_out_documents: Sequence[float]
     thresholds: dict[str, float]
+    natural: Sequence[NaturalShare]
 
 
 def train() -> Trained:
@@ -79,24 +100,33 @@ def train() -> Trained:
     def inputs_by(adapter: Path) -> Inputs:
         return Inputs(_vectors_of_wholes(parts, adapter), grams)
 
-    logits = _logits_of_folds(folds, adapters, inputs_by, labels, judged)
-    scales = np.ones(len(HEAD_CATEGORIES))
-    shifts = np.zeros(len(HEAD_CATEGORIES))
-    for column in range(len(HEAD_CATEGORIES)):
+    labels, judged, importance = _outputs_of(examples)
+    by_folds = _weights_of_folds(folds, adapters, inputs_by, labels, judged, importance)
+    logits = _logits_of_folds(by_folds, folds, adapters, inputs_by)
+    scales = np.ones(len(OUTPUTS))
+    shifts = np.zeros(len(OUTPUTS))
+    for column in range(len(OUTPUTS)):
         known = judged[:, column] > 0
         scales[column], shifts[column] = platt(logits[known, column], labels[known, column])
-    weights = fit(inputs_by(HEADS_ADAPTER.path), labels, judged)
+    documents = written.documents()
+    pieces = _PieceExamples(documents)
+    pieces_by_folds = pieces.weights_of_folds(adapters)
+    piece_logits, piece_scales = pieces.calibrated(pieces_by_folds, adapters)
+    attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
+    of_attacks = [one.of(attacks) for one in by_folds]
+    cuts, shares = _cuts(_natural_logits(of_attacks, pieces_by_folds, adapters))
+    shifts[attacks] = _logit(ATTACKS_FROM) - scales[attacks] * cuts[: len(attacks)]
+    piece_shifts = _logit(ATTACKS_FROM) - piece_scales * cuts[len(attacks) :]
     probabilities = 1 / (1 + np.exp(-(logits * scales + shifts)))
-    held_out = [dict(zip(HEAD_CATEGORIES, row.tolist(), strict=True)) for row in probabilities]
+    held_out = [dict(zip(OUTPUTS, row.tolist(), strict=True)) for row in probabilities]
+    for scores in held_out:
+        scores["prompt_injection"] = max(scores["prompt_injection"], scores.pop("planted"))
     safe = [scores for one, scores in zip(examples, held_out, strict=True) if not one.categories]
     thresholds = _thresholds(safe, UNSAFE_CATEGORIES, MAX_SAFE_FLAGGED)
-    thresholds |= _thresholds(safe, INJECTION_CATEGORIES, MAX_SAFE_TAKEN_FOR_INJECTION)
+    thresholds |= dict.fromkeys(INJECTION_CATEGORIES, ATTACKS_FROM)
     _write_thresholds(thresholds)
-    documents = written.documents()
-    of_pieces, piece_scale, piece_shift, held_out_documents = _pieces(
-        documents, adapters, thresholds["prompt_injection"]
-    )
-    weights = weights.scaled(scales, shifts)
+    weights = fit(inputs_by(HEADS_ADAPTER.path), labels, judged, importance).scaled(scales, shifts)
+    of_pieces = pieces.fit(HEADS_ADAPTER.path).scaled(piece_scales, piece_shifts)
     _save(
         {
             "categories": np.array(HEAD_CATEGORIES),
@@ -105,46 +135,100 @@ def train() -> Trained:
             "bias": weights.bias,
             "scales": scales,
             "shifts": shifts,
-            "piece_scale": np.array(piece_scale),
-            "piece_shift": np.array(piece_shift),
+            "piece_scales": piece_scales,
+            "piece_shifts": piece_shifts,
             **_of_pieces(of_pieces),
         }
     )
-    return Trained(examples, held_out, documents, held_out_documents, thresholds)
+    likely = 1 / (1 + np.exp(-(piece_logits * piece_scales + piece_shifts)))
+    highest = [
+        float(likely[pieces.owners == owner].max(initial=0)) for owner in range(len(documents))
+    ]
+    return Trained(examples, held_out, documents, highest, thresholds, shares)
 
 
-def fit_to_adapter() -> None:
+def fit_to_adapter() -> list[NaturalShare]:
     """Write the weights, of which those for attacks are fitted anew, to the committed adapter and to all
     of today's examples; of whole texts and of pieces.
 
     All else stays as the last whole training left it: to calibrate takes an adapter for each fold that
-    has not seen it, and hours. But attacks are shifted to where their threshold flags
-    `MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT` of the harmless examples, by heads that have not seen them."""
+    has not seen it, and hours. Returns what the heads of folds flag of natural texts."""
     with np.load(WEIGHTS, allow_pickle=False) as found:
         kept = dict(found)
     examples = written.training_examples()
-    attacks = [HEAD_CATEGORIES.index(name) for name in INJECTION_CATEGORIES]
-    labels, judged = (of_all[:, attacks] for of_all in labels_of(examples))
+    attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
+    labels, judged, importance = (of_all[:, attacks] for of_all in _outputs_of(examples))
     vectors = _vectors_of_wholes([whole(one.text) for one in examples], HEADS_ADAPTER.path)
     inputs = Inputs(vectors, n_grams([one.text for one in examples]))
     adapters = [HEADS_ADAPTER.path] * NUM_FOLDS
-    logits = _logits_of_folds(_folds(examples), adapters, lambda _: inputs, labels, judged)
-    scales, shifts = kept["scales"][attacks], kept["shifts"][attacks]
-    highest = (logits * scales + shifts).max(axis=1)
-    harmless = np.array([not one.categories for one in examples])
-    threshold = shipped_thresholds()["prompt_injection"]
-    cut = threshold_for(highest[harmless], MAX_SAFE_TAKEN_FOR_INJECTION_BY_FIT)
-    shifts += float(np.log(threshold / (1 - threshold))) - cut
-    weights = fit(inputs, labels, judged).scaled(scales, shifts)
+    by_folds = _weights_of_folds(
+        _folds(examples), adapters, lambda _: inputs, labels, judged, importance
+    )
+    pieces = _PieceExamples(written.documents())
+    cuts, shares = _cuts(_natural_logits(by_folds, pieces.weights_of_folds(adapters), adapters))
+    start = _logit(shipped_thresholds()["prompt_injection"])
+    kept["shifts"][attacks] = start - kept["scales"][attacks] * cuts[: len(attacks)]
+    kept["piece_shifts"] = start - kept["piece_scales"] * cuts[len(attacks) :]
+    weights = fit(inputs, labels, judged, importance)
+    weights = weights.scaled(kept["scales"][attacks], kept["shifts"][attacks])
     kept["of_vector"][:, attacks] = weights.of_vector
     kept["of_words"][:, attacks] = weights.of_words
     kept["bias"][attacks] = weights.bias
-    kept["shifts"][attacks] = shifts
-    pieces = _PieceExamples(written.documents())
-    of_pieces = fit(
-        pieces.inputs_by(HEADS_ADAPTER.path), pieces.labels, np.ones_like(pieces.labels)
-    ).scaled(kept["piece_scale"][None], kept["piece_shift"][None])
-    _save(kept | _of_pieces(of_pieces))
+    of_pieces = pieces.fit(HEADS_ADAPTER.path)
+    _save(kept | _of_pieces(of_pieces.scaled(kept["piece_scales"], kept["piece_shifts"])))
+    return shares
+
+
+def _natural_logits(
+    weights: Sequence[Weights], of_pieces: Sequence[Weights], adapters: Sequence[Path]
+) -> Floats:
+    """(natural texts, ATTACK_OUTPUTS and PIECE_OUTPUTS), of each the highest of its parts as a text is
+    scored when it's served, by heads for attacks that have not seen its group."""
+    natural = written.natural_texts()
+    folds = np.array([_fold(one.group) for one in natural])
+    found = np.full((len(natural), len(ATTACK_OUTPUTS) + len(PIECE_OUTPUTS)), -40.0)
+    for fold in range(NUM_FOLDS):
+        own = np.flatnonzero(folds == fold)
+        texts = [read(judged(natural[at].text)) for at in own]
+        vectors = _vectors_of_pieces(texts, adapters[fold])
+        for at, text in zip(own, texts, strict=True):
+            parts = [part for part in text.parts if part.text.strip()]
+            rows = np.stack([part_input(part, vectors) for part in parts])
+            inputs = Inputs(rows, n_grams([part.text for part in parts]))
+            highest = weights[fold].logits(inputs).max(axis=0)
+            found[at, : len(ATTACK_OUTPUTS)] = highest - OF_LENGTH * np.log(len(parts))
+            if text.pieces:
+                inputs = Inputs(piece_inputs(text, vectors), n_grams(text.pieces))
+                found[at, len(ATTACK_OUTPUTS) :] = of_pieces[fold].logits(inputs).max(axis=0)
+    return found
+
+
+def _cuts(natural: Floats) -> tuple[Floats, list[NaturalShare]]:
+    """From where on each output flags, so that each flags the same share of harmless natural texts, and
+    all together no more than `MAX_NATURAL_FLAGGED`; and what they flag then."""
+    texts = written.natural_texts()
+    harmless = natural[[one.kind == "harmless" for one in texts]]
+
+    def cuts_at(share: float) -> Floats:
+        return np.array([threshold_for(column, share) for column in harmless.T])
+
+    low, high = 0.0, MAX_NATURAL_FLAGGED
+    for _ in range(20):
+        share = (low + high) / 2
+        if float((harmless >= cuts_at(share)).any(axis=1).mean()) > MAX_NATURAL_FLAGGED:
+            high = share
+        else:
+            low = share
+    cuts = cuts_at(low)
+    flagged: dict[tuple[str, str], list[bool]] = {}
+    for one, row in zip(texts, natural, strict=True):
+        title = one.group.partition(": ")[2].partition(" [")[0]
+        flagged.setdefault((one.kind, title), []).append(bool((row >= cuts).any()))
+    return cuts, [NaturalShare(*key, sum(found), len(found)) for key, found in flagged.items()]
+
+
+def _logit(probability: float) -> float:
+    return float(np.log(probability / (1 - probability)))
 
 
 def _adapters(
@@ -193,52 +277,78 @@ def _tune(
 
 
 class _PieceExamples:
-    """The pieces that the head for them learns from: orders, and all of harmless documents."""
+    """The pieces that the heads for them learn from: orders, and all of harmless documents."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._texts = [read(document.text) for document in documents]
         self._places: list[int] = []
         self._words: list[str] = []
-        labels, owners, folds = [], [], []
+        labels, known, importance, owners, folds = [], [], [], [], []
         for owner, (document, text) in enumerate(zip(documents, self._texts, strict=True)):
+            is_planted = written.is_planted(document.group)
             for place, piece in enumerate(text.pieces):
                 is_order = document.is_order and document.is_added(piece)
                 if is_order or not document.is_order:
                     self._words.append(piece)
                     self._places.append(place)
-                    labels.append([float(is_order)])
+                    labels.append([is_order and not is_planted, is_order and is_planted])
+                    known.append([not (is_order and is_planted), not is_order or is_planted])
+                    importance.append(_importance_of_pieces(document))
                     owners.append(owner)
                     folds.append(_fold(document.group_of(piece)))
         self._grams = n_grams(self._words)
-        self.labels: Floats = np.array(labels)
+        self._labels: Floats = np.array(labels, float)
+        self._judged: Floats = np.array(known, float)
+        self._importance: Floats = np.array(importance)
         self.owners: NDArray[np.int64] = np.array(owners)
-        self.folds: NDArray[np.int64] = np.array(folds)
+        self._folds: NDArray[np.int64] = np.array(folds)
 
-    def inputs_by(self, adapter: Path) -> Inputs:
+    def fit(self, adapter: Path) -> Weights:
+        every: NDArray[np.int64] = np.arange(len(self._folds))
+        return self._fit_some(every, self._inputs_by(adapter))
+
+    def weights_of_folds(self, adapters: Sequence[Path]) -> list[Weights]:
+        """Heads, on vectors of an adapter, neither of which has seen the fold."""
+        found = []
+        for fold in range(NUM_FOLDS):
+            seen: NDArray[np.int64] = np.flatnonzero(self._folds != fold)
+            found.append(self._fit_some(seen, self._inputs_by(adapters[fold])))
+        return found
+
+    def calibrated(
+        self, weights: Sequence[Weights], adapters: Sequence[Path]
+    ) -> tuple[Floats, Floats]:
+        """Logits of all pieces by heads that have not seen their groups, and their scales by Platt."""
+        logits = _logits_of_folds(weights, self._folds, adapters, self._inputs_by)
+        scales = np.ones(len(PIECE_OUTPUTS))
+        for column in range(len(PIECE_OUTPUTS)):
+            known = self._judged[:, column] > 0
+            scales[column], _ = platt(logits[known, column], self._labels[known, column])
+        return logits, scales
+
+    def _fit_some(self, rows: NDArray[np.int64], inputs: Inputs) -> Weights:
+        return fit(
+            inputs.of(rows),
+            self._labels[rows],
+            self._judged[rows],
+            self._importance[rows],
+            L2_OF_PIECE_VECTOR,
+            L2_OF_PIECE_WORDS,
+        )
+
+    def _inputs_by(self, adapter: Path) -> Inputs:
         vectors = _vectors_of_pieces(self._texts, adapter)
         rows = [piece_inputs(text, vectors) for text in self._texts]
         places = zip(self.owners, self._places, strict=True)
         return Inputs(np.stack([rows[owner][place] for owner, place in places]), self._grams)
 
 
-def _pieces(
-    documents: Sequence[Document], adapters: Sequence[Path], threshold: float
-) -> tuple[Weights, float, float, list[float]]:
-    """The head for pieces of documents, the scale and the shift that are in it, and what heads that have
-    not seen their groups say of them. Scaled by Platt, and moved to where the threshold of windows flags
-    `MAX_SAFE_DOCUMENTS_FLAGGED` of the harmless ones."""
-    pieces = _PieceExamples(documents)
-    truth, of = pieces.labels, pieces.owners
-    judged = np.ones_like(truth)
-    logits = _logits_of_folds(pieces.folds, adapters, pieces.inputs_by, truth, judged)[:, 0]
-    scale, _ = platt(logits, truth[:, 0])
-    highest = np.array([logits[of == owner].max(initial=-40) for owner in range(len(documents))])
-    harmless = np.array([not one.is_order for one in documents])
-    cut = threshold_for(highest[harmless], MAX_SAFE_DOCUMENTS_FLAGGED)
-    shift = float(np.log(threshold / (1 - threshold))) - scale * cut
-    weights = fit(pieces.inputs_by(HEADS_ADAPTER.path), truth, judged)
-    scaled = weights.scaled(np.array([scale]), np.array([shift]))
-    return scaled, scale, shift, (1 / (1 + np.exp(-(highest * scale + shift)))).tolist()
+def _importance_of_pieces(document: Document) -> tuple[float, float]:
+    if written.is_natural(document.group):
+        return NATURAL_IMPORTANCE_OF_PIECE
+    if document.added and not document.is_order:
+        return QUESTION_IMPORTANCE_OF_PIECE
+    return 1.0, 1.0
 
 
 def scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
@@ -266,21 +376,52 @@ def labels_of(examples: Sequence[Example]) -> tuple[Floats, Floats]:
     return np.array(labels, float), np.array(judged, float)
 
 
-def _logits_of_folds(
+def _outputs_of(examples: Sequence[Example]) -> tuple[Floats, Floats, Floats]:
+    """As `labels_of`, of OUTPUTS; and how much each counts. An attack that was planted in a document is
+    no example of one that is written to an assistant, and none against it either."""
+    labels, known = labels_of(examples)
+    direct = HEAD_CATEGORIES.index("prompt_injection")
+    is_attack = labels[:, direct] > 0
+    is_planted = is_attack & np.array([written.is_planted(one.group) for one in examples])
+    known_of_planted = np.where(is_attack & ~is_planted, 0.0, known[:, direct])
+    labels[is_planted, direct] = known[is_planted, direct] = 0
+    labels = np.column_stack([labels, is_planted])
+    importance = np.ones_like(labels)
+    natural = np.array([written.is_natural(one.group) for one in examples])
+    attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
+    for attack in attacks:
+        importance[natural, attack] = NATURAL_IMPORTANCE
+    return labels, np.column_stack([known, known_of_planted]), importance
+
+
+def _weights_of_folds(
     folds: NDArray[np.int64],
     adapters: Sequence[Path],
     inputs_by: Callable[[Path], Inputs],
     labels: Floats,
     judged: Floats,
-) -> Floats:
-    """By heads, on vectors of an adapter, neither of which has seen the fold."""
-    logits = np.zeros_like(labels)
+    importance: Floats,
+) -> list[Weights]:
+    """Heads, on vectors of an adapter, neither of which has seen the fold."""
+    found = []
     for fold in range(NUM_FOLDS):
         seen: NDArray[np.int64] = np.flatnonzero(folds != fold)
-        unseen: NDArray[np.int64] = np.flatnonzero(folds == fold)
         inputs = inputs_by(adapters[fold])
-        weights = fit(inputs.of(seen), labels[seen], judged[seen])
-        logits[unseen] = weights.logits(inputs.of(unseen))
+        found.append(fit(inputs.of(seen), labels[seen], judged[seen], importance[seen]))
+    return found
+
+
+def _logits_of_folds(
+    weights: Sequence[Weights],
+    folds: NDArray[np.int64],
+    adapters: Sequence[Path],
+    inputs_by: Callable[[Path], Inputs],
+) -> Floats:
+    """Of all, by the heads that have not seen their fold."""
+    logits = np.zeros((len(folds), weights[0].bias.size))
+    for fold in range(NUM_FOLDS):
+        unseen: NDArray[np.int64] = np.flatnonzero(folds == fold)
+        logits[unseen] = weights[fold].logits(inputs_by(adapters[fold]).of(unseen))
     return logits
 
 
@@ -337,8 +478,9 @@ _HEAD = """\
 # Chosen on the project's own harmless examples, most of which sound harmful, each scored by heads that
 # have not seen it or its neighbours. The categories of harmful content together flag at most
 # {unsafe:.1%} of them, so that 5% of what others write is not passed; prompt_injection and jailbreak
-# together at most {injection:.0%}. The categories of such a group have one threshold; their kinds
-# (hate/threatening) have their own, by each of which {kind:.1%} are flagged at most.
+# together at most {injection:.0%} of the ordinary texts among them that were written as a whole. The
+# categories of such a group have one threshold; their kinds (hate/threatening) have their own, by each
+# of which {kind:.1%} are flagged at most.
 
 [thresholds]
 """
@@ -348,7 +490,7 @@ def _write_thresholds(thresholds: dict[str, float]) -> None:
     lines = [f'"{name}" = {thresholds[name]:.3f}\n' for name in HEAD_CATEGORIES]
     head = _HEAD.format(
         unsafe=MAX_SAFE_FLAGGED,
-        injection=MAX_SAFE_TAKEN_FOR_INJECTION,
+        injection=MAX_NATURAL_FLAGGED,
         kind=MAX_SAFE_FLAGGED_BY_KIND,
     )
     THRESHOLDS.write_text(head + "".join(lines), encoding="utf-8")

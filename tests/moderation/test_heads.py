@@ -22,7 +22,14 @@ from moderation.categories import (
     parent,
 )
 from moderation.heads import Heads, examples, read, shipped_thresholds, train
-from moderation.heads.heads import NUM_DIMENSIONS, OF_LENGTH, WEIGHTS
+from moderation.heads.heads import (
+    ATTACK_OUTPUTS,
+    NUM_DIMENSIONS,
+    OF_LENGTH,
+    OUTPUTS,
+    PIECE_OUTPUTS,
+    WEIGHTS,
+)
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, Read
 
@@ -98,9 +105,17 @@ def _with(line: str) -> tuple[str, str, str]:
 
 
 # Of the texts held back, with room for the last bits of another machine.
-LEAST_INJECTIONS_FOUND = {"": 0.85, "2": 0.80, "3": 0.80, "4": 0.78, "5": 0.59}
-MOST_BENIGN_FLAGGED = 0.025
-MOST_TECHNICAL_FLAGGED = 0.15
+LEAST_INJECTIONS_FOUND = {
+    "": 0.80,
+    "2": 0.70,
+    "3": 0.83,
+    "4": 0.73,
+    "5": 0.50,
+    "6": 0.62,
+    "7": 0.41,
+}
+MOST_BENIGN_FLAGGED = 0.015
+MOST_TECHNICAL_FLAGGED = 0.08
 LEAST_UNSAFE_FOUND = 0.87
 MOST_SAFE_FLAGGED = 0.04
 
@@ -180,6 +195,34 @@ def test_a_group_is_of_one_fold_only_for_its_variants() -> None:
     assert len({groups[text] for text in acts}) == 1
 
 
+def test_the_order_is_taken_out_of_its_marks_and_its_windows_are_attacks() -> None:
+    planted = [found for found in examples.documents() if found.group.startswith("in_documents/pl")]
+    assert planted
+    for document in planted:
+        assert document.is_order
+        assert document.added in document.text
+        assert not {"⟦", "⟧"} & set(document.text)
+        assert examples.is_planted(document.group)
+        assert examples.is_natural(document.group)
+    windows = [
+        one for one in examples.training_examples() if one.group.startswith("in_documents/pl")
+    ]
+    attacks = [one for one in windows if one.categories]
+    assert len(planted) <= len(attacks) < len(windows)
+    assert {name for one in attacks for name in one.categories} == {"prompt_injection"}
+
+
+def test_of_natural_texts_each_kind_is_there_and_nothing_of_what_is_held_out() -> None:
+    found = examples.natural_texts()
+    kinds = {
+        kind: sum(one.kind == kind for one in found) for kind in ("harmless", "direct", "planted")
+    }
+    assert kinds["harmless"] >= 1_000
+    assert kinds["direct"] >= 100
+    assert kinds["planted"] >= 300
+    assert {one.text for one in found}.isdisjoint(one.text for one in examples.held_out_examples())
+
+
 def test_a_threshold_for_each_category() -> None:
     found = shipped_thresholds()
     assert tuple(found) == HEAD_CATEGORIES
@@ -208,18 +251,24 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     some = examples.training_examples()[::90]
     monkeypatch.setattr(examples, "training_examples", lambda: some)
     documents = [
-        examples.Document(f"{DOCUMENT} {n} {order}", order, bool(order), f"{n}", f"{n}")
+        examples.Document(f"{DOCUMENT} {at} {order}", order, bool(order), f"{at} {n}", f"{at} {n}")
+        for at in ("1 [planted]", "2 [planted]", "3 [planted]", "4", "5", "6")
         for n, order in enumerate([*ORDERS_WITHIN, "", "", ""])
     ]
     monkeypatch.setattr(examples, "documents", lambda: documents)
+    natural = examples.natural_texts()[::40]
+    monkeypatch.setattr(examples, "natural_texts", lambda: natural)
     monkeypatch.setattr(train, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
-    train.fit_to_adapter()
+    shares = train.fit_to_adapter()
+    assert {one.kind for one in shares} == {"harmless", "direct", "planted"}
+    assert sum(one.num_texts for one in shares) == len(natural)
+    assert not [one for one in shares if one.kind == "harmless" and one.num_flagged]
     with np.load(WEIGHTS) as before, np.load(weights) as after:
         for name in ("of_vector", "of_words", "bias", "shifts"):
-            is_new = [name in INJECTION_CATEGORIES for name in HEAD_CATEGORIES]
+            is_new = [output in ATTACK_OUTPUTS for output in OUTPUTS]
             differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
             assert differs.tolist() == is_new, name
-        for name in ("scales", "piece_scale", "piece_shift", "adapter", "categories"):
+        for name in ("scales", "piece_scales", "adapter", "categories"):
             assert np.array_equal(before[name], after[name]), name
         assert not np.array_equal(before["piece_of_vector"], after["piece_of_vector"])
     assert Heads(weights).digest == examples.digest() != Heads().digest
@@ -273,6 +322,33 @@ def test_an_attack_has_to_be_the_clearer_the_longer_the_text_is(heads: Heads) ->
         assert lowered == pytest.approx(odds / 9**OF_LENGTH if is_attack else odds, rel=1e-4)
 
 
+def _of_one_output(tmp_path: Path, column: int, name: str) -> Heads:
+    """Heads of which only one output says anything, and that of whatever text."""
+    with np.load(WEIGHTS) as found:
+        parts = dict(found)
+    for piece in ("", "piece_"):
+        parts |= {f"{piece}{of}": 0 * parts[f"{piece}{of}"] for of in ("of_vector", "of_words")}
+        parts[f"{piece}bias"] = np.full_like(parts[f"{piece}bias"], -9)
+    parts[name][column] = 3
+    np.savez(tmp_path / "one.npz", **parts)
+    return Heads(tmp_path / "one.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [("bias", "planted"), *(("piece_bias", output) for output in PIECE_OUTPUTS)],
+)
+def test_each_kind_of_order_within_a_text_is_a_prompt_injection(
+    tmp_path: Path, name: str, output: str
+) -> None:
+    column = (OUTPUTS if name == "bias" else PIECE_OUTPUTS).index(output)
+    changed = _of_one_output(tmp_path, column, name)
+    found = read(DOCUMENT)
+    (scores,) = changed.judge([found], dict.fromkeys(found, _random_vectors(1)[0]))
+    assert scores["prompt_injection"] > 0.8
+    assert max(scores[one] for one in HEAD_CATEGORIES if one != "prompt_injection") < 0.01
+
+
 def test_no_texts_have_no_scores(heads: Heads) -> None:
     assert heads.score([], []) == []
     assert heads.judge([], {}) == []
@@ -323,7 +399,7 @@ def test_orders_that_a_document_does_not_call_for_are_found_anywhere(
         return [one["prompt_injection"] for one in score([_with(line)[place] for line in lines])]
 
     orders, questions = likely(ORDERS_WITHIN), likely(QUESTIONS)
-    assert min(orders) > max(questions)
+    assert sum(one > max(questions) for one in orders) >= 2
     assert sum(one >= shipped_thresholds()["prompt_injection"] for one in orders) >= 2
 
 
@@ -348,7 +424,7 @@ def test_of_the_texts_held_back_as_many_are_found_as_the_report_says(score: Scor
 
     for number, least in LEAST_INJECTIONS_FOUND.items():
         assert flagged(f"injection{number}", INJECTION_CATEGORIES) >= least
-    assert flagged("benign[234]?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
+    assert flagged("benign[23467]?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
     assert flagged("benign5", INJECTION_CATEGORIES) <= MOST_TECHNICAL_FLAGGED
     assert flagged("safe.?", INJECTION_CATEGORIES) <= MOST_BENIGN_FLAGGED
     assert flagged("unsafe.?", UNSAFE_CATEGORIES) >= LEAST_UNSAFE_FOUND
