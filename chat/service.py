@@ -27,6 +27,7 @@ from chat.recovery import find_lost, resume
 from chat.tools.servers.offering import ask_servers as ask_tool_servers
 from chat.tools.servers.offering import close as close_tool_servers
 from chat.tools.servers.offering import offer as offer_tools
+from chat.tools.servers.offering import states as tool_server_states
 from chat.waiting import Waits, waiting
 from inference import (
     BUILTIN_EMBEDDING,
@@ -65,6 +66,7 @@ __all__ = [
     "resume",
     "start",
     "take_up_batch",
+    "tool_server_states",
     "waiting",
 ]
 

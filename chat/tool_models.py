@@ -27,9 +27,11 @@ class ServerTool(models.Model):
     name = models.CharField(max_length=64, unique=True)
     definition = models.JSONField()
     proposed = models.JSONField(null=True, blank=True)
-    is_enabled = models.BooleanField(default=True)
+    is_enabled = models.BooleanField("switched on", default=True)
     is_listed = models.BooleanField(default=True)
-    asks = models.CharField(max_length=8, choices=Asking.choices, default=Asking.ALWAYS)
+    asks = models.CharField(
+        "a person is asked", max_length=8, choices=Asking.choices, default=Asking.ALWAYS
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
