@@ -4,13 +4,14 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import httpx2
 
-from chat.tools.servers.bounded import BoundedTransport
+from chat.tools.servers.bounded import UNREACHED, BoundedTransport
+from chat.tools.servers.child import started
 from chat.tools.servers.last_words import last_words
 from chat.tools.servers.spec import ToolServerSpec
 
@@ -32,7 +33,8 @@ T = TypeVar("T")
 
 
 class ToolServerAway(Exception):
-    """It cannot be asked. The text says why, for the model, its user and the operator.
+    """It cannot be asked. The text is for the model and its user, and tells no more than that: what is
+    wrong may name what only operators know, and stands in `problem` of the connection.
 
     `was_asked`: the request may have reached it, and may have been done.
     """
@@ -43,32 +45,25 @@ class ToolServerAway(Exception):
 
 
 class ServerConnection:
-    """Belongs to one event loop. The protocol's client has to be closed by the task that opened it, so
-    one task holds it, and others ask through it."""
+    """Belongs to one event loop. `problem` is what is wrong now, without secrets."""
 
     def __init__(self, spec: ToolServerSpec) -> None:
         self.spec = spec
         self.problem = ""
         self._lock = asyncio.Lock()
-        self._holding: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()
-        self._client: Client | None = None
+        self._held: _Held | None = None
+        self._is_closing = False
+        self._num_asking = 0
         self._not_before_s = 0.0
 
     @property
     def is_open(self) -> bool:
-        return self._client is not None
+        return self._held is not None and self._held.is_open and not self.problem
 
     async def listed(self) -> list["Listed"]:
         """Every tool that the server has, up to MAX_LISTED. Raises ToolServerAway."""
-        found: list[Listed] = []
-        cursor: str | None = None
-        while True:
-            page = await self._ask(partial(_page, cursor), LIST_TIMEOUT_S)
-            found += page.tools
-            cursor = page.next_cursor
-            if cursor is None or len(found) >= MAX_LISTED:
-                return found[:MAX_LISTED]
+        found: list[Listed] = await self._ask(_all_listed, LIST_TIMEOUT_S, is_probe=True)
+        return found
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> "CallToolResult":
         """Asked once: what may have been done is not done again. Raises ToolServerAway."""
@@ -78,100 +73,152 @@ class ServerConnection:
         return result
 
     async def close(self) -> None:
-        self._closing.set()
-        if self._holding is not None:
-            done, _ = await asyncio.wait([self._holding], timeout=_CLOSE_S)
-            if not done:
-                self._holding.cancel()
+        self._is_closing = True
+        if self._held is not None:
+            await self._held.closed(_CLOSE_S)
 
-    async def _ask(self, what: "Callable[[Client], Awaitable[T]]", timeout_s: float) -> T:
-        client = await self._connected()
+    async def _ask(
+        self, what: "Callable[[Client], Awaitable[T]]", timeout_s: float, *, is_probe: bool = False
+    ) -> T:
+        """A probe shows how the server is, and ends a connection that is of no use to anybody."""
+        held, client = await self._connected()
+        self._num_asking += 1
         try:
             async with asyncio.timeout(timeout_s):
-                return await what(client)
+                result = await what(client)
         except TimeoutError:
-            raise ToolServerAway(
-                f"{self.spec.name} took longer than {timeout_s:g} s", was_asked=True
-            ) from None
+            if is_probe and self._num_asking == 1:  # else it may just be busy
+                held.end()
+                self._failed("it does not answer")
+            reason = f"{self.spec.name} took longer than {timeout_s:g} s"
+            raise ToolServerAway(reason, was_asked=True) from None
         except Exception as error:
-            raise await self._told(error) from error
+            if is_probe:
+                self.problem = self._told_of(_reason(error))
+            raise self._away(held, error) from error
+        finally:
+            self._num_asking -= 1
+        self.problem = ""
+        return result
 
-    async def _told(self, error: Exception) -> ToolServerAway:
-        """Of an error that the server has told the connection stays; any other ends it."""
+    def _away(self, held: "_Held", error: Exception) -> ToolServerAway:
+        """Only what shows that the connection is over ends it: others may be waiting for theirs."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
-        if isinstance(error, MCPError) and error.code not in (CONNECTION_CLOSED, INVALID_REQUEST):
-            return ToolServerAway(f"{self.spec.name}: {_short(error)}", was_asked=True)
-        await self._end()
-        reason = f"the connection to {self.spec.name} broke: {_short(error)}"
-        return ToolServerAway(reason, was_asked=True)
+        name = self.spec.name
+        if isinstance(error, MCPError):
+            is_over = error.code in (CONNECTION_CLOSED, INVALID_REQUEST)
+            if self.spec.url and error.code == CONNECTION_CLOSED:
+                is_over = not str(error).startswith("SSE stream")  # that of this answer alone
+            if error.code != UNREACHED and not is_over:
+                return ToolServerAway(f"{name}: {_short(error)}", was_asked=True)
+        else:
+            is_over = isinstance(error, anyio.ClosedResourceError | anyio.BrokenResourceError)
+            if not is_over:
+                reason = f"{name} has answered what is no answer"
+                logger.warning("%s: %s", reason, type(error).__name__)
+                return ToolServerAway(reason, was_asked=True)
+        self.problem = self._told_of(_reason(error))
+        logger.warning("tool server %s", self.problem)
+        if is_over:
+            held.end()
+        return ToolServerAway(f"the connection to {name} broke", was_asked=True)
 
-    async def _end(self) -> None:
-        if self._holding is not None:
-            self._holding.cancel()
-            await asyncio.wait([self._holding], timeout=_CLOSE_S)
-
-    async def _connected(self) -> "Client":
+    async def _connected(self) -> "tuple[_Held, Client]":
         async with self._lock:
-            if self._client is not None:
-                return self._client
-            if self._closing.is_set():
-                raise ToolServerAway("the process is ending")
-            if monotonic() < self._not_before_s:
-                raise ToolServerAway(self.problem)
-            await asyncio.to_thread(_load)
-            ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-            self._holding = asyncio.create_task(
-                self._hold(ready), name=f"tools of {self.spec.name}"
-            )
-            try:
-                async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                    client = await asyncio.shield(ready)
-            except TimeoutError:
-                self._holding.cancel()
-                raise self._failed("it does not answer") from None
-            except _CannotOpen as error:
-                raise self._failed(str(error)) from None
-            self.problem = ""
-            return client
+            held = self._held
+            if held is None or held.is_over:
+                if self._is_closing:
+                    raise ToolServerAway("the process is ending")
+                if monotonic() < self._not_before_s:
+                    raise ToolServerAway(f"{self.spec.name} cannot be reached")
+                await asyncio.to_thread(_load)
+                held = self._held = _Held(self.spec, self._failed)
+        try:
+            return held, await asyncio.shield(held.ready)
+        except _CannotOpen:
+            raise ToolServerAway(f"{self.spec.name} cannot be reached") from None
 
-    def _failed(self, reason: str) -> ToolServerAway:
-        self.problem = f"{self.spec.name} cannot be reached: {reason}"
+    def _failed(self, reason: str) -> None:
+        self.problem = self._told_of(reason)
         self._not_before_s = monotonic() + _PAUSE_S
         logger.warning("tool server %s", self.problem)
-        return ToolServerAway(self.problem)
 
-    async def _hold(self, ready: "asyncio.Future[Client]") -> None:
-        said = ""
-        try:
-            async with last_words() as words:
-                try:
-                    async with _opened(self.spec, words.file) as client:
-                        self._client = client
-                        if not ready.done():
-                            ready.set_result(client)
-                        await self._closing.wait()
-                finally:
-                    said = await words.said()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # groups of them, too
-            reason = ": ".join(filter(None, (_reason(error), said)))
-            if ready.done():
-                logger.warning("the connection to tool server %s broke: %s", self.spec.name, reason)
-            else:
-                ready.set_exception(_CannotOpen(reason))
-        finally:
-            self._client = None
+    def _told_of(self, reason: str) -> str:
+        return f"{self.spec.name} cannot be reached: {self.spec.without_secrets(reason)}"
 
 
 class _CannotOpen(Exception):
     pass
 
 
-async def _page(cursor: str | None, client: "Client") -> "ListToolsResult":
-    return await client.list_tools(cursor=cursor, cache_mode="refresh")
+class _Held:
+    """The protocol's client has to be closed by the task that opened it, so one task holds it, and
+    others ask through it. Who waits for it may go: it opens all the same, for the next."""
+
+    def __init__(self, spec: ToolServerSpec, failed: Callable[[str], None]) -> None:
+        self.ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self.ready.add_done_callback(lambda ready: ready.exception())  # nobody may have waited
+        self._ended = asyncio.Event()
+        self._task = asyncio.create_task(self._hold(spec, failed), name=f"tools of {spec.name}")
+
+    @property
+    def is_open(self) -> bool:
+        return self.ready.done() and not self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended.is_set()
+
+    def end(self) -> None:
+        """It is closed in a moment; whoever comes now makes another one."""
+        self._ended.set()
+
+    async def closed(self, timeout_s: float) -> None:
+        self.end()
+        if not self.ready.done():
+            self._task.cancel()
+        done, _ = await asyncio.wait([self._task], timeout=timeout_s)
+        if not done:
+            self._task.cancel()
+
+    async def _hold(self, spec: ToolServerSpec, failed: Callable[[str], None]) -> None:
+        reason = said = ""
+        try:
+            async with last_words() as words:
+                try:
+                    opening = asyncio.timeout(CONNECT_TIMEOUT_S)
+                    async with opening, _opened(spec, words.file) as client:
+                        opening.reschedule(None)
+                        self.ready.set_result(client)
+                        await self._ended.wait()
+                finally:
+                    said = await words.said()
+        except asyncio.CancelledError:
+            raise
+        except TimeoutError:
+            reason = "it does not answer"
+        except BaseException as error:  # groups of them, too
+            reason = _reason(error)
+        finally:
+            if reason and not self.is_over:
+                failed(": ".join(filter(None, (reason, said))))
+            self._ended.set()
+            if not self.ready.done():
+                self.ready.set_exception(_CannotOpen())
+
+
+async def _all_listed(client: "Client") -> list["Listed"]:
+    found: list[Listed] = []
+    cursor: str | None = None
+    for _ in range(MAX_LISTED):  # a page may be empty
+        page: ListToolsResult = await client.list_tools(cursor=cursor, cache_mode="refresh")
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None or len(found) >= MAX_LISTED:
+            break
+    return found[:MAX_LISTED]
 
 
 def _load() -> None:
@@ -180,26 +227,36 @@ def _load() -> None:
 
 @asynccontextmanager
 async def _opened(spec: ToolServerSpec, errors: Any) -> "AsyncGenerator[Client]":
-    from mcp import Client, StdioServerParameters, stdio_client
-    from mcp.client.streamable_http import streamable_http_client
+    from mcp import Client
     from mcp.types import Implementation
 
     us = Implementation(name="Vitrine", version="0.1.0")
     if spec.command:
-        started = StdioServerParameters(
-            command=spec.command, args=list(spec.args), env=dict(spec.env), cwd=spec.cwd
-        )
-        async with Client(stdio_client(started, errors), client_info=us) as client:
-            yield client
+        async with Client(started(spec, errors), client_info=us) as client:
+            yield _unchecked(client)
         return
+    from mcp.client.streamable_http import streamable_http_client
+
     timeout = httpx2.Timeout(spec.timeout_s, connect=5.0)
+    transport = BoundedTransport(max(spec.timeout_s, LIST_TIMEOUT_S))
     async with (
         httpx2.AsyncClient(
-            headers=dict(spec.headers), timeout=timeout, transport=BoundedTransport()
+            headers=dict(spec.headers), timeout=timeout, transport=transport
         ) as http,
         Client(streamable_http_client(spec.url, http_client=http), client_info=us) as client,
     ):
-        yield client
+        yield _unchecked(client)
+
+
+def _unchecked(client: "Client") -> "Client":
+    """Results are texts to us. To hold them against the schema that their server has sent along could
+    take for ever: a pattern may try 2^n ways, on the event loop."""
+
+    async def take(name: str, result: Any) -> None:
+        pass
+
+    client.session.validate_tool_result = take  # type: ignore[method-assign]
+    return client
 
 
 def _reason(error: BaseException) -> str:

@@ -7,16 +7,18 @@ trusted; what a server says about itself is not (definitions.py).
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 MAX_SERVERS = 50
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,30}")
+_MIN_SECRET_CHARS = 5
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?=[A-Za-z0-9-])){0,30}")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}")
 
 Texts = dict[str, str]
@@ -28,7 +30,7 @@ class ToolServerSpec:
 
     `headers` and `env` hold secrets, and are shown nowhere. `tiers` and `groups` are whom it is for, by
     slug and by name; without any it is for all whose tier has tools. `tools` are names or shell
-    patterns of those that are offered.
+    patterns of those that are offered. `secrets` are values of variables that it is given.
     """
 
     name: str
@@ -44,6 +46,7 @@ class ToolServerSpec:
     tools: tuple[str, ...] = ("*",)
     tiers: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"ToolServerSpec({self.name!r}, {self.place!r})"
@@ -56,6 +59,23 @@ class ToolServerSpec:
         parts = urlsplit(self.url)
         return (
             f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        )
+
+    def without_secrets(self, text: str) -> str:
+        """What a library or a server says, without what it may quote of ours."""
+        for secret in self._secrets():
+            text = text.replace(secret, "…")
+        return text
+
+    def _secrets(self) -> list[str]:
+        """Words of what may be secret, longest first; shorter ones are none, and stand in any text."""
+        parts = urlsplit(self.url)
+        given = [value for _, value in (*self.headers, *self.env)]
+        given += [*self.secrets, parts.username or "", parts.password or ""]
+        given += [value for _, value in parse_qsl(parts.query)]
+        words = {word for value in given for word in (value, *value.split())}
+        return sorted(
+            (one for one in words if len(one) >= _MIN_SECRET_CHARS), key=len, reverse=True
         )
 
     def offers(self, tool: str) -> bool:
@@ -85,7 +105,7 @@ class _Entry(BaseModel):
     @field_validator("url")
     @classmethod
     def _is_url(cls, value: str) -> str:
-        if value and not _is_http(value):
+        if value and not _VARIABLE.search(value) and not _is_http(value):
             raise ValueError("is no http:// or https:// address")
         return value
 
@@ -106,10 +126,16 @@ def tool_servers(path: Path, variable: Callable[[str], str | None]) -> tuple[Too
     """Of the file; `${NAME}` in what may be secret is the variable NAME. Raises ValueError, which quotes
     no values."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
+        raise ValueError(f"{path} is no JSON") from None
+    try:
+        content = json.loads(text, object_pairs_hook=_object)
+    except _Twice as error:
+        raise ValueError(f"{path} names {error.args[0]!r} twice in one object") from None
+    except (ValueError, RecursionError):
         raise ValueError(f"{path} is no JSON") from None
     servers = content.get("mcpServers") if isinstance(content, dict) else None
     if not isinstance(servers, dict):
@@ -120,10 +146,24 @@ def tool_servers(path: Path, variable: Callable[[str], str | None]) -> tuple[Too
     return tuple(spec for spec in found if spec is not None)
 
 
+class _Twice(Exception):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two servers of a name one would be gone, whoever it was restricted to."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Twice(name)
+        found[name] = value
+    return found
+
+
 def _spec(name: str, entry: Any, variable: Callable[[str], str | None]) -> ToolServerSpec | None:
     """None: it is switched off."""
     if not _NAME.fullmatch(name):
-        rule = "letters, digits, - and single _, at most 31 of them"
+        rule = "letters, digits, - and single _ between them, at most 31"
         raise ValueError(f"{name!r} is no name of a tool server: those have {rule}")
     try:
         read = _Entry.model_validate(entry)
@@ -134,20 +174,32 @@ def _spec(name: str, entry: Any, variable: Callable[[str], str | None]) -> ToolS
     if read.disabled:
         return None
     filled = _Filling(name, variable)
+    url, headers = filled.text(read.url), filled.texts(read.headers)
+    if url and not _is_http(url):
+        raise ValueError(f"{name}.url: is no http:// or https:// address")
+    for header, value in headers:
+        if not _HEADER.fullmatch(header) or not value.isascii() or not value.isprintable():
+            raise ValueError(
+                f"{name}.headers: {header!r} cannot be sent: name or value is no header's"
+            )
+    args, env = tuple(map(filled.text, read.args)), filled.texts(read.env)
+    if any("\0" in one for one in (read.command, read.cwd or "", *args, *(v for _, v in env))):
+        raise ValueError(f"{name}: holds a character that no command can be given")
     return ToolServerSpec(
         name=name,
         title=read.title or name,
         description=read.description,
-        url=filled.text(read.url),
-        headers=filled.texts(read.headers),
+        url=url,
+        headers=headers,
         command=read.command,
-        args=tuple(map(filled.text, read.args)),
-        env=filled.texts(read.env),
+        args=args,
+        env=env,
         cwd=read.cwd,
         timeout_s=read.timeout_s,
         tools=tuple(read.tools),
         tiers=frozenset(read.tiers),
         groups=frozenset(read.groups),
+        secrets=tuple(filled.values),
     )
 
 
@@ -165,6 +217,7 @@ class _Filling:
 
     server: str
     variable: Callable[[str], str | None]
+    values: list[str] = field(default_factory=list)
 
     def text(self, text: str) -> str:
         return _VARIABLE.sub(lambda match: self._value(match[1]), text)
@@ -176,4 +229,5 @@ class _Filling:
         value = self.variable(name)
         if value is None:
             raise ValueError(f"{self.server}: the variable {name} is not set")
+        self.values.append(value)
         return value
