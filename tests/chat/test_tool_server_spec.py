@@ -65,6 +65,12 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
         ("web", {"url": URL, "tools": []}, "web.tools"),
         ("web", {"url": URL, "headers": {"a": "${NOT_SET}"}}, "the variable NOT_SET is not set"),
         ("web", "x", "web: "),
+        ("web", {"url": "${NOT_SET}"}, "the variable NOT_SET is not set"),
+        ("web", {"url": "${HOST}"}, "web.url: is no http:// or https:// address"),
+        ("web", {"url": URL, "headers": {"a": "x\ny secret"}}, "web.headers: 'a' cannot be sent"),
+        ("web", {"url": URL, "headers": {"a b": "c"}}, "web.headers: 'a b' cannot be sent"),
+        ("web", {"command": "x", "args": ["a\0b"]}, "no command can be given"),
+        ("web_", {"url": URL}, "no name of a tool server"),
         ("we__b", {"url": URL}, "no name of a tool server"),
         ("", {"url": URL}, "no name of a tool server"),
         ("w" * 32, {"url": URL}, "no name of a tool server"),
@@ -72,7 +78,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
 )
 def test_mistakes_are_told_by_name(tmp_path: Path, name: str, entry: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem) as caught:
-        read(tmp_path, {name: entry})
+        read(tmp_path, {name: entry}, HOST="secret")
     assert "secret" not in str(caught.value)
 
 
@@ -83,6 +89,11 @@ def test_mistakes_are_told_by_name(tmp_path: Path, name: str, entry: Any, proble
         ("[]", "no object"),
         ('{"mcpServers": []}', "no object"),
         ("\xff", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        (
+            '{"mcpServers": {"a": {"command": "b", "tiers": []}, "a": {"command": "b"}}}',
+            "'a' twice",
+        ),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, content: str, problem: str) -> None:
@@ -92,3 +103,25 @@ def test_files_that_are_none(tmp_path: Path, content: str, problem: str) -> None
         tool_servers(path, lambda _: None)
     with pytest.raises(ValueError, match="cannot be read"):
         tool_servers(tmp_path / "missing.json", lambda _: None)
+
+
+def test_a_file_that_begins_with_a_mark(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_bytes(b'\xef\xbb\xbf{"mcpServers": {"web": {"url": "${AT}/mcp"}}}')
+    (web,) = tool_servers(path, {"AT": "https://example.org"}.get)
+    assert web.url == "https://example.org/mcp"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    for path in (tmp_path, loop):
+        with pytest.raises(ValueError, match="cannot be read"):
+            tool_servers(path, lambda _: None)
+
+
+def test_what_a_text_quotes_of_secrets_is_left_out(tmp_path: Path) -> None:
+    entry = {"url": "https://joe:hush-1@example.org/?k=${K}", "headers": {"A": "Bearer hush-3"}}
+    (web,) = read(tmp_path, {"web": entry}, K="hush-2")
+    told = web.without_secrets("joe hush-1 hush-2, b'Bearer hush-3\\n' at example.org")
+    assert told == "joe … …, b'…\\n' at example.org"
