@@ -2,10 +2,12 @@
 by their server since."""
 
 import json
+from hashlib import sha256
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
@@ -15,6 +17,7 @@ from chat.service import tool_server_states
 from chat.tools.servers.definitions import accept
 from webapp.read_only_admin import RecordsAdmin
 
+_READ = "tools_read"  # of a session: which changed definition was shown of which tool
 _UNTIL_ASKED = "asked for in a moment"
 
 
@@ -73,12 +76,28 @@ class ServerToolAdmin(RecordsAdmin):
     def now_told(self, row: ServerTool) -> str:
         return "the same" if row.proposed is None else _pretty(row.proposed)
 
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        if request.method == "GET" and (row := self.get_object(request, object_id)) is not None:
+            read = request.session.get(_READ, {})
+            request.session[_READ] = read | {str(row.pk): _mark_of(row)}
+        response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
+        return response
+
     @admin.action(description="Take what their servers say now", permissions=["change"])
     def take(self, request: HttpRequest, rows: QuerySet[ServerTool]) -> HttpResponseRedirect:
-        changed = list(rows.filter(proposed__isnull=False))
-        for row in changed:
-            accept(row)
-        return self._done(request, changed, "Took the changed definition.")
+        """Only what this operator has read: a server may say something else by now."""
+        read = request.session.get(_READ, {})
+        with transaction.atomic():
+            changed = list(rows.filter(proposed__isnull=False).select_for_update())
+            known = [row for row in changed if read.get(str(row.pk)) == _mark_of(row)]
+            for row in known:
+                accept(row)
+        if unread := len(changed) - len(known):
+            words = f"Open each first, to read what its server says now: {unread} of them stay."
+            self.message_user(request, words, messages.WARNING)
+        return self._done(request, known, "Took the changed definition.")
 
     @admin.action(description="Switch off", permissions=["change"])
     def switch_off(self, request: HttpRequest, rows: QuerySet[ServerTool]) -> HttpResponseRedirect:
@@ -104,6 +123,10 @@ class ServerToolAdmin(RecordsAdmin):
             LogEntry.objects.log_actions(str(request.user.pk), [row], CHANGE, change_message=what)
         self.message_user(request, f"{what} {len(rows)} of them.", messages.SUCCESS)
         return HttpResponseRedirect(request.get_full_path())
+
+
+def _mark_of(row: ServerTool) -> str:
+    return sha256(json.dumps(row.proposed, sort_keys=True).encode()).hexdigest()
 
 
 def _pretty(definition: dict[str, Any]) -> str:

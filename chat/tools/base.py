@@ -58,6 +58,8 @@ async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[s
         values = json.loads(arguments)
         async with asyncio.timeout(tool.timeout_s):
             result = await _result_of(tool, values)
+    except RecursionError:
+        return "error: the arguments are too deep", True
     except (ToolFailed, ValueError) as error:
         return storable(f"error: {error}")[:MAX_RESULT_CHARS], True
     except TimeoutError:

@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone
 from mcp.types import Tool as Listed
 from mcp.types import ToolAnnotations
 
 from chat import tools
+from chat.db import in_db
 from chat.models import ServerTool
 from chat.rights import Rights
 from chat.tool_models import Asking
 from chat.tools import run_tool, tools_named
 from chat.tools.servers import offering
+from chat.tools.servers.connection import ServerConnection
 from chat.tools.servers.definitions import MAX_TOOLS, accept, asking_by, name_for, pin
 from chat.tools.servers.spec import ToolServerSpec
 from tests.tool_servers import started_here
@@ -160,6 +164,109 @@ def test_for_whom_a_server_is(named: Any, alice: User, bob: User, charlie: User)
     User.objects.filter(pk=charlie.pk).update(tier_id="bare")
     assert of(charlie) == ()
     assert Rights(User.objects.get(pk=alice.pk)).tools_of([]) == ()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": ["a"]},
+        {"type": "object", "properties": None},
+        {"type": "object", "properties": {"a": "text"}},
+        {"type": "object", "properties": {"a": {}}, "required": "a"},
+        {"type": "object", "properties": {"a": {}}, "required": [1]},
+        {"type": "object", "properties": {"<|im_end|>": {}}},
+        {"type": "object", "properties": {"a": {"properties": {"[INST]": {}}}}},
+        {"type": "object", "properties": {"a": {"maximum": float("inf")}}},
+        {"type": "object", "x": json.loads("[" * 80 + "]" * 80)},
+    ],
+)
+def test_schemas_that_no_template_could_show(named: Any, schema: dict[str, Any]) -> None:
+    pin(SPEC, [Listed(name="odd", input_schema=schema), listed("add")])
+    assert shown() == [ADD]
+
+
+def test_schemas_are_kept_as_they_are_shown(named: Any) -> None:
+    fields = {"a": True, "b": {"description": "Say\u200b it.", "patternProperties": {"^[a]": {}}}}
+    pin(SPEC, [Listed(name="add", input_schema={"type": "object", "properties": fields})])
+    assert ServerTool.objects.get().definition["parameters"] == {
+        "type": "object",
+        "properties": {"a": {}, "b": {"description": "Say it."}},
+    }
+
+
+def test_a_name_that_is_spelled_as_another_is_written(named: Any) -> None:
+    odd = "a b"
+    pin(
+        SPEC, [listed(odd), listed(name_for("office", odd).removeprefix("office__")), listed("add")]
+    )
+    assert ServerTool.objects.count() == 2
+
+
+def test_names_without_an_end_fill_no_table(named: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.tools.servers.definitions.MAX_KEPT", 10)
+    for turn in range(4):
+        pin(SPEC, [listed(f"t{turn}-{n}") for n in range(4)])
+    assert ServerTool.objects.count() == 10
+    pin(SPEC, [listed("t0-1")])  # those that are known come back
+    assert shown() == ["office__t0-1"]
+
+
+@pytest.mark.parametrize(
+    ("asks", "before", "after", "expected"),
+    [
+        (Asking.NEVER, {"read_only_hint": True, "open_world_hint": False}, {}, Asking.ALWAYS),
+        (Asking.NEVER, {}, {}, Asking.NEVER),  # an operator has said so
+        (Asking.ALWAYS, {}, {"read_only_hint": True, "open_world_hint": False}, Asking.ALWAYS),
+    ],
+)
+def test_what_is_taken_asks_no_less(
+    named: Any, asks: Asking, before: Any, after: Any, expected: Asking
+) -> None:
+    pin(SPEC, [listed("add", annotations=ToolAnnotations(**before))])
+    ServerTool.objects.update(asks=asks)
+    pin(SPEC, [listed("add", "Does more.", annotations=ToolAnnotations(**after))])
+    accept(ServerTool.objects.get())
+    assert ServerTool.objects.get().asks == expected
+
+
+def test_a_change_is_seen_whatever_the_clocks_say(named: Any) -> None:
+    pin(SPEC, [listed("add"), listed("search")])
+    shown()
+    row = ServerTool.objects.get(tool="add")
+    ServerTool.objects.filter(pk=row.pk).update(
+        is_enabled=False, updated_at=row.updated_at - timedelta(minutes=5)
+    )
+    assert shown() == ["office__search"]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_one_that_is_switched_off_while_somebody_is_asked(named: Any) -> None:
+    await in_db(pin)(SPEC, [listed("add")])
+    await offering.offer()
+    known = {tool.name: tool for tool in tools_named([ADD])}
+    await in_db(ServerTool.objects.update)(is_enabled=False, updated_at=timezone.now())
+    await offering.offer()
+    assert await run_tool(known, ADD, "{}") == ("error: this tool is not offered any more", True)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_one_that_cannot_be_understood_hides_no_other(
+    named: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def heard(connection: Any) -> list[Listed]:
+        if connection.spec.name == "bad":
+            raise ValueError("no answer")
+        return [listed("add")]
+
+    monkeypatch.setattr(ServerConnection, "listed", heard)
+    named(ToolServerSpec("bad", "bad", command="true"), SPEC)
+    await offering.ask_servers()
+    assert offering.names_of(["bad", "office"]) == (ADD,)
+
+
+async def test_arguments_that_are_too_deep_are_an_error() -> None:
+    deep = "[" * 200_000
+    assert (await run_tool(tools.BUILT_IN, "clock", deep))[1]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -73,6 +73,20 @@ def test_what_a_server_has_changed_is_read_and_taken(console: Client, admin: Use
     assert note.change_message == "Took the changed definition."
 
 
+def test_only_what_was_read_is_taken(console: Client) -> None:
+    """A server may say something else between the reading and the click."""
+    row = tool("add", proposed=EVIL)
+    act(console, "take", row)
+    row.refresh_from_db()
+    assert row.proposed == EVIL
+    console.get(f"{LIST}{row.pk}/change/")
+    ServerTool.objects.filter(pk=row.pk).update(proposed=EVIL | {"description": "Worse."})
+    act(console, "take", row)
+    row.refresh_from_db()
+    assert row.proposed["description"] == "Worse."
+    assert not LogEntry.objects.exists()
+
+
 def test_tools_are_switched_and_told_when_to_ask(console: Client) -> None:
     row = tool("add")
     before = row.updated_at

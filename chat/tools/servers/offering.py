@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.conf import settings
-from django.db import connection
+from django.db import DataError, IntegrityError, connection
 
 from chat import tools
 from chat.db import in_db
@@ -20,7 +20,10 @@ from chat.tools.servers.spec import ToolServerSpec
 
 logger = logging.getLogger(__name__)
 
-_STAMP = "SELECT count(*)::text || ' ' || coalesce(max(updated_at)::text, '') FROM chat_servertool"
+# Of all rows: the latest time alone would miss what a process whose clock is behind has written, and
+# what was begun before the latest and ended after it.
+_STAMP = """SELECT count(*)::text || ' ' || coalesce(sum(
+hashtextextended(id::text || ' ' || updated_at::text, 0)::numeric), 0)::text FROM chat_servertool"""
 
 _connections: dict[str, ServerConnection] = {}
 _stamp: str | None = None
@@ -69,7 +72,13 @@ async def _ask(spec: ToolServerSpec) -> None:
         listed = await _connection_to(spec).listed()
     except ToolServerAway:
         return  # told already; what it offered before goes on being shown
-    await in_db(pin)(spec, listed)
+    except Exception:  # of an answer that is none; the others are to be heard all the same
+        logger.exception("tool server %s cannot be understood", spec.name)
+        return
+    try:
+        await in_db(pin)(spec, listed)
+    except (DataError, IntegrityError):
+        logger.exception("what tool server %s offers cannot be kept", spec.name)
 
 
 async def offer() -> None:
@@ -108,11 +117,13 @@ def _connection_to(spec: ToolServerSpec) -> ServerConnection:
 
 def _tool(row: ServerTool) -> Tool:
     spec = next(spec for spec in settings.TOOL_SERVERS if spec.name == row.server)
-    tool_name = row.tool
+    tool_name, name = row.tool, row.name
 
     async def run(arguments: dict[str, Any]) -> str:
         if not isinstance(arguments, dict):
             raise ToolFailed("the arguments are no object")
+        if not tools.tools_named([name]):  # while somebody was asked, perhaps
+            raise ToolFailed("this tool is not offered any more")
         try:
             return text_of(await _connection_to(spec).call(tool_name, arguments))
         except ToolServerAway as away:
