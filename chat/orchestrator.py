@@ -124,7 +124,8 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
     state.in_doubt = frozenset(call.id for call in calls or ())
     asked = None
     await _see(state)
-    if request.cache is not None and not request.events:
+    # What a server's tools could say is not in the answers that were given before.
+    if request.cache is not None and not request.events and not _has_servers(request):
         hit, asked = await _cached(state, request.cache)
         if hit is not None:
             for event in _given_before(state, hit):
@@ -164,6 +165,10 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             return
         so_far, earlier, calls = None, [], None
         state.turn_index += 1
+
+
+def _has_servers(request: AnswerRequest) -> bool:
+    return any(tool.server for tool in request.tools)
 
 
 async def _see(state: AnswerState) -> None:

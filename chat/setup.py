@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from chat.errors import BadFrame
 from chat.parameters import Parameters
@@ -31,8 +31,17 @@ class Setup:
 AS_USUAL = Setup()
 
 
+def _storable(name: str) -> str:
+    if not is_storable(name):
+        raise ValueError("holds a character that cannot be stored")
+    return name
+
+
+ServerName = Annotated[
+    str, Field(min_length=1, max_length=MAX_SERVER_NAME_CHARS), AfterValidator(_storable)
+]
 ServerNames = Annotated[
-    list[Annotated[str, Field(min_length=1, max_length=MAX_SERVER_NAME_CHARS)]],
+    list[ServerName],
     Field(max_length=MAX_TOOL_SERVERS),
 ]
 
