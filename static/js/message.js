@@ -9,6 +9,7 @@ import { showFound, showPicked } from "./message-sources.js";
 import { countText, textOf } from "./parts.js";
 import { Prose } from "./prose.js";
 import { reasoningPart } from "./reasoning-view.js";
+import { withUnseenEscaped } from "./text-safety.js";
 import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
 
 /**
@@ -248,7 +249,7 @@ function toolPart() {
       const outcome = result?.type === "tool_result" ? result : null;
       root.dataset.call = part.id;
       setText(summary, toolLine(part, outcome));
-      setText(given, part.arguments);
+      setText(given, withUnseenEscaped(part.arguments));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
     },
