@@ -51,7 +51,6 @@ export class ToolPicker {
     // Those that only somebody else may use stay with the chat: its reader may get to use them again.
     const others = this.page.setup.toolServers(conversation).filter((name) => !known.has(name));
     const wanted = [...others, ...this.boxes.filter((box) => box.checked).map((box) => box.value)];
-    this.#count();
     this.#saving = this.#saving.then(() => this.#save(conversation, wanted));
   }
 
@@ -62,6 +61,7 @@ export class ToolPicker {
   async #save(conversation, wanted) {
     try {
       await this.page.setup.useTools(conversation, wanted);
+      this.#count(); // not sooner: what is asked before has the tools of before
     } catch (error) {
       this.page.say(/** @type {Error} */ (error).message || gettext("That was not saved."));
       this.show(find(this.card, "[data-cannot]").hidden);
