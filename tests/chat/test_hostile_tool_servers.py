@@ -5,9 +5,11 @@ import asyncio
 import gzip
 import json
 import resource
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -18,6 +20,7 @@ from chat.tools.servers.connection import ServerConnection, ToolServerAway
 from chat.tools.servers.results import text_of
 from chat.tools.servers.spec import ToolServerSpec
 from tests.hostile_tool_server import Answer, HostileServer, Value, http, result, said
+from tests.sites import wait_until
 
 ONE = {"name": "t", "inputSchema": {"type": "object"}}
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -223,9 +226,27 @@ async def test_a_child_that_will_not_end_is_killed() -> None:
     assert not [one for one in asyncio.all_tasks() if one.get_name() == "tools of a"]
 
 
-async def test_reconnecting_leaves_no_files_open(tmp_path: Any) -> None:
-    from pathlib import Path
+def test_a_child_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    """Also one that hangs, and does not see that its input has ended."""
+    log = tmp_path / "pid"
+    hangs = f"open({str(log)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    child = "import os, time\n" + BEGINS % hangs
+    code = f"""
+import asyncio, sys
+from chat.tools.servers.connection import ServerConnection
+from chat.tools.servers.spec import ToolServerSpec
+spec = ToolServerSpec("a", "a", command=sys.executable, args=("-c", {child!r}))
+asyncio.run(ServerConnection(spec).listed())
+"""
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root) as parent:
+        wait_until(lambda: log.exists() and bool(log.read_text()), what="the child")
+        parent.kill()
+    place = Path(f"/proc/{log.read_text()}")
+    wait_until(lambda: not place.exists(), what="its end")
 
+
+async def test_reconnecting_leaves_no_files_open(tmp_path: Any) -> None:
     def num_open() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 

@@ -5,6 +5,7 @@ that never ends its line takes a processor and all of the memory.
 """
 
 import asyncio
+import ctypes
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGES_PER_S = 200
 """That are no answers: notices, and what a server asks of us. It is read no faster."""
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
 _END_S = 1.5  # after its input was closed, and again after SIGTERM
 
 
@@ -44,6 +47,7 @@ async def started(spec: ToolServerSpec, errors: TextIO) -> "AsyncGenerator[Strea
         env=get_default_environment() | dict(spec.env),
         cwd=spec.cwd,
         start_new_session=True,
+        preexec_fn=_end_with_us,
         limit=MAX_ANSWER_BYTES,
     )
     heard, read = anyio.create_memory_object_stream["Incoming"](0)
@@ -66,6 +70,11 @@ async def started(spec: ToolServerSpec, errors: TextIO) -> "AsyncGenerator[Strea
         read.close()
         write.close()
         await _end(process)
+
+
+def _end_with_us() -> None:
+    """Killed, this process closes the child's input, which one that is busy or hangs would not see."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 async def _hear(process: Process, heard: "MemoryObjectSendStream[Incoming]") -> None:
