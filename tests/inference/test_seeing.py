@@ -15,9 +15,20 @@ from inference.tokenizer import ChatTokenizer
 from tests.inference.conftest import engine_config
 from tests.inference.loops import answers, ids, make_loop, run
 from tests.inference.seeing import NUM_TOKENS, TALK, request
-from tests.inference.tiny_vision import FAMILIES, Whole, asked, noise
+from tests.inference.tiny_vision import FAMILIES, GRID_FAMILIES, Whole, asked, noise
 
 _LONG = SamplingParams(max_tokens=150, temperature=0.0, ignore_eos=True)
+
+
+@pytest.fixture(scope="module", params=["llava", *GRID_FAMILIES])
+def path(request: pytest.FixtureRequest, seeing_models: dict[str, Path]) -> Path:
+    """In whose prompts images stand in a line, and those in which they stand in grids."""
+    return seeing_models[request.param]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(path: Path) -> ChatTokenizer:
+    return ChatTokenizer.load(path)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -49,17 +60,17 @@ def test_an_image_of_llava_onevision_is_in_tiles_where_it_is_alone(
 
 @pytest.mark.parametrize("budget_tokens", [1, 2, 3, 5, 16, 64])
 def test_chunks_may_cut_an_image_anywhere(
-    llava: Path, tokenizer: ChatTokenizer, budget_tokens: int
+    path: Path, tokenizer: ChatTokenizer, budget_tokens: int
 ) -> None:
     one = request(tokenizer, TALK)
-    expected = answers(make_loop(llava), one)
-    loop = make_loop(llava)
+    expected = answers(make_loop(path), one)
+    loop = make_loop(path)
     loop.scheduler.relief.budget_tokens = budget_tokens
     assert answers(loop, one) == expected
 
 
 @pytest.mark.parametrize("layout", ["slabs", "paged"])
-def test_beside_others_it_says_the_same(llava: Path, tokenizer: ChatTokenizer, layout: str) -> None:
+def test_beside_others_it_says_the_same(path: Path, tokenizer: ChatTokenizer, layout: str) -> None:
     """Images in two prompts at once, and texts."""
     talks = [
         TALK,
@@ -68,22 +79,22 @@ def test_beside_others_it_says_the_same(llava: Path, tokenizer: ChatTokenizer, l
         [asked("Two of them:", noise(6), noise(6))],
     ]
     requests = [request(tokenizer, talk, f"r{number}") for number, talk in enumerate(talks)]
-    alone = [answers(make_loop(llava), one)[0] for one in requests]
-    assert answers(make_loop(llava, kv_layout=layout), *requests) == alone
+    alone = [answers(make_loop(path), one)[0] for one in requests]
+    assert answers(make_loop(path, kv_layout=layout), *requests) == alone
 
 
 @pytest.mark.parametrize("layout", ["slabs", "paged"])
 def test_the_same_image_is_found_in_the_cache_and_no_other(
-    llava: Path, tokenizer: ChatTokenizer, layout: str
+    path: Path, tokenizer: ChatTokenizer, layout: str
 ) -> None:
     def question(seed: int, name: str) -> GenerateRequest:
         return request(tokenizer, [asked("\ufffcWhat is this?" + " Well?" * 20, noise(seed))], name)
 
     first, again, other = question(1, "a"), question(1, "b"), question(2, "c")
     assert first.prompt_ids == other.prompt_ids  # the ids do not tell them apart
-    expected = [answers(make_loop(llava), one)[0] for one in (first, other)]
+    expected = [answers(make_loop(path), one)[0] for one in (first, other)]
     assert expected[0] != expected[1]
-    loop = make_loop(llava, kv_layout=layout)
+    loop = make_loop(path, kv_layout=layout)
     assert answers(loop, first) == expected[:1]
     offset = first.images[0].offset
     cold, warm = (run(loop, one)[one.request_id] for one in (other, again))
@@ -95,12 +106,12 @@ def test_the_same_image_is_found_in_the_cache_and_no_other(
     assert warm[-1].usage.prompt_tokens == len(first.prompt_ids)
 
 
-def test_preempted_it_looks_again_and_goes_on(llava: Path, tokenizer: ChatTokenizer) -> None:
+def test_preempted_it_looks_again_and_goes_on(path: Path, tokenizer: ChatTokenizer) -> None:
     """There is room for two of the three, which need it at once."""
     talks = [[asked(f"Number {seed}.", noise(seed))] for seed in range(3)]
     requests = [request(tokenizer, talk, f"r{n}") for n, talk in enumerate(talks)]
-    alone = [answers(make_loop(llava), one)[0] for one in requests]
-    loop = make_loop(llava)
+    alone = [answers(make_loop(path), one)[0] for one in requests]
+    loop = make_loop(path)
     eyes = loop.runner.eyes
     assert eyes is not None
     loop.kv.capacity_tokens = 2 * len(requests[0].prompt_ids) + 20  # type: ignore[misc]
@@ -108,27 +119,27 @@ def test_preempted_it_looks_again_and_goes_on(llava: Path, tokenizer: ChatTokeni
     assert answers(loop, *requests) == alone
 
 
-def test_a_resumed_answer_goes_on_as_it_would_have(llava: Path, tokenizer: ChatTokenizer) -> None:
+def test_a_resumed_answer_goes_on_as_it_would_have(path: Path, tokenizer: ChatTokenizer) -> None:
     one = request(tokenizer, TALK)
-    (whole,) = answers(make_loop(llava), one)
+    (whole,) = answers(make_loop(path), one)
     cut = request(tokenizer, TALK, output_ids=tuple(whole[:5]))
-    assert answers(make_loop(llava), cut) == [whole[5:]]
+    assert answers(make_loop(path), cut) == [whole[5:]]
 
 
-def test_a_prompt_of_text_goes_the_way_of_text(llava: Path, tokenizer: ChatTokenizer) -> None:
-    loop = make_loop(llava)
+def test_a_prompt_of_text_goes_the_way_of_text(path: Path, tokenizer: ChatTokenizer) -> None:
+    loop = make_loop(path)
     one = request(tokenizer, [asked("No picture at all.")])
     assert not one.images
-    whole = Whole(llava).greedy(one.prompt_ids, [], NUM_TOKENS)
+    whole = Whole(path).greedy(one.prompt_ids, [], NUM_TOKENS)
     read = Mock(wraps=loop.runner.model.forward)
     loop.runner.model.forward = read
     assert answers(loop, one) == [whole]
     assert all("input_ids" in call.kwargs for call in read.call_args_list)
 
 
-def test_quantized_it_sees_as_well(llava: Path, tokenizer: ChatTokenizer) -> None:
+def test_quantized_it_sees_as_well(path: Path, tokenizer: ChatTokenizer) -> None:
     """Its text layers are, as any model's; what it sees with is not."""
-    loop = make_loop(llava, dtype="int8")
+    loop = make_loop(path, dtype="int8")
     eyes = loop.runner.eyes
     assert eyes is not None
     assert {p.dtype for p in eyes.module.parameters()} == {best_dtype()}
@@ -137,8 +148,8 @@ def test_quantized_it_sees_as_well(llava: Path, tokenizer: ChatTokenizer) -> Non
     assert len(ids(told)) == NUM_TOKENS
 
 
-def test_asleep_its_eyes_are_on_the_host(llava: Path, tokenizer: ChatTokenizer) -> None:
-    loop = make_loop(llava)
+def test_asleep_its_eyes_are_on_the_host(path: Path, tokenizer: ChatTokenizer) -> None:
+    loop = make_loop(path)
     one = request(tokenizer, TALK)
     expected = answers(loop, one)
     eyes = loop.runner.eyes
@@ -150,11 +161,11 @@ def test_asleep_its_eyes_are_on_the_host(llava: Path, tokenizer: ChatTokenizer) 
 
 
 async def test_a_killed_worker_is_followed_by_one_that_sees_the_same(
-    llava: Path, tokenizer: ChatTokenizer
+    path: Path, tokenizer: ChatTokenizer
 ) -> None:
     one = replace(request(tokenizer, TALK), params=_LONG)
-    (expected,) = answers(make_loop(llava), one)
-    engine = Engine(engine_config(llava))
+    (expected,) = answers(make_loop(path), one)
+    engine = Engine(engine_config(path))
     try:
         said: list[int] = []
         async for update in engine.generate(one):

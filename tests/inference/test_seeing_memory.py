@@ -15,10 +15,10 @@ from inference.tokenizer import ChatTokenizer
 from inference.vision.room import MOST_TILES
 from tests.inference.loops import answers, make_loop, run
 from tests.inference.seeing import TALK, request
-from tests.inference.tiny_vision import FAMILIES, asked, noise
+from tests.inference.tiny_vision import TILE_FAMILIES, asked, noise
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", TILE_FAMILIES)
 def test_no_more_than_a_few_tiles_are_looked_at_together(
     seeing_models: dict[str, Path], family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,7 +116,7 @@ def test_it_is_not_split_over_processes(llava: Path) -> None:
         load_model("tiny", llava, lambda *_: None, torch.float32, num_ranks=2)
 
 
-@pytest.mark.parametrize("model_type", ["qwen2_5_vl", "mistral3"])
+@pytest.mark.parametrize("model_type", ["glm4v", "mistral3"])
 def test_other_ways_to_see_are_refused_with_those_that_are_served(
     llava: Path, tmp_path: Path, model_type: str
 ) -> None:
