@@ -269,12 +269,12 @@ def num_deep_of(config: Any) -> int:
 
 def _check_columns(image: PromptImage, inputs: dict[str, Tensor]) -> None:
     """Raise InvalidParameter where a prompt's positions are of another grid than the image's."""
-    grid = inputs.get("image_grid_thw")
-    if grid is None or not image.num_columns:
+    grids = inputs.get("image_grid_thw")
+    columns = image.num_columns
+    if grids is None and not columns:
         return
-    _, height, width = grid[0].tolist()
-    num_lines = image.num_ids // image.num_columns
-    if height * image.num_columns != width * num_lines:
+    _, height, width = (0, 0, 0) if grids is None else grids[0].tolist()
+    if not columns or not height or height * columns != width * (image.num_ids // columns):
         problem = f"an image is {height} by {width} patches, and its place of another form"
         raise InvalidParameter(_FIELD, problem)
 

@@ -10,7 +10,7 @@ from inference.errors import ModelRefused
 from inference.vision.eyes import Eyes, num_deep_of, read_image_processor
 from inference.vision.layout import VisionLayout
 from inference.vision.parts import TEXT_PARTS
-from inference.vision.reading import reader_of, reading_config
+from inference.vision.reading import reader_of
 
 
 def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eyes]:
@@ -30,7 +30,6 @@ def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eye
     writer.set_output_embeddings(whole.get_output_embeddings())
     if strays := [weight for weight, own in writer.named_parameters() if own.is_meta]:
         raise ModelRefused(f"Its layers that read tokens lack {strays[0]}.")
-    writer.config = reading_config(body.config)
     writer.eval().set_attn_implementation(attention.NAME)
     setattr(inner, name, None)
     eyes = Eyes(inner, read_image_processor(path), layout)

@@ -51,6 +51,7 @@ def reader_of(body: Any, num_deep: int) -> Any:
             name = type(body).__name__
             raise ModelRefused(f"Its layers that read tokens, {name}, stand alone nowhere.")
         setattr(writer, prefix, body)
+        writer.config = config
         return writer
     _move_weights(body, inner)
     sections = body.config.rope_parameters.get("mrope_section", body.rotary_emb.mrope_section)

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from inference import layered_plan
+from inference import attention, layered_plan
+from inference.config import Adapter
 from inference.engine_loop import EngineLoop
 from inference.errors import ModelRefused
+from inference.gpu import attention as kernels
+from inference.gpu.fusing import fuse_on_device
+from inference.gpu.layer import has_fused_all
 from inference.messages import Failed, GenerateRequest, SamplingParams, Update
 from inference.tokenizer import ChatTokenizer
 from inference.vision import deep_rows
@@ -21,6 +25,7 @@ from tests.inference.loops import answers, ids, make_drafting_loop, make_loop, r
 from tests.inference.seeing import NUM_TOKENS, TALK, request
 from tests.inference.test_gpu_overlap import OverlappedMaker
 from tests.inference.test_layered_prefill import chunk_of, slow_down
+from tests.inference.tiny_adapters import make_adapter, merged
 from tests.inference.tiny_vision import GRID_FAMILIES, Whole, asked, make_seeing_model, noise
 
 _LONG = SamplingParams(max_tokens=90, temperature=0.0, ignore_eos=True)
@@ -145,6 +150,33 @@ def test_steps_on_a_device_decode_behind_images(
     assert answers(loop, *requests) == expected
 
 
+def test_kernels_for_a_device_read_and_write_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers that are called as one, too, behind which rows of images are added."""
+    path = make_seeing_model(tmp_path / "qwen3_vl", "qwen3_vl", num_hidden_layers=2)
+    monkeypatch.setattr("inference.gpu.layer._SIZES", (1.0,))
+    monkeypatch.setattr("inference.gpu.layer._TRIED", ([2, 1], [1, 1]))
+    one = request(ChatTokenizer.load(path), [asked("", noise(1))])
+    one = replace(one, params=replace(one.params, max_tokens=3))
+    expected = answers(make_loop(path), one)
+    loop = make_loop(path, kv_layout="paged")
+    monkeypatch.setattr(attention, "_kernels", kernels)
+    fuse_on_device("tiny", loop.runner.model)
+    assert has_fused_all(loop.runner.model)
+    assert answers(loop, one) == expected
+
+
+def test_rows_take_what_is_reckoned_for_them(path: Path, tokenizer: ChatTokenizer) -> None:
+    loop = make_loop(path)
+    answers(loop, request(tokenizer, TALK))
+    eyes = loop.runner.eyes
+    assert eyes is not None
+    assert len(eyes._rows) == 3
+    for key, rows in eyes._rows.items():
+        assert eyes._size_bytes(key) == rows.nbytes
+
+
 @needs_kernels
 def test_it_has_the_layers_of_a_plain_model(path: Path) -> None:
     """In int8 they are called as one, as those of a Qwen that reads texts only."""
@@ -153,15 +185,28 @@ def test_it_has_the_layers_of_a_plain_model(path: Path) -> None:
     assert isinstance(model.model.rotary_emb, GridRotary)
 
 
+def test_an_adapter_changes_what_reads(seeing_models: dict[str, Path], tmp_path: Path) -> None:
+    path = seeing_models["qwen3_vl"]
+    adapter = make_adapter(tmp_path / "one", path)
+    one = request(ChatTokenizer.load(path), TALK)
+    (expected,) = answers(make_loop(merged(tmp_path / "merged", path, adapter)), one)
+    loop = make_loop(path, adapters=(Adapter("one", "tiny", adapter),))
+    other = replace(one, request_id="other", adapter="one")
+    assert answers(loop, one, other) == [answers(make_loop(path), one)[0], expected]
+
+
 def failed(loop: EngineLoop, one: GenerateRequest) -> Failed:
     update = run(loop, one)[one.request_id][-1]
     assert isinstance(update, Failed)
     return update
 
 
-def test_a_place_of_another_form_is_refused(path: Path, tokenizer: ChatTokenizer) -> None:
+@pytest.mark.parametrize("num_columns", [0, 3, 4, 99])
+def test_a_place_of_another_form_is_refused(
+    path: Path, tokenizer: ChatTokenizer, num_columns: int
+) -> None:
     one = request(tokenizer, [asked("Here:", noise(1, 70, 42))])
-    turned = replace(one, images=(replace(one.images[0], num_columns=3),))
+    turned = replace(one, images=(replace(one.images[0], num_columns=num_columns),))
     update = failed(make_loop(path), turned)
     assert (update.code, update.param) == ("invalid_parameter", "messages")
     assert "another form" in update.message

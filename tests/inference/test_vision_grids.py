@@ -17,6 +17,7 @@ from inference.small_config import shrink
 from inference.tokenizer import ChatTokenizer
 from inference.vision.layout import layout_at, read_layout
 from inference.vision.reading import reading_config
+from inference.vision.room import KEPT_BYTES, seeing_bytes
 from inference.vision.rules import MOST_ROWS, Grid
 from inference.vision.selftest import seeing_error
 from inference.vision.sizes import MOST_TIMES_LONGER
@@ -101,6 +102,18 @@ _HUB: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
 }
 
+_HUB_TEMPLATE = """{% set image_count = namespace(value=0) %}{% for message in messages %}{% if \
+loop.first and message['role'] != 'system' %}<|im_start|>system
+You are a helpful assistant.<|im_end|>
+{% endif %}<|im_start|>{{ message['role'] }}
+{% if message['content'] is string %}{{ message['content'] }}<|im_end|>
+{% else %}{% for content in message['content'] %}{% if content['type'] == 'image' or 'image' in \
+content or 'image_url' in content %}{% set image_count.value = image_count.value + 1 %}{% if \
+add_vision_id %}Picture {{ image_count.value }}: {% endif %}<|vision_start|><|image_pad|>\
+<|vision_end|>{% elif 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}<|im_end|>
+{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
 
 @pytest.fixture(params=GRID_FAMILIES)
 def hub(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
@@ -163,6 +176,24 @@ def test_a_place_says_how_many_rows_stand_beside_each_other(
     assert data_url(placed.data) == chat[0]["images"][0].url
 
 
+def test_the_template_of_the_hub_shows_images(
+    seeing_models: dict[str, Path], tmp_path: Path
+) -> None:
+    """That of Qwen2-VL, but for films."""
+    for file in seeing_models["qwen2_vl"].iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    template = tmp_path / "chat_template.jinja"
+    template.unlink()
+    template.write_text(_HUB_TEMPLATE)
+    tokenizer = ChatTokenizer.load(tmp_path)
+    chat = [asked("Look: \ufffc and \ufffc!", noise(0, 70, 42), noise(1, 28, 28))]
+    ids = tokenizer.encode_chat(chat)
+    images = tokenizer.place_images(ids, chat[0]["images"])
+    assert [(one.num_ids, one.num_columns) for one in images] == [(15, 5), (4, 2)]
+    told = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+    assert tokenizer.decode(list(tokenizer.encode_chat(told))).count("Be brief.") == 1
+
+
 def test_an_image_takes_no_more_than_so_many_rows(hub: Path) -> None:
     """The hub's files allow 16,384."""
     layout = layout_at(hub)
@@ -172,6 +203,16 @@ def test_an_image_takes_no_more_than_so_many_rows(hub: Path) -> None:
     assert 0.9 * MOST_ROWS < lines * columns <= MOST_ROWS
     assert lines / columns == pytest.approx(4 / 3, rel=0.05)
     assert layout.rule.grid(1, 50)[0] >= 1
+
+
+def test_what_looking_takes_is_counted(hub: Path) -> None:
+    """Two layers of such towers took so many bytes for each patch in float32."""
+    measured = {"qwen2_vl": 105_246, "qwen2_5_vl": 79_891, "qwen3_vl": 60_441}
+    model_type = json.loads((hub / "config.json").read_text())["model_type"]
+    num_patches = 4 * MOST_ROWS
+    counted = seeing_bytes(hub, 4, on_gpu=True) / num_patches
+    assert measured[model_type] < counted < 2 * measured[model_type]
+    assert seeing_bytes(hub, 4, on_gpu=False) == counted * num_patches + KEPT_BYTES
 
 
 def test_files_may_allow_less(hub: Path) -> None:
