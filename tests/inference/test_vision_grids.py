@@ -22,102 +22,13 @@ from inference.vision.rules import MOST_ROWS, Grid
 from inference.vision.selftest import seeing_error
 from inference.vision.sizes import MOST_TIMES_LONGER
 from tests.images import data_url
+from tests.inference.hub_grids import HUB, HUB_TEMPLATE
 from tests.inference.tiny_vision import GRID_FAMILIES, asked, noise
-
-# What config.json and preprocessor_config.json say on the hub, in part: of Qwen2-VL-2B-Instruct,
-# Qwen2.5-VL-3B-Instruct and Qwen3-VL-4B-Instruct.
-_SECTIONS = {"type": "mrope", "mrope_section": [16, 24, 24]}
-_HUB: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "qwen2_vl": (
-        {
-            "architectures": ["Qwen2VLForConditionalGeneration"],
-            "hidden_size": 1536,
-            "intermediate_size": 8960,
-            "num_attention_heads": 12,
-            "num_hidden_layers": 28,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 32768,
-            "rope_theta": 1000000.0,
-            "rope_scaling": _SECTIONS,
-            "tie_word_embeddings": True,
-            "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1536, "in_chans": 3},
-        },
-        {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2},
-    ),
-    "qwen2_5_vl": (
-        {
-            "architectures": ["Qwen2_5_VLForConditionalGeneration"],
-            "hidden_size": 2048,
-            "intermediate_size": 11008,
-            "num_attention_heads": 16,
-            "num_hidden_layers": 36,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 128000,
-            "rope_scaling": _SECTIONS,
-            "tie_word_embeddings": True,
-            "vision_config": {
-                "depth": 32,
-                "hidden_size": 1280,
-                "intermediate_size": 3420,
-                "out_hidden_size": 2048,
-                "window_size": 112,
-                "fullatt_block_indexes": [7, 15, 23, 31],
-            },
-        },
-        {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14, "merge_size": 2},
-    ),
-    "qwen3_vl": (
-        {
-            "architectures": ["Qwen3VLForConditionalGeneration"],
-            "text_config": {
-                "model_type": "qwen3_vl_text",
-                "hidden_size": 2560,
-                "intermediate_size": 9728,
-                "head_dim": 128,
-                "num_attention_heads": 32,
-                "num_hidden_layers": 36,
-                "num_key_value_heads": 8,
-                "max_position_embeddings": 262144,
-                "rope_theta": 5000000,
-                "rope_scaling": {
-                    "mrope_interleaved": True,
-                    "mrope_section": [24, 20, 20],
-                    "rope_type": "default",
-                },
-            },
-            "vision_config": {
-                "depth": 24,
-                "hidden_size": 1024,
-                "intermediate_size": 4096,
-                "out_hidden_size": 2560,
-                "patch_size": 16,
-                "deepstack_visual_indexes": [5, 11, 17],
-            },
-        },
-        {
-            "size": {"longest_edge": 16777216, "shortest_edge": 65536},
-            "patch_size": 16,
-            "merge_size": 2,
-        },
-    ),
-}
-
-_HUB_TEMPLATE = """{% set image_count = namespace(value=0) %}{% for message in messages %}{% if \
-loop.first and message['role'] != 'system' %}<|im_start|>system
-You are a helpful assistant.<|im_end|>
-{% endif %}<|im_start|>{{ message['role'] }}
-{% if message['content'] is string %}{{ message['content'] }}<|im_end|>
-{% else %}{% for content in message['content'] %}{% if content['type'] == 'image' or 'image' in \
-content or 'image_url' in content %}{% set image_count.value = image_count.value + 1 %}{% if \
-add_vision_id %}Picture {{ image_count.value }}: {% endif %}<|vision_start|><|image_pad|>\
-<|vision_end|>{% elif 'text' in content %}{{ content['text'] }}{% endif %}{% endfor %}<|im_end|>
-{% endif %}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
-{% endif %}"""
 
 
 @pytest.fixture(params=GRID_FAMILIES)
 def hub(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    config, processor = _HUB[request.param]
+    config, processor = HUB[request.param]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": request.param, **config}))
     prepared = {"image_processor_type": "Qwen2VLImageProcessor", **processor}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(prepared))
@@ -179,12 +90,11 @@ def test_a_place_says_how_many_rows_stand_beside_each_other(
 def test_the_template_of_the_hub_shows_images(
     seeing_models: dict[str, Path], tmp_path: Path
 ) -> None:
-    """That of Qwen2-VL, but for films."""
     for file in seeing_models["qwen2_vl"].iterdir():
         (tmp_path / file.name).symlink_to(file)
     template = tmp_path / "chat_template.jinja"
     template.unlink()
-    template.write_text(_HUB_TEMPLATE)
+    template.write_text(HUB_TEMPLATE)
     tokenizer = ChatTokenizer.load(tmp_path)
     chat = [asked("Look: \ufffc and \ufffc!", noise(0, 70, 42), noise(1, 28, 28))]
     ids = tokenizer.encode_chat(chat)
@@ -238,8 +148,16 @@ def test_odd_files_are_refused(hub: Path, change: dict[str, Any]) -> None:
     assert layout_at(hub) is None
 
 
-def test_models_as_on_the_hub_see_what_transformers_sees(hub: Path) -> None:
-    """Small copies of them, with their own kinds of layers, frequencies and least images."""
+@pytest.mark.parametrize("is_stretched", [False, True])
+def test_models_as_on_the_hub_see_what_transformers_sees(hub: Path, is_stretched: bool) -> None:
+    """Small copies of them, with their own kinds of layers, frequencies and least images. For long
+    contexts they are told to stretch their frequencies."""
+    if is_stretched:
+        values = json.loads((hub / "config.json").read_text())
+        rope = values.get("text_config", values)["rope_scaling"]
+        rope |= {"type": "yarn", "rope_type": "yarn", "factor": 4.0}
+        rope |= {"original_max_position_embeddings": 32768}
+        (hub / "config.json").write_text(json.dumps(values))
     config = AutoConfig.from_pretrained(hub)
     layout = read_layout(hub)
     assert layout is not None
@@ -248,4 +166,5 @@ def test_models_as_on_the_hub_see_what_transformers_sees(hub: Path) -> None:
     assert packed_error(shrink(reading)) <= MAX_RELATIVE_ERROR
     text = config.get_text_config()
     assert reading.rope_parameters["rope_theta"] == text.rope_parameters["rope_theta"]
+    assert reading.rope_parameters["rope_type"] == ("yarn" if is_stretched else "default")
     assert reading.num_hidden_layers == text.num_hidden_layers
