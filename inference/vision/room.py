@@ -12,8 +12,8 @@ MOST_TILES = 4  # at once: an image may be in thirteen, and each takes as much a
 # Of a tile in a layer: its input, sum, norm, queries, keys, values, heads' results and their product.
 _NUM_WIDE = 8
 # Of a patch of a grid beside that, in float32: queries and keys while they are turned, six times its
-# width; and what it is prepared from, four times. Measured of real widths: 105 KB where 132 are counted
-# (Qwen2-VL, float32), 60 where 84 are (Qwen2.5-VL, bfloat16).
+# width; and what it is prepared from, four times. Measured of real widths: 105 KB where 131 are counted
+# (Qwen2-VL, float32), 67 where 84 are (Qwen2.5-VL, bfloat16).
 _NUM_TURNED = 6
 _NUM_PREPARED = 4
 _GRIDS = {"patch_size": 14, "temporal_patch_size": 2, "in_channels": 3, "mlp_ratio": 4}
