@@ -47,9 +47,7 @@ class StepContext:
     paged: PagedStep | None = None
     parts: "array[int] | None" = None  # what the first fused layer has told the others
     layered: "LayeredRows | None" = None  # who is not in all layers
-    planes: Tensor | None = (
-        None  # (3, tokens): positions, where some are in a grid (grid_positions)
-    )
+    planes: Tensor | None = None  # (3, tokens): positions where some are in a grid
     deep: "DeepRows | None" = None  # what of images goes into some layers
 
 

@@ -14,7 +14,7 @@ from inference.vision.prompt_images import PromptImage
 
 
 class Positions(NamedTuple):
-    """Of some tokens, of each one number in each. Where none is in an image all are one object."""
+    """Three numbers for each of some tokens. Where none is in an image all three are one object."""
 
     times: Sequence[int]
     lines: Sequence[int]
