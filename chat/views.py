@@ -86,6 +86,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "shows_demo": default == BUILTIN,
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
+        "writes_speech_down": bool(rights.models("transcription")),
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,

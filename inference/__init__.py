@@ -52,10 +52,23 @@ from inference.messages import (
 from inference.nvml import GpuReading, read_gpus
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
+from inference.sound import (
+    SECOND_TOKENS,
+    BadSound,
+    Sound,
+    SoundSegment,
+    SoundTooLong,
+    SoundWord,
+    Task,
+    Transcript,
+    TranscriptionRequest,
+    UnknownSound,
+)
 from inference.strict_json import read_json
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
+from inference.upstreams.audio import known_duration_s
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
@@ -68,10 +81,12 @@ __all__ = [
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "IMAGE_PLACE",
+    "SECOND_TOKENS",
     "THINK_CLOSE",
     "Adapter",
     "AnswerParser",
     "Asked",
+    "BadSound",
     "Call",
     "Caller",
     "ChatMessage",
@@ -115,13 +130,21 @@ __all__ = [
     "Said",
     "SamplingParams",
     "Segment",
+    "Sound",
+    "SoundSegment",
+    "SoundTooLong",
+    "SoundWord",
+    "Task",
     "Text",
     "TextTooLong",
     "Timings",
     "TokenCounter",
     "TokenLogprob",
     "Tokens",
+    "Transcript",
+    "TranscriptionRequest",
     "UnknownModel",
+    "UnknownSound",
     "Update",
     "UpstreamSpec",
     "UpstreamUpdate",
@@ -141,6 +164,7 @@ __all__ = [
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",
+    "known_duration_s",
     "may_fit",
     "newest_that_fit",
     "opens_thinking",

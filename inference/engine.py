@@ -21,7 +21,9 @@ from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
 from inference.placement import Placement
+from inference.sound import Transcript, TranscriptionRequest
 from inference.tokenizer import ChatTokenizer
+from inference.upstreams import audio
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec
 from inference.upstreams.upstream import Upstream
@@ -276,8 +278,9 @@ class Engine:
     def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
         """Ask another server's model and hear of it until it ends.
 
-        Leaving the iterator hangs up. Raises UnknownModel at once.
+        Leaving the iterator hangs up. Raises UnknownModel or WrongKind at once.
         """
+        self.require(request.model, "chat")
         return self._upstream(request.model).chat(request)
 
     async def count_cached(
@@ -354,6 +357,13 @@ class Engine:
         """How well each document answers the query."""
         encoder = await self._encoder(model, "reranker")
         return await encoder.rerank(query, documents, truncate=truncate, caller=caller or Caller())
+
+    # --- sound --------------------------------------------------------------------------------
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcript:
+        """What is said in a file. Cancelling ends it. Raises EngineError, BadSound among them."""
+        self.require(request.model, "transcription")
+        return await audio.transcribe(self._upstream(request.model), request)
 
     async def encoder_layout(self, model: str) -> EncoderLayout:
         """What the files of an encoder say: its dimensions, window, prompts, labels."""

@@ -9,12 +9,14 @@ from typing import Any, Literal
 from inference.errors import ModelRefused
 from inference.weights import read_config
 
-ModelKind = Literal["chat", "embedding", "classifier", "reranker"]
+ModelKind = Literal["chat", "embedding", "classifier", "reranker", "transcription", "speech"]
 KIND_NAMES: dict[ModelKind, str] = {
     "chat": "a chat model",
     "embedding": "an embedding model",
     "classifier": "a classifier",
     "reranker": "a reranker",
+    "transcription": "a transcription model",
+    "speech": "a speech model",
 }
 MODULES_FILE = "modules.json"
 """Of sentence-transformers: what stands behind the transformer."""

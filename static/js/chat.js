@@ -63,6 +63,7 @@ const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
 
 const api = new Api(bootstrap.csrf);
+composer.transcribe = (sound, signal) => api.transcribe(sound, signal);
 const socket = new ChatSocket(`${location.origin.replace(/^http/, "ws")}/ws/chat/`);
 const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));

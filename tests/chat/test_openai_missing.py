@@ -8,8 +8,6 @@ from tests.sites import Site
 
 PATHS = [
     "/audio/speech",
-    "/audio/transcriptions",
-    "/audio/translations",
     "/images/generations",
     "/uploads",
     "/uploads/upload_1/parts",
