@@ -68,13 +68,13 @@ from inference.strict_json import read_json
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
-from inference.upstreams.audio import known_duration_s
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 from inference.vision.places import image_size, with_data
 from inference.vision.prompt_images import PromptImage, cache_ids, without_data
+from inference.wav import known_duration_s
 
 __all__ = [
     "BUILTIN",

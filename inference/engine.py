@@ -17,6 +17,7 @@ from inference.encoder_revision import read_encoder_revision
 from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
 from inference.file_stamps import Stamp, stamp_of
+from inference.hearing import Hearing
 from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
@@ -46,6 +47,7 @@ class Engine:
         self._placement = Placement(config)
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
+        self._hearings: dict[str, asyncio.Task[Hearing]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
         self._stamps: dict[str, Stamp] = {}  # of the files of hosts, of which these were read
         self._leaving: dict[str, asyncio.Task[None]] = {}  # models that were deleted
@@ -363,7 +365,20 @@ class Engine:
     async def transcribe(self, request: TranscriptionRequest) -> Transcript:
         """What is said in a file. Cancelling ends it. Raises EngineError, BadSound among them."""
         self.require(request.model, "transcription")
-        return await audio.transcribe(self._upstream(request.model), request)
+        served = self._find(request.model)
+        if isinstance(served, Upstream):
+            return await audio.transcribe(served, request)
+        return await (await self._hearing(request.model)).transcribe(request)
+
+    async def _hearing(self, model: str) -> Hearing:
+        """Read once, in a thread. Raises ModelError."""
+        task = self._hearings.get(model)
+        if task is None or (task.done() and task.exception() is not None):
+            self._note_files(model)
+            host = self._host(model)
+            loading = asyncio.to_thread(Hearing.load, host.path, host.hear)
+            task = self._hearings[model] = asyncio.create_task(loading)
+        return await asyncio.shield(task)
 
     async def encoder_layout(self, model: str) -> EncoderLayout:
         """What the files of an encoder say: its dimensions, window, prompts, labels."""
@@ -407,7 +422,7 @@ class Engine:
                 self._forget(model)
 
     def _forget(self, model: str) -> None:
-        for kept in (self._tokenizers, self._encoders, self._sampling_defaults):
+        for kept in (self._tokenizers, self._encoders, self._hearings, self._sampling_defaults):
             kept.pop(model, None)
 
     def _stamp_of(self, host: ModelHost) -> Stamp:

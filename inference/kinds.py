@@ -42,6 +42,8 @@ def kind_of(config: dict[str, Any], *, is_pooled: bool) -> ModelKind:
         return "reranker" if num_labels(config) == 1 else "classifier"
     if is_pooled:
         return "embedding"
+    if "WhisperForConditionalGeneration" in architectures:
+        return "transcription"
     if not architectures or any(
         "CausalLM" in name or "ConditionalGeneration" in name for name in architectures
     ):

@@ -6,10 +6,11 @@ WAVEFORMATEXTENSIBLE.
 
 import os
 import struct
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
-from inference.sound import BadSound, UnknownSound
+from inference.sound import BadSound, Sound, UnknownSound
 
 Coding = Literal["integer", "float"]
 _PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
@@ -89,3 +90,10 @@ def _format(told: bytes, offset_bytes: int, length: int, size_bytes: int) -> Wav
     if not data_bytes:
         raise BadSound("file: there is no sound in the file.")
     return WavFormat(coding, bits, num_channels, rate_hz, offset_bytes, data_bytes)
+
+
+def known_duration_s(sound: Sound) -> float:
+    """Of a WAV file, by its head; 0 of all others."""
+    with suppress(BadSound, OSError), sound.path.open("rb") as file:
+        return read_format(file).duration_s
+    return 0.0

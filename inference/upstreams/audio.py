@@ -2,7 +2,6 @@
 them."""
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -10,8 +9,6 @@ import httpx2
 from inference.messages import Usage
 from inference.sound import (
     SECOND_TOKENS,
-    BadSound,
-    Sound,
     SoundSegment,
     SoundWord,
     Transcript,
@@ -24,7 +21,7 @@ from inference.upstreams.one_answer import one_answer
 from inference.upstreams.replicas import Replica
 from inference.upstreams.upstream import Upstream
 from inference.upstreams.wire import count_of, whole
-from inference.wav import read_format
+from inference.wav import known_duration_s
 
 _PATHS = {"transcribe": "transcriptions", "translate": "translations"}
 
@@ -112,10 +109,3 @@ def _number(value: Any) -> float:
     """A finite one; 0 for what is none, or was not told."""
     number = float(value) if isinstance(value, int | float) else 0.0
     return number if abs(number) < float("inf") else 0.0
-
-
-def known_duration_s(sound: Sound) -> float:
-    """Of a WAV file, by its head; 0 of all others."""
-    with suppress(BadSound, OSError), sound.path.open("rb") as file:
-        return read_format(file).duration_s
-    return 0.0
