@@ -1,4 +1,4 @@
-"""The forms of /v1/audio/transcriptions and /v1/audio/translations.
+"""The bodies of /v1/audio: forms with a file, and JSON.
 
 Source: OpenAI's published API description, version 2.3.0.
 """
@@ -6,10 +6,11 @@ Source: OpenAI's published API description, version 2.3.0.
 from typing import Annotated, Any, Literal, TypeVar
 
 from django.http import QueryDict
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from chat.api_errors import ApiError, problem_of
 from chat.openai_schemas import Strict, refused
+from inference import SpeechForm
 
 Format = Literal["json", "text", "srt", "verbose_json", "vtt"]
 _ALONE = "no model here does that"
@@ -18,6 +19,33 @@ Language = Annotated[
 ]
 Nothing = Annotated[None, refused(_ALONE)]
 T = TypeVar("T", bound="TranslationIn")
+
+
+class VoiceIn(Strict):
+    """A voice of the caller's own, as OpenAI has them: its id is what the other server is told."""
+
+    id: Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class SpeechIn(Strict):
+    model: str
+    input: Annotated[str, Field(min_length=1, max_length=4_096)]
+    voice: Annotated[str, Field(min_length=1, max_length=100)] | VoiceIn | None = None
+    response_format: SpeechForm = "mp3"
+    speed: Annotated[float, Field(ge=0.25, le=4, allow_inf_nan=False)] = 1.0
+    instructions: Annotated[str, Field(max_length=4_096)] = ""
+    stream_format: Literal["audio"] = "audio"
+
+    @field_validator("input")
+    @classmethod
+    def _has_words(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("there is nothing to say")
+        return text
+
+    @property
+    def voice_name(self) -> str:
+        return self.voice.id if isinstance(self.voice, VoiceIn) else self.voice or ""
 
 
 class TranslationIn(Strict):

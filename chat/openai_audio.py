@@ -1,4 +1,4 @@
-"""/v1/audio: sound in, text out. Source: OpenAI's API description.
+"""/v1/audio: sound in, text out, and the other way round. Source: OpenAI's API description.
 
 The sound is kept for no longer than it takes, and nothing of it is in the ledger but how much it was.
 """
@@ -11,13 +11,14 @@ from ninja import Router
 
 from chat import transcribing
 from chat.api_errors import ApiError
-from chat.audio_schemas import TranscriptionIn, TranslationIn, read_form
+from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn, read_form
 from chat.off_loop import off_loop_for_files
 from chat.openai_uploads import Limit, Received, receive_form
 from chat.rights import rights_of
+from chat.speaking import spoken
 from chat.transcribing import MAX_SOUND_BYTES, SoundFile, sound_file
 from chat.transcript_formats import written
-from inference import Caller, Sound, Task, TranscriptionRequest
+from inference import Caller, Sound, SpeechRequest, Task, TranscriptionRequest
 
 router = Router()
 
@@ -54,6 +55,20 @@ async def create_transcription(request: HttpRequest) -> HttpResponseBase:
 async def create_translation(request: HttpRequest) -> HttpResponseBase:
     """What is said in a sound file, in English."""
     return await _written_down(request, TranslationIn, "translate")
+
+
+@router.post("/speech")
+async def create_speech(request: HttpRequest, data: SpeechIn) -> HttpResponseBase:
+    """A text as sound, as it comes. Raises what becomes OpenAI's errors."""
+    asked = SpeechRequest(
+        model=data.model,
+        text=data.input,
+        voice=data.voice_name,
+        form=data.response_format,
+        speed=data.speed,
+        instructions=data.instructions,
+    )
+    return await spoken(rights_of(request), asked, "input")
 
 
 async def _written_down(

@@ -9,10 +9,8 @@ from chat.api_errors import api_error
 
 _ANY = ["GET", "POST", "DELETE", "PATCH", "PUT"]
 _NO_SPEECH = "There is no speech in real time here; there is /v1/audio/transcriptions."
-_NO_VOICE = "There is no model here that speaks."
 _NO_PICTURES = "There is no model for pictures here."
 _MISSING = {
-    "/audio/speech": _NO_VOICE,
     "/images/generations": _NO_PICTURES,
     "/images/edits": _NO_PICTURES,
     "/images/variations": _NO_PICTURES,

@@ -102,6 +102,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "max_file_bytes": most_bytes_of(rights),
             "csrf": get_token(request),
+            "speaks": bool(rights.models("speech")),
         },
     }
 

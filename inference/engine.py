@@ -22,10 +22,11 @@ from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
 from inference.placement import Placement
-from inference.sound import Transcript, TranscriptionRequest
+from inference.sound import SpeechRequest, Transcript, TranscriptionRequest
 from inference.tokenizer import ChatTokenizer
 from inference.upstreams import audio
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
+from inference.upstreams.speaking import speak
 from inference.upstreams.spec import UpstreamSpec
 from inference.upstreams.upstream import Upstream
 
@@ -369,6 +370,14 @@ class Engine:
         if isinstance(served, Upstream):
             return await audio.transcribe(served, request)
         return await (await self._hearing(request.model)).transcribe(request)
+
+    def speak(self, request: SpeechRequest) -> AsyncGenerator[bytes, None]:
+        """A text as sound, in pieces, by a model on another server; leaving it early hangs up.
+
+        Raises UnknownModel or WrongKind at once.
+        """
+        self.require(request.model, "speech")
+        return speak(self._upstream(request.model), request)
 
     async def _hearing(self, model: str) -> Hearing:
         """Read once, in a thread. Raises ModelError."""

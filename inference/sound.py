@@ -9,6 +9,7 @@ from inference.errors import RequestError
 from inference.messages import Usage
 
 Task = Literal["transcribe", "translate"]
+SpeechForm = Literal["mp3", "opus", "aac", "flac", "wav", "pcm"]
 SECOND_TOKENS = 50
 """A second of sound counts as so many tokens: the positions that Whisper's encoder has for it."""
 
@@ -96,3 +97,16 @@ class Transcript:
     segments: tuple[SoundSegment, ...] = ()
     words: tuple[SoundWord, ...] = ()
     usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    """Text to be spoken. `voice` is the name of one that the model has, "" the usual one; `instructions`
+    say how it is to speak, to models that can be told."""
+
+    model: str
+    text: str
+    voice: str = ""
+    form: SpeechForm = "mp3"
+    speed: float = 1.0
+    instructions: str = ""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from ninja import Schema
 
-from chat.audio_schemas import TranscriptionIn, TranslationIn
+from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn
 from chat.openai_embeddings import EmbeddingsIn
 from chat.openai_moderations import ModerationIn
 from chat.openai_schemas import ChatCompletionIn
@@ -49,6 +49,7 @@ BODIES = {
         ("CreateModerationRequest", ModerationIn),
         ("CreateTranscriptionRequest", TranscriptionIn),
         ("CreateTranslationRequest", TranslationIn),
+        ("CreateSpeechRequest", SpeechIn),
         ("CreateVectorStoreRequest", VectorStoreIn),
         ("UpdateVectorStoreRequest", VectorStoreChange),
         ("VectorStoreSearchRequest", VectorStoreSearchIn),

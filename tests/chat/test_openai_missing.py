@@ -7,7 +7,6 @@ from tests.chat.api_caller import Caller
 from tests.sites import Site
 
 PATHS = [
-    "/audio/speech",
     "/images/generations",
     "/uploads",
     "/uploads/upload_1/parts",
