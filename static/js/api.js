@@ -124,6 +124,18 @@ export class Api {
     throw problemOf(response.status, answer);
   }
 
+  /**
+   * A text as sound.
+   * @param {string} text
+   * @param {AbortSignal} signal
+   */
+  async speech(text, signal) {
+    const headers = { "X-CSRFToken": this.csrf, "Content-Type": "application/json" };
+    const response = await fetch("/api/speech", { method: "POST", headers, body: JSON.stringify({ text }), signal });
+    if (response.ok) return response.arrayBuffer();
+    throw problemOf(response.status, await response.json().catch(() => ({})));
+  }
+
   /** What the sidebar shows first. */
   sidebar() {
     return this.#call("GET", "/api/sidebar");

@@ -602,6 +602,7 @@ const actions = new MessageActions({
   toasts,
   drafts,
   withNewTurn,
+  speech: bootstrap.speaks ? (text, signal) => api.speech(text, signal) : null,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,
   focusComposer: () => composer.focusInput(),
