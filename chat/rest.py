@@ -19,6 +19,7 @@ from chat import (
     search_api,
     share_api,
     stopped_api,
+    tools_api,
     tree_api,
     usage_api,
     values,
@@ -53,6 +54,7 @@ api.add_router("", tree_api.router)
 api.add_router("", dictation_api.router)
 api.add_router("", feedback_api.router)
 api.add_router("", usage_api.router)
+api.add_router("", tools_api.router)
 api.add_router("/moderation", stopped_api.router)
 api.add_router("", runs_api.router)
 

@@ -17,6 +17,7 @@ from chat.parts import with_results
 from chat.personal_api import assistant_values
 from chat.rights import rights_of
 from chat.search_query import FILTERS
+from chat.tools_api import tool_server_values
 from chat.usage_api import gauge_value
 from inference import BUILTIN
 
@@ -87,6 +88,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
         "writes_speech_down": bool(rights.models("transcription")),
+        "tool_servers": tool_server_values(rights),
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,

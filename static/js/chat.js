@@ -86,6 +86,14 @@ const glass = new Glass({
 const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
+/** @type {import("./tool-picker.js").ToolPicker | null} where there are tool servers for this reader */
+let toolPicker = null;
+if (page.querySelector(".composer__tools")) {
+  import("./tool-picker.js").then(({ ToolPicker }) => {
+    toolPicker = new ToolPicker(page, { setup, conversation: () => session.store.conversation, say: (words) => toasts.show(words) });
+    showModels();
+  });
+}
 new GlassMarks({ session, api, composer, list, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
@@ -208,6 +216,7 @@ function showModels() {
   const assistant = conversation ? conversation.assistant : setup.assistant;
   picker.show({ models: session.models, chosen: model?.name ?? "", assistant, beside: answering().beside, pinned: choice.pinned });
   statusBar.setModel(model);
+  toolPicker?.show(model?.tools ?? true);
   if (composer.picked.attachments.length) composer.picked.emit("changed"); // a model that sees takes pictures unread
   showWelcome(setup.assistant, model ?? null);
 }

@@ -50,6 +50,8 @@ export class MessageView {
   isDrawn = false;
   /** @type {PartView[]} */
   #parts = [];
+  /** Calls that were opened because they ask. @type {Set<string>} */
+  #opened = new Set();
 
   /**
    * @param {HTMLElement} root rendered by the server, or what sketchRoot() makes
@@ -174,9 +176,20 @@ export class MessageView {
     root.dataset.phase = name;
     const isAsking = phase?.phase === "approval" && instead === null;
     for (const button of root.querySelectorAll("button")) button.hidden = !isAsking;
+    if (isAsking) this.#openCall(phase.detail);
     const bar = find(root, "progress");
     bar.hidden = progress === null;
     bar.value = progress ?? 0;
+  }
+
+  /** Nobody allows what they have not seen whole: open once, then it is its reader's. @param {string} id */
+  #openCall(id) {
+    if (this.#opened.has(id)) return;
+    const calls = /** @type {NodeListOf<HTMLDetailsElement>} */ (this.root.querySelectorAll("details[data-call]"));
+    const asked = [...calls].find((call) => call.dataset.call === id);
+    if (!asked) return; // the phase may be here before the call
+    this.#opened.add(id);
+    asked.open = true;
   }
 
   /**
@@ -233,6 +246,7 @@ function toolPart() {
     update(part, { parts }) {
       const result = parts.find((other) => other.type === "tool_result" && other.id === part.id);
       const outcome = result?.type === "tool_result" ? result : null;
+      root.dataset.call = part.id;
       setText(summary, toolLine(part, outcome));
       setText(given, part.arguments);
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
