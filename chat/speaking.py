@@ -10,15 +10,12 @@ from dataclasses import replace
 from typing import Literal
 
 from chat.answers import is_draining
-from chat.api_errors import ApiError, status_of
-from chat.asking import AnswerRequest
 from chat.bills import billed
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage
-from chat.ids import uuid7
+from chat.leaving import fit_to_leave
 from chat.rights import Rights
-from chat.screen import must_wait, screen_of
 from chat.streaming import ClosingStream
 from inference import SpeechForm, SpeechRequest, about_tokens
 
@@ -39,8 +36,9 @@ async def spoken(
     if is_draining():
         raise ShuttingDown
     rights.require_model(request.model, "speech")
-    text = await _fit_to_speak(rights, request, stage)
-    pieces = _billed(rights, replace(request, text=text))
+    told = [request.text, request.instructions]
+    told = await fit_to_leave(rights, request.model, told, stage, param="input")
+    pieces = _billed(rights, replace(request, text=told[0], instructions=told[1]))
     try:
         first = await anext(pieces)
     except BaseException:
@@ -69,30 +67,3 @@ async def _billed(rights: Rights, request: SpeechRequest) -> AsyncGenerator[byte
         async for piece in pieces:
             bill.usage = RunUsage(prompt_tokens=num_tokens)
             yield piece
-
-
-async def _fit_to_speak(
-    rights: Rights, request: SpeechRequest, stage: Literal["input", "output"]
-) -> str:
-    """The text, without what a policy takes out. Raises ApiError where one stops it."""
-    user = rights.user
-    texts = [text for text in (request.text, request.instructions) if text]
-    judged = AnswerRequest(
-        run_id=uuid7().hex,
-        model=request.model,
-        messages=[{"role": "user", "content": text} for text in texts],
-        user=str(user.pk),
-        weight=user.tier.weight,
-        priority=rights.priority,
-        api_key=rights.key_name,
-    )
-    screen = await screen_of(judged)
-    if stage == "input" and (failed := await must_wait(screen)) is not None:
-        wait_s = failed.retry_after_s
-        raise ApiError(status_of(failed.code), failed.code, failed.message, None, wait_s)
-    outcome = await screen.judge(stage, texts)
-    if outcome.verdict.action != "allow" or outcome.failed or screen.chosen.trials:
-        refused = await screen.decide(stage, outcome)
-        if refused is not None:
-            raise ApiError(status_of(refused.code), refused.code, refused.message, "input")
-    return screen.redacted(stage, request.text) if screen.redacts(stage) else request.text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
@@ -12,6 +12,7 @@ from chat.bills import billed
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage
+from chat.leaving import fit_to_leave
 from chat.rights import Rights
 from inference import SECOND_TOKENS, Transcript, TranscriptionRequest, known_duration_s
 
@@ -46,6 +47,10 @@ async def transcribe(rights: Rights, request: TranscriptionRequest) -> Transcrip
     if is_draining():
         raise ShuttingDown
     rights.require_model(request.model, "transcription")
+    if request.prompt:
+        told = [request.prompt]
+        (prompt,) = await fit_to_leave(rights, request.model, told, "input", param="prompt")
+        request = replace(request, prompt=prompt)
     async with billed(rights, request.model, most_tokens=[_most_tokens(request)]) as bill:
         transcript = await engine().transcribe(request)
         usage = transcript.usage

@@ -13,6 +13,7 @@ import pytest
 from tests.chat.api_caller import Caller
 from tests.chat.policies import PHRASE, judged_site, set_policy
 from tests.sites import Site, SiteMaker, email_of
+from tests.sounds import wav
 from tests.upstream_server import Answer, UpstreamServer, status, stream
 
 HELLO = "Hello there."
@@ -23,7 +24,7 @@ BLOCKED: dict[str, Any] = {"input": {"illicit": {"block": 0.9}}, "output": {}}
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     models = f"far={server.url},voice={server.url}?kind=speech&key=FAR_KEY&voice=nova#tts-1"
-    models += f",weak={server.url}?kind=speech"
+    models += f",weak={server.url}?kind=speech,ear={server.url}?kind=transcription"
     with judged_site(make_site, models, FAR_KEY="sk-far") as site:
         yield site
 
@@ -197,6 +198,26 @@ def test_what_a_policy_stops_does_not_leave_the_house(
     assert caller.post("/audio/speech", body(input=f"The {PHRASE} is here.")).status_code == 200
     assert PHRASE not in server.asked[-1].body["input"]
     assert server.asked[-1].body["input"].endswith("is here.")
+
+
+def test_nor_does_what_tells_a_model_how_to_listen(
+    site: Site, key: str, caller: Caller, server: UpstreamServer
+) -> None:
+    set_policy(site, BLOCKED)
+    server.answers = [status(200, {"text": "Yes."})]
+    headers = {"Authorization": f"Bearer {key}"}
+
+    def ask(prompt: str) -> httpx2.Response:
+        files = {"file": ("a.wav", wav(), "audio/wav")}
+        data = {"model": "ear", "prompt": prompt}
+        url = f"{site.url}/v1/audio/transcriptions"
+        return httpx2.post(url, data=data, files=files, headers=headers, timeout=60)
+
+    response = ask(f"Where is the {PHRASE}?")
+    assert response.json()["error"]["code"] == "content_filter"
+    assert response.json()["error"]["param"] == "prompt"
+    assert not server.asked
+    assert ask("Cats").json()["text"] == "Yes."
 
 
 def test_charlie_tries_each_door(site: Site, caller: Caller, server: UpstreamServer) -> None:
