@@ -30,8 +30,9 @@ def _value(state: ServerState) -> dict[str, Any]:
     return {
         "name": state.spec.name,
         "title": state.spec.title,
-        "description": state.spec.description,
+        "description": str(state.spec.description),  # ours is in its reader's language
         "is_away": state.state == "away",
+        "is_own": state.spec.is_own,
         "tools": [
             {"name": tool.name, "title": tool.title, "description": tool.description}
             for tool in state.tools

@@ -76,6 +76,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     models = [values.model_value(state) for state in rights.models("chat")]
     default = next((model["name"] for model in models if model["default"]), None)
     chosen = personal.personalisation_of(user)
+    servers = tool_server_values(rights)
     return {
         "conversations": [*sidebar["pinned"], *sidebar["items"]],
         "palette_filters": FILTERS,
@@ -88,7 +89,8 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
         "writes_speech_down": bool(rights.models("transcription")),
-        "tool_servers": tool_server_values(rights),
+        "tool_servers": servers,
+        "tells_others": not all(server["is_own"] for server in servers),
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,

@@ -78,7 +78,7 @@ async def run() -> None:
 
 def _chores_of_tool_servers() -> tuple[_Chore, ...]:
     """None where there are no servers. What an operator changes in the console holds seconds later."""
-    if not settings.TOOL_SERVERS:
+    if all(spec.is_own for spec in settings.TOOL_SERVERS):
         return ()
     return (
         _Chore(service.offer_tools, None, 0.0, at_least_every_s=2.0),

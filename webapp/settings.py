@@ -83,7 +83,9 @@ ENGINE = EngineConfig(
     tensor_parallel=ranks(env_list("VITRINE_TENSOR_PARALLEL")),
 )
 MODERATION = classifier_specs(env_list("VITRINE_MODERATION", ["builtin"]))
-TOOL_SERVERS = tool_server_specs(env_str("VITRINE_MCP"))
+TOOL_SERVERS = tool_server_specs(
+    env_str("VITRINE_MCP"), has_python=env_bool("VITRINE_PYTHON", True)
+)
 PRICES = prices(env_list("VITRINE_PRICES"))
 CURRENCY = currency(env_str("VITRINE_CURRENCY", "EUR"))
 PRELOAD_MODEL = env_bool("VITRINE_PRELOAD", True)

@@ -61,12 +61,14 @@ export class ChatSetup extends Emitter {
 
   /**
    * From the next answer on.
-   * @param {{id: string} | null} conversation
+   * @param {{id: string, tool_servers: string[]} | null} conversation
    * @param {string[]} servers
    */
   async useTools(conversation, servers) {
-    if (conversation) await this.api.changeSetup(conversation.id, { tool_servers: servers });
-    else this.#own = { ...this.#own, tool_servers: servers };
+    if (conversation) {
+      await this.api.changeSetup(conversation.id, { tool_servers: servers });
+      conversation.tool_servers = servers; // as the server will tell in a moment
+    } else this.#own = { ...this.#own, tool_servers: servers };
     this.emit("changed");
   }
 

@@ -233,6 +233,17 @@ function makePart(type) {
   return { type, root, update: (part, { isLive, citing }) => prose.update(part.text, !isLive, citing) };
 }
 
+/** What a tool is given: a program, or another text of several lines, as its lines. @param {string} json */
+function givenText(json) {
+  try {
+    const [only, ...others] = Object.values(JSON.parse(json));
+    if (!others.length && typeof only === "string" && only.includes("\n")) return only;
+  } catch {
+    // a model may write what is no JSON; then this is the truth
+  }
+  return json;
+}
+
 /** @returns {PartView} */
 function toolPart() {
   const { root, summary, body } = aside("wrench", "aside aside--tool");
@@ -248,7 +259,7 @@ function toolPart() {
       const outcome = result?.type === "tool_result" ? result : null;
       root.dataset.call = part.id;
       setText(summary, toolLine(part, outcome));
-      setText(given, part.arguments);
+      setText(given, givenText(part.arguments));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
     },

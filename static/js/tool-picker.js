@@ -10,6 +10,8 @@ import { gettext, ngettext } from "./i18n.js";
 export class ToolPicker {
   /** Clicks wait for the one before: each says all that is on. */
   #saving = Promise.resolve();
+  /** What was clicked and is not saved yet. @type {{chat: string | null, servers: string[]} | null} */
+  #wanted = null;
 
   /**
    * @param {HTMLElement} composer
@@ -25,12 +27,15 @@ export class ToolPicker {
     /** @type {HTMLInputElement[]} */
     this.boxes = [...this.card.querySelectorAll("input")];
     this.card.addEventListener("change", () => this.#choose());
+    find(this.card, "fieldset").disabled = false;
     this.usualName = this.button.getAttribute("aria-label") ?? "";
   }
 
   /** Another chat is shown, or its tools are others. @param {boolean} canUse whether its model can call tools */
   show(canUse) {
-    const on = new Set(this.page.setup.toolServers(this.page.conversation()));
+    const conversation = this.page.conversation();
+    const wanted = this.#wanted?.chat === (conversation?.id ?? null) ? this.#wanted.servers : null;
+    const on = new Set(wanted ?? this.page.setup.toolServers(conversation));
     for (const box of this.boxes) box.checked = on.has(box.value);
     this.#count();
     find(this.card, "[data-cannot]").hidden = canUse;
@@ -50,9 +55,13 @@ export class ToolPicker {
     const known = new Set(this.boxes.map((box) => box.value));
     // Those that only somebody else may use stay with the chat: its reader may get to use them again.
     const others = this.page.setup.toolServers(conversation).filter((name) => !known.has(name));
-    const wanted = [...others, ...this.boxes.filter((box) => box.checked).map((box) => box.value)];
+    const servers = [...others, ...this.boxes.filter((box) => box.checked).map((box) => box.value)];
+    const wanted = (this.#wanted = { chat: conversation?.id ?? null, servers });
     this.#count();
-    this.#saving = this.#saving.then(() => this.#save(conversation, wanted));
+    this.#saving = this.#saving.then(async () => {
+      await this.#save(conversation, servers);
+      if (this.#wanted === wanted) this.#wanted = null;
+    });
   }
 
   /**
@@ -63,6 +72,7 @@ export class ToolPicker {
     try {
       await this.page.setup.useTools(conversation, wanted);
     } catch (error) {
+      this.#wanted = null;
       this.page.say(/** @type {Error} */ (error).message || gettext("That was not saved."));
       this.show(find(this.card, "[data-cannot]").hidden);
     }

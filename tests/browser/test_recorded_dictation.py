@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserType, Locator, Page, expect
 
-from tests.browser.pages import INPUT, cookies_of, wait_for
+from tests.browser.pages import INPUT, cookies_of, own_page, wait_for
 from tests.browser.test_accessibility import expect_no_faults, expect_no_sideways_scrolling
+from tests.inference.tiny_models import make_whisper
 from tests.sites import Site, SiteMaker
 from tests.sounds import wav
 from tests.upstream_server import UpstreamServer, status, stream
@@ -225,3 +226,23 @@ def test_each_state_is_accessible(
     expect(bar).to_contain_text("kept until you close this")
     expect_no_faults(speaking)
     expect_no_sideways_scrolling(speaking)
+
+
+def test_a_whisper_of_our_own_hears_what_the_browser_records(
+    hearing: Browser, make_site: SiteMaker, tmp_path: Path
+) -> None:
+    whisper = make_whisper(tmp_path / "ear")
+    with make_site(VITRINE_MODELS=f"ear={whisper}", VITRINE_DTYPE="float32") as site:
+        site.set_up().close()
+        with own_page(site, hearing, "Speaker") as page:
+            page.goto("/")
+            page.locator("chat-composer:defined").wait_for()
+            bar = begin(page)
+            heard(page)
+            with page.expect_response("**/api/transcriptions", timeout=60_000) as told:
+                bar.get_by_role("button", name="Done").click()
+            assert told.value.status == 200
+            found = told.value.json()
+            assert 0.8 < found["duration_s"] < 20
+            if text := found["text"].strip():  # its weights are random, and may say nothing
+                expect(page.locator(INPUT)).to_have_value(text)

@@ -104,7 +104,7 @@ def test_what_is_there_and_for_whom(page: Page, site: Site) -> None:
     expect(card).to_contain_text("Broken not reachable")
     expect(card).not_to_contain_text("The board's own")
     told = page.evaluate("fetch('/api/tools').then((answer) => answer.json())")
-    assert [one["name"] for one in told["servers"]] == ["office", "broken"]
+    assert [one["name"] for one in told["servers"]] == ["python", "office", "broken"]
     assert "no-such-command" not in json.dumps(told)
 
 
@@ -129,6 +129,19 @@ def test_a_tool_is_used_only_where_it_is_picked(page: Page, server: UpstreamServ
     ask(page, "And now?")
     expect(last_answer(page)).to_contain_text("None again.")
     assert shown_tools(server, "And now?") == ["calculator", "clock"]
+
+
+def test_python_is_picked_like_a_server(page: Page, server: UpstreamServer) -> None:
+    switch(page, "python")
+    code = "for n in range(3):\n    print(n * n)"
+    server.answers = [calls("python", code=code), says("The squares are 0, 1 and 4.")]
+    ask(page, "Squares")
+    answer = last_answer(page)
+    expect(answer).to_contain_text("The squares are 0, 1 and 4.")
+    assert shown_tools(server, "Squares") == ["calculator", "clock", "python"]
+    answer.locator("details[data-call] summary").click()
+    expect(answer.locator("details dd").first).to_have_text(code)  # as its lines
+    expect(answer.locator("details dd").last).to_have_text("0\n1\n4")
 
 
 @pytest.mark.parametrize("is_allowed", [True, False])

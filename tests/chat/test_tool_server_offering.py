@@ -17,7 +17,7 @@ from chat.tool_models import Asking
 from chat.tools import run_tool, tools_named
 from chat.tools.servers import offering
 from chat.tools.servers.definitions import MAX_TOOLS, accept, asking_by, name_for, pin
-from chat.tools.servers.spec import ToolServerSpec
+from chat.tools.servers.spec import PYTHON, ToolServerSpec
 from tests.tool_servers import started_here
 from webapp.models import Tier, User
 
@@ -64,6 +64,15 @@ def test_what_is_new_is_offered(named: Any) -> None:
         "parameters": {"type": "object"},
     }
     assert ServerTool.objects.get(tool="add").title == "Sum"
+
+
+def test_our_own_is_picked_like_one(named: Any, alice: User) -> None:
+    named(PYTHON, SPEC)
+    pin(SPEC, [listed("add")])
+    shown()
+    assert Rights(alice).tools_of(["office", "python"]) == ("python", ADD)
+    assert [state.state for state in offering.states()] == ["connected", "new"]
+    assert [tool.name for tool in tools_named(["python", ADD])] == ["python", ADD]
 
 
 def test_what_is_changed_waits_for_an_operator(named: Any) -> None:

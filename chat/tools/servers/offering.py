@@ -12,6 +12,7 @@ from django.db import connection
 from chat import tools
 from chat.db import in_db
 from chat.tool_models import Asking, ServerTool
+from chat.tools import python
 from chat.tools.base import Tool, ToolFailed
 from chat.tools.servers.connection import ServerConnection, ToolServerAway
 from chat.tools.servers.definitions import pin
@@ -43,6 +44,8 @@ def states() -> list[ServerState]:
 
 
 def _state_of(spec: ToolServerSpec) -> ServerState:
+    if spec.is_own:
+        return ServerState(spec, "connected", "", tools.PICKED[spec.name])
     known = _connections.get(spec.name)
     offered = _offered.get(spec.name, ())
     if known is None:
@@ -55,12 +58,13 @@ def names_of(servers: Iterable[str]) -> tuple[str, ...]:
     that a prompt begins as the one before."""
     wanted = set(servers)
     named = (spec.name for spec in settings.TOOL_SERVERS if spec.name in wanted)
-    return tuple(tool.name for server in named for tool in _offered.get(server, ()))
+    offered = tools.PICKED | dict(_offered)
+    return tuple(tool.name for server in named for tool in offered.get(server, ()))
 
 
 async def ask_servers() -> None:
     """Connect to those that are not, and keep what they offer now. In the system's scope."""
-    await asyncio.gather(*(_ask(spec) for spec in settings.TOOL_SERVERS))
+    await asyncio.gather(*(_ask(spec) for spec in settings.TOOL_SERVERS if not spec.is_own))
     await offer()
 
 
@@ -74,7 +78,7 @@ async def _ask(spec: ToolServerSpec) -> None:
 
 async def offer() -> None:
     """Show models what the rows say now. In any scope: they are nobody's own."""
-    if settings.TOOL_SERVERS:
+    if not all(spec.is_own for spec in settings.TOOL_SERVERS):
         await in_db(_read)()
 
 
@@ -85,7 +89,9 @@ def _read() -> None:
         (stamp,) = cursor.fetchone()
     if stamp == _stamp:
         return
-    found: dict[str, list[Tool]] = {spec.name: [] for spec in settings.TOOL_SERVERS}
+    found: dict[str, list[Tool]] = {
+        spec.name: [] for spec in settings.TOOL_SERVERS if not spec.is_own
+    }
     rows = ServerTool.objects.filter(is_enabled=True, is_listed=True, proposed__isnull=True)
     for row in rows.filter(server__in=found).order_by("name"):
         found[row.server].append(_tool(row))
@@ -96,7 +102,7 @@ def _read() -> None:
 
 async def close() -> None:
     """The process ends."""
-    await asyncio.gather(*(one.close() for one in _connections.values()))
+    await asyncio.gather(python.close(), *(one.close() for one in _connections.values()))
     _connections.clear()
 
 

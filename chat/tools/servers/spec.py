@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext_lazy as _
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 MAX_SERVERS = 50
@@ -28,7 +29,7 @@ class ToolServerSpec:
 
     `headers` and `env` hold secrets, and are shown nowhere. `tiers` and `groups` are whom it is for, by
     slug and by name; without any it is for all whose tier has tools. `tools` are names or shell
-    patterns of those that are offered.
+    patterns of those that are offered. `is_own`: it is none, but what of Vitrine's is picked like one.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ToolServerSpec:
     tools: tuple[str, ...] = ("*",)
     tiers: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    is_own: bool = False
 
     def __repr__(self) -> str:
         return f"ToolServerSpec({self.name!r}, {self.place!r})"
@@ -60,6 +62,14 @@ class ToolServerSpec:
 
     def offers(self, tool: str) -> bool:
         return any(fnmatchcase(tool, pattern) for pattern in self.tools)
+
+
+PYTHON = ToolServerSpec(
+    "python",
+    "Python",
+    _("Runs code in a sandbox, without files or network"),  # type: ignore[arg-type]
+    is_own=True,
+)
 
 
 class _Entry(BaseModel):
