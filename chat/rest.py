@@ -7,6 +7,7 @@ from ninja import Schema
 
 from chat import (
     collections_api,
+    dictation_api,
     document_search_api,
     document_view_api,
     documents_api,
@@ -50,6 +51,7 @@ api.add_router("/collections", collections_api.router)
 api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)
 api.add_router("", tree_api.router)
+api.add_router("", dictation_api.router)
 api.add_router("", feedback_api.router)
 api.add_router("", usage_api.router)
 api.add_router("", tools_api.router)

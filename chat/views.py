@@ -88,6 +88,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "shows_demo": default == BUILTIN,
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
+        "writes_speech_down": bool(rights.models("transcription")),
         "tool_servers": servers,
         "tells_others": not all(server["is_own"] for server in servers),
         "bootstrap": {
@@ -105,6 +106,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "max_file_bytes": most_bytes_of(rights),
             "csrf": get_token(request),
+            "speaks": bool(rights.models("speech")),
         },
     }
 

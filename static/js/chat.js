@@ -61,6 +61,7 @@ const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
 
 const api = new Api(bootstrap.csrf);
+composer.transcribe = (sound, signal) => api.transcribe(sound, signal);
 const socket = new ChatSocket(`${location.origin.replace(/^http/, "ws")}/ws/chat/`);
 const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
@@ -620,6 +621,7 @@ const actions = new MessageActions({
   toasts,
   drafts,
   withNewTurn,
+  speech: bootstrap.speaks ? (text, signal) => api.speech(text, signal) : null,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,
   focusComposer: () => composer.focusInput(),
