@@ -154,7 +154,7 @@ def question_in(conversation: Conversation, draft: Draft, text: str) -> Message:
 def params_for(rights: Rights, draft: Draft, conversation: Conversation) -> dict[str, Any]:
     """Of the runs that answer it."""
     return {
-        "tools": list(draft.tools),
+        "tools": [*draft.tools, *rights.tools_of(conversation.tool_servers)],
         "sent": draft.client_id,
         "sampling": conversation.parameters,
         **params_of(rights),
@@ -217,7 +217,7 @@ def check_version(conversation: Conversation, version: int | None) -> None:
 def change_setup(
     user: Any, conversation_id: object, version: int | None, **changes: Any
 ) -> Conversation:
-    """Another system prompt, parameters or strategy for a chat, from its next answer on.
+    """Another system prompt, parameters, strategy or tools for a chat, from its next answer on.
 
     Raises NotFound, Conflict.
     """

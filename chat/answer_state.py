@@ -34,8 +34,8 @@ class AnswerState:
     """`said` grows by every turn; `seed` is drawn by the first; the counts go into the end.
 
     `plan` is what the model has been shown last: what is left out once stays so. `found` is what was
-    found in documents. `watch` takes the
-    time of what the answer does.
+    found in documents. `in_doubt` are calls of tools that were begun before an interruption, perhaps.
+    `watch` takes the time of what the answer does.
     """
 
     def __init__(self, request: AnswerRequest, screen: Screen) -> None:
@@ -47,6 +47,7 @@ class AnswerState:
         self.found: Found | None = None
         self.seed = request.sampling.seed
         self.turn_index = 0
+        self.in_doubt: frozenset[str] = frozenset()
         self.num_chars = {"text": 0, "reasoning": 0}
         self._usage = request.usage
         self._timings = RunTimings()

@@ -10,12 +10,15 @@ from ninja.errors import HttpError, ValidationError
 
 from chat.errors import ChatError
 from inference import (
+    BadSound,
     ContextTooLong,
     EngineError,
     InvalidParameter,
     Overloaded,
     RequestError,
+    SoundTooLong,
     UnknownModel,
+    UnknownSound,
     WrongKind,
 )
 from retrieval.errors import RetrievalError
@@ -88,6 +91,9 @@ _STATUS_OF = {
     InvalidParameter.code: 400,
     UnknownModel.code: 404,
     WrongKind.code: 400,
+    BadSound.code: 400,
+    UnknownSound.code: 415,
+    SoundTooLong.code: 413,
     Overloaded.code: 503,
     "engine_closed": 503,
     "upstream_unavailable": 503,

@@ -1,4 +1,4 @@
-"""Calls with effects that wait for a person, once words of others are in the prompt.
+"""Calls with effects that wait for a person: some always, all once words of others are in the prompt.
 
 What a document or a tool's result says may be an order to the model, and no classifier finds each of
 them. So from then on nothing that changes the world is done without a yes. Known as taint tracking.
@@ -15,10 +15,24 @@ from inference import ChatMessage
 
 PATIENCE_S = 600.0
 REFUSAL = "error: the user has not allowed this call"
+IN_DOUBT = (
+    "error: the server was interrupted while this ran. It may have been done, and was not tried again;"
+    " say so to the user"
+)
 
 
 def needs_approval(state: AnswerState, tool: Tool | None) -> bool:
-    return tool is not None and tool.has_side_effects and is_tainted(state)
+    if tool is None or not tool.has_side_effects:
+        return False
+    return tool.always_asks or is_tainted(state)
+
+
+def may_have_run(state: AnswerState, control: Control, tool: Tool | None, call: ToolCall) -> bool:
+    """Whether a call that an interruption has left without a result may have had its effect. Nothing is
+    done twice unasked: two mails are worse than none of which the model can tell."""
+    if tool is None or not tool.has_side_effects or call.id not in state.in_doubt:
+        return False
+    return control.has_allowed(call.id) or not needs_approval(state, tool)
 
 
 def is_tainted(state: AnswerState) -> bool:

@@ -142,6 +142,11 @@ class Control:
         if not asked.done():
             asked.set_result(is_allowed)
 
+    def has_allowed(self, call_id: str) -> bool:
+        """Whether a yes is known already."""
+        asked = self._decided.get(call_id)
+        return asked is not None and asked.done() and asked.result()
+
     async def decision(self, call_id: str) -> bool:
         """Wait for it; no, once the answer is stopped."""
         asked = self._asked(call_id)

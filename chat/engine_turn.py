@@ -178,7 +178,17 @@ class EngineTurn(Turn):
                 raise ContextTooLong(num_prompt_tokens=len(ids), max_context_tokens=limit)
             return ids
         encode = partial(self._encode_with_said, begun=begun)
-        self.state.plan, ids = await off_loop_if_long(self._num_chars(), fit, plan, encode, limits)
+        try:
+            fitting = off_loop_if_long(self._num_chars(), fit, plan, encode, limits)
+            self.state.plan, ids = await fitting
+        except ContextTooLong as error:
+            num_tools = sum(bool(tool.server) for tool in self.state.request.tools)
+            raise ContextTooLong(
+                num_prompt_tokens=error.num_prompt_tokens,
+                max_context_tokens=error.max_context_tokens,
+                num_reserved=limits.reserve_tokens,
+                num_tools=num_tools if self.tool_schemas else 0,
+            ) from None
         return ids
 
     async def _images_in(self, prompt_ids: tuple[int, ...]) -> tuple[PromptImage, ...] | None:
@@ -193,7 +203,9 @@ class EngineTurn(Turn):
 
     def _num_chars(self) -> int:
         """Of what is to be rendered, about; our own tools are always the same few."""
-        messages, schemas = self.state.messages, self.state.request.tool_schemas
+        messages, request = self.state.messages, self.state.request
+        servers = (tool.schema() for tool in request.tools if tool.server)
+        schemas = (*request.tool_schemas, *servers)
         said = sum(len(one["content"]) for one in messages)
         calls = [one.get("tool_calls", ()) for one in messages]
         return said + sum(len(str(one)) for one in (*calls, *schemas))

@@ -11,7 +11,7 @@ from chat.errors import BadFrame
 from chat.parameters import checked_parameters
 from chat.personal_models import HistoryStrategy
 from chat.retakes import Wish
-from chat.setup import AS_USUAL, Setup, checked_system_prompt
+from chat.setup import AS_USUAL, Setup, checked_system_prompt, checked_tool_servers
 from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.spans import trace_id_of
 from chat.storable import is_storable
@@ -213,11 +213,13 @@ class _Fields:
 
     def setup(self) -> Setup:
         prompt, parameters = self._values.get("system_prompt"), self._values.get("parameters")
+        servers = self._values.get("tool_servers")
         return Setup(
             self.optional_id("assistant"),
             "" if prompt is None else checked_system_prompt(self.text("system_prompt")),
             None if parameters is None else checked_parameters(parameters),
             self._history_strategy(),
+            None if servers is None else checked_tool_servers(servers),
         )
 
     def _history_strategy(self) -> str:

@@ -22,6 +22,7 @@ from chat.meter import Sketch, meter
 from chat.parameters import Parameters
 from chat.replay import Progress, Result, replay
 from chat.rights import rights_of
+from chat.setup import ServerNames
 from chat.sources import MAX_PICKED, NOTHING, Picked
 from chat.streaming import server_sent_events
 from chat.temporary import said_of
@@ -47,6 +48,7 @@ class DraftIn(Schema):
     assistant: str | None = None
     system_prompt: str = ""
     parameters: Parameters | None = None
+    tool_servers: ServerNames | None = None
     messages: list[Any] = []
     sources: SourcesIn | None = None
 
@@ -62,7 +64,8 @@ async def measure_draft(request: HttpRequest, data: DraftIn) -> dict[str, Any]:
     picked = Picked(tuple(given.collections), tuple(given.documents)) if given else NOTHING
     places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages, picked)
     parameters = data.parameters.as_values() if data.parameters else None
-    return await meter(rights, Sketch(data.text, model, *places, parameters))
+    servers = None if data.tool_servers is None else tuple(data.tool_servers)
+    return await meter(rights, Sketch(data.text, model, *places, parameters, servers))
 
 
 @router.get("/warmth")

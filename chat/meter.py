@@ -58,6 +58,7 @@ class Sketch:
     messages: tuple[Said, ...] = ()
     picked: Picked = NOTHING
     parameters: dict[str, Any] | None = None
+    tool_servers: tuple[str, ...] | None = None
 
 
 async def meter(rights: Rights, sketch: Sketch) -> Value:
@@ -72,7 +73,7 @@ async def meter(rights: Rights, sketch: Sketch) -> Value:
     engine().require(model, "chat")
     if engine().is_upstream(model):
         return {"model": model, "context_tokens": None}
-    plan, parameters, kept = await in_db(_plan)(user, sketch)
+    plan, parameters, kept, tools = await in_db(_plan)(rights, sketch)
     tokenizer = await engine().tokenizer(model)
     most = min(engine().context_tokens(model), user.tier.context_tokens or 10**9)
     limits = Limits(most, prompt_room(most, parameters.get("max_tokens")))
@@ -83,26 +84,36 @@ async def meter(rights: Rights, sketch: Sketch) -> Value:
         unseen = tuple(id_ for id_ in picked.documents if id_ not in images)
         picked, kept = replace(picked, documents=unseen), tuple(k for k in kept if k not in images)
     looked_up = await in_db(_looked_up)(picked, kept, limits.prompt_tokens)
-    encode = _encoder(tokenizer, model, [tool.schema() for tool in tools_named(rights.tools)])
+    encode = _encoder(tokenizer, model, [tool.schema() for tool in tools_named(tools)])
     return await off_loop(_measured, plan, encode, model, limits, looked_up)
 
 
-def _plan(user: Any, sketch: Sketch) -> tuple[PromptPlan, dict[str, Any], tuple[UUID, ...]]:
-    """The prompt up to where the message would come, the chat's parameters, and which documents of
-    questions before are searched again."""
+def _plan(
+    rights: Rights, sketch: Sketch
+) -> tuple[PromptPlan, dict[str, Any], tuple[UUID, ...], tuple[str, ...]]:
+    """The prompt up to where the message would come, the chat's parameters, which documents of
+    questions before are searched again, and which tools are shown."""
+    user = rights.user
     if sketch.conversation_id is None:
         assistant = sketch.assistant_id and access.as_uuid(sketch.assistant_id, "assistant")
-        wanted = Setup(assistant or None, sketch.system_prompt, sketch.parameters)
+        wanted = Setup(
+            assistant or None,
+            sketch.system_prompt,
+            sketch.parameters,
+            tool_servers=sketch.tool_servers,
+        )
         setup = personal.setup_of(user, wanted)
         new = Conversation(owner=user, **setup)
         rows = rows_of(sketch.messages)
         plan = PromptPlan(exchanges_of(rows), system=history.system_text(new))
-        return plan, new.parameters, kept_along(rows, sketch.picked)
+        tools = (*rights.tools, *rights.tools_of(new.tool_servers))
+        return plan, new.parameters, kept_along(rows, sketch.picked), tools
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
     path = history.branch_to(conversation, parent)
     plan = history.plan_on(conversation, path, sketch.model)
-    return plan, conversation.parameters, kept_along(path, sketch.picked)
+    tools = (*rights.tools, *rights.tools_of(conversation.tool_servers))
+    return plan, conversation.parameters, kept_along(path, sketch.picked), tools
 
 
 def _looked_up(picked: Picked, kept: Sequence[UUID], prompt_tokens: int) -> int:

@@ -38,6 +38,7 @@ from chat.run_models import GenerationTurn as GenerationTurn
 from chat.search_models import SearchEntry as SearchEntry
 from chat.share_models import Share as Share
 from chat.share_models import ShareKind as ShareKind
+from chat.tool_models import ServerTool as ServerTool
 from chat.usage_models import Reservation as Reservation
 from chat.usage_models import Usage as Usage
 
@@ -72,8 +73,8 @@ class Conversation(models.Model):
 
     One that is deleted waits a while for those who want it back (`deleted_at`); no door shows it.
     `system_prompt`, `instructions` (the user's own), `parameters` (of chat.asking.Sampling) and
-    `history_strategy` are copies of what it was started with; `assistant` says what that was, as
-    {"id", "name", "version"}.
+    `history_strategy` are copies of what it was started with, as are `tool_servers`, whose tools its
+    answers may call; `assistant` says what that was, as {"id", "name", "version"}.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -90,6 +91,7 @@ class Conversation(models.Model):
     history_strategy = models.CharField(
         max_length=16, choices=HistoryStrategy.choices, default=HistoryStrategy.WINDOW
     )
+    tool_servers = ArrayField(models.CharField(max_length=32), default=list, blank=True)
     folder = models.ForeignKey(
         Folder, on_delete=models.SET_NULL, null=True, blank=True, related_name="conversations"
     )

@@ -8,12 +8,9 @@ from ninja import NinjaAPI
 from chat.api_errors import api_error
 
 _ANY = ["GET", "POST", "DELETE", "PATCH", "PUT"]
-_NO_SPEECH = "There is no model for speech here."
+_NO_SPEECH = "There is no speech in real time here; there is /v1/audio/transcriptions."
 _NO_PICTURES = "There is no model for pictures here."
 _MISSING = {
-    "/audio/speech": _NO_SPEECH,
-    "/audio/transcriptions": _NO_SPEECH,
-    "/audio/translations": _NO_SPEECH,
     "/images/generations": _NO_PICTURES,
     "/images/edits": _NO_PICTURES,
     "/images/variations": _NO_PICTURES,

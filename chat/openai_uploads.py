@@ -1,6 +1,7 @@
-"""Uploads of /v1/files: the multipart body straight to its place on disk, within a limit."""
+"""Uploads under /v1: the multipart body straight to its place on disk, within a limit."""
 
 import errno
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, BinaryIO
 
 from django.core.exceptions import SuspiciousOperation
 from django.core.files.uploadhandler import FileUploadHandler
-from django.http import HttpRequest, UnreadablePostError
+from django.http import HttpRequest, QueryDict, UnreadablePostError
 from django.http.multipartparser import MultiPartParser, MultiPartParserError
 
 from chat import file_store
@@ -30,15 +31,38 @@ class Upload:
     expires_s: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The fields of a form, and its file, which is not empty, as its owner calls it."""
+
+    fields: QueryDict
+    name: str
+    media_type: str
+    size_bytes: int
+
+
 def receive(request: HttpRequest, path: Path, limit: "Limit") -> Upload:
     """Write the file that is sent to `path`, which does not exist. In a thread.
 
     Raises ApiError for what is wrong; whatever is raised, `path` may be there and is the caller's to
     remove.
     """
+    hint = "Send the file as multipart/form-data, with the fields file and purpose."
+    received = receive_form(request, lambda: path.open("xb"), limit, hint=hint)
+    fields = received.fields
+    purpose = _purpose(fields.get("purpose"))
+    return Upload(purpose, received.name, received.size_bytes, _expires_s(fields))
+
+
+def receive_form(
+    request: HttpRequest, opened: Callable[[], BinaryIO], limit: "Limit", *, hint: str
+) -> Received:
+    """Write the part `file` of a form to what `opened` opens, and close it. In a thread.
+
+    Raises ApiError for what is wrong; `hint` tells those who send no form what to send.
+    """
     if request.content_type != "multipart/form-data":
-        message = "Send the file as multipart/form-data, with the fields file and purpose."
-        raise ApiError(415, "unsupported_media_type", message)
+        raise ApiError(415, "unsupported_media_type", hint)
     boundary = (request.content_params or {}).get("boundary", "")
     meta = {
         **request.META,
@@ -48,7 +72,7 @@ def receive(request: HttpRequest, path: Path, limit: "Limit") -> Upload:
         "CONTENT_LENGTH": request.META.get("CONTENT_LENGTH") or "1",
     }
     body: Any = _Body(request, boundary)
-    with closing(_OneFile(path, limit)) as handler:
+    with closing(_OneFile(opened, limit)) as handler:
         try:
             fields, _ = MultiPartParser(meta, body, [handler], "utf-8").parse()
         except (MultiPartParserError, SuspiciousOperation, UnreadablePostError) as error:
@@ -61,16 +85,11 @@ def receive(request: HttpRequest, path: Path, limit: "Limit") -> Upload:
         raise ApiError(
             400, "invalid_multipart", "The multipart body ends before its last boundary."
         )
-    return _upload(fields, handler)
-
-
-def _upload(fields: Any, handler: "_OneFile") -> Upload:
-    purpose = _purpose(fields.get("purpose"))
     if not handler.has_begun:
         raise ApiError(400, "missing_file", "file: a file with a name is required.", "file")
     if not handler.size_bytes:
         raise ApiError(400, "empty_file", "file: the file is empty.", "file")
-    return Upload(purpose, handler.name, handler.size_bytes, _expires_s(fields))
+    return Received(fields, handler.name, handler.media_type, handler.size_bytes)
 
 
 def _purpose(purpose: str | None) -> str:
@@ -121,11 +140,11 @@ class _Body:
 class _OneFile(FileUploadHandler):
     """Takes the part `file` and no other."""
 
-    def __init__(self, path: Path, limit: Limit) -> None:
+    def __init__(self, opened: Callable[[], BinaryIO], limit: Limit) -> None:
         super().__init__()
-        self.path = path
+        self.opened = opened
         self.limit = limit
-        self.name = ""
+        self.name = self.media_type = ""
         self.size_bytes = 0
         self._file: BinaryIO | None = None
 
@@ -133,13 +152,16 @@ class _OneFile(FileUploadHandler):
     def has_begun(self) -> bool:
         return self._file is not None
 
-    def new_file(self, field_name: str, file_name: str, *args: Any, **kwargs: Any) -> None:
+    def new_file(
+        self, field_name: str, file_name: str, content_type: str, *args: Any, **kwargs: Any
+    ) -> None:
         if field_name != "file" or self.has_begun:
             raise ApiError(
                 400, "invalid_multipart", "file: exactly one file, in this field.", "file"
             )
         self.name = storable(file_name)[:_MAX_NAME_CHARS]
-        self._file = self.path.open("xb")
+        self.media_type = storable(content_type or "")[:_MAX_NAME_CHARS]
+        self._file = self.opened()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         assert self._file is not None

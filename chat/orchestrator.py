@@ -19,7 +19,7 @@ from chat import parts as message_parts
 from chat.active import counted
 from chat.answer_cache import Asked, Hit
 from chat.answer_state import AnswerState
-from chat.approvals import REFUSAL, is_allowed, needs_approval
+from chat.approvals import IN_DOUBT, REFUSAL, is_allowed, may_have_run, needs_approval
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
 from chat.db import in_db
@@ -121,9 +121,11 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
     request = state.request
     tools = {tool.name: tool for tool in request.tools}
     so_far, earlier, calls = _take_up(state)
+    state.in_doubt = frozenset(call.id for call in calls or ())
     asked = None
     await _see(state)
-    if request.cache is not None and not request.events:
+    # What a server's tools could say is not in the answers that were given before.
+    if request.cache is not None and not request.events and not _has_servers(request):
         hit, asked = await _cached(state, request.cache)
         if hit is not None:
             for event in _given_before(state, hit):
@@ -163,6 +165,10 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             return
         so_far, earlier, calls = None, [], None
         state.turn_index += 1
+
+
+def _has_servers(request: AnswerRequest) -> bool:
+    return any(tool.server for tool in request.tools)
 
 
 async def _see(state: AnswerState) -> None:
@@ -343,6 +349,10 @@ async def _run_tools(
     state: AnswerState, control: Control, tools: dict[str, Tool], calls: list[ToolCall]
 ) -> AsyncGenerator[Event, None]:
     for call in calls:
+        if may_have_run(state, control, tools.get(call.name), call):
+            state.said.append({"role": "tool", "tool_call_id": call.id, "content": IN_DOUBT})
+            yield ToolResult(call.id, IN_DOUBT, True)
+            continue
         if needs_approval(state, tools.get(call.name)):
             state.watch.begin("approval", name=call.name)
             yield Phase("approval", detail=call.id)

@@ -181,6 +181,9 @@ def setup_of(user: Any, wanted: Setup) -> dict[str, Any]:
         "system_prompt": wanted.system_prompt or row.system_prompt,
         "history_strategy": wanted.history_strategy or row.history_strategy or own.history_strategy,
         "parameters": row.parameters if wanted.parameters is None else wanted.parameters,
+        "tool_servers": list(
+            row.tool_servers if wanted.tool_servers is None else wanted.tool_servers
+        ),
         "assistant": {"id": str(row.pk), "name": row.name, "version": row.version},
     }
 
@@ -192,6 +195,7 @@ def setup_by(own: Personalisation, wanted: Setup) -> dict[str, Any]:
         "system_prompt": wanted.system_prompt,
         "parameters": wanted.parameters or {},
         "history_strategy": wanted.history_strategy or own.history_strategy,
+        "tool_servers": list(wanted.tool_servers or ()),
     }
 
 

@@ -12,7 +12,7 @@ from chat import access, actions, history, notices, personal, values
 from chat.db import in_db
 from chat.models import HistoryStrategy, Message
 from chat.parameters import Parameters
-from chat.setup import MAX_SYSTEM_PROMPT_CHARS
+from chat.setup import MAX_SYSTEM_PROMPT_CHARS, ServerNames
 from chat.sources import MAX_PICKED
 from chat.strict import Strict, text_of
 
@@ -45,6 +45,7 @@ class AssistantIn(Strict):
     history_strategy: HistoryStrategy | None = None
     starters: list[text_of(200, 1)] = Field([], max_length=MAX_STARTERS)  # type: ignore[valid-type]
     collections: list[UUID] = Field([], max_length=MAX_PICKED)
+    tool_servers: ServerNames = []
     is_shared: bool = False
 
 
@@ -68,6 +69,7 @@ class SetupChange(Strict):
     system_prompt: text_of(MAX_SYSTEM_PROMPT_CHARS) | None = None  # type: ignore[valid-type]
     parameters: Parameters | None = None
     history_strategy: HistoryStrategy | None = None
+    tool_servers: ServerNames | None = None
     version: int | None = None
 
 
@@ -168,7 +170,7 @@ async def delete_prompt(request: HttpRequest, prompt_id: str) -> tuple[int, None
 
 @router.get("/conversations/{conversation_id}/setup")
 async def show_setup(request: HttpRequest, conversation_id: str) -> dict[str, Any]:
-    """System prompt, instructions, parameters and strategy of a chat."""
+    """System prompt, instructions, parameters, strategy and tool servers of a chat."""
     row = await in_db(access.conversation_for)(request.user, conversation_id)
     return setup_value(row)
 
@@ -253,7 +255,8 @@ def assistant_value(row: Any, user: Any) -> values.Value:
 
 def _assistant_value(row: Any, user: Any, collections: dict[Any, str]) -> values.Value:
     names = ("name", "description", "model", "system_prompt", "parameters", "starters")
-    value = {name: getattr(row, name) for name in (*names, "is_shared", "version")}
+    others = ("tool_servers", "is_shared", "version")
+    value = {name: getattr(row, name) for name in (*names, *others)}
     own = {"id": str(row.pk), "is_own": row.owner_id == user.pk}
     picked = [
         {"id": str(id_), "name": collections[id_]} for id_ in row.collections if id_ in collections
@@ -266,5 +269,5 @@ def prompt_value(row: Any) -> values.Value:
 
 
 def setup_value(row: Any) -> values.Value:
-    names = ("system_prompt", "instructions", "parameters", "history_strategy", "assistant")
-    return {name: getattr(row, name) for name in (*names, "version")}
+    names = ("system_prompt", "instructions", "parameters", "history_strategy", "tool_servers")
+    return {name: getattr(row, name) for name in (*names, "assistant", "version")}

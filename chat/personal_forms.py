@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models import HistoryStrategy
 from chat.personal_api import MAX_ABOUT_CHARS, MAX_PROMPT_CHARS, MAX_STARTERS, PROMPT_NAME
-from chat.setup import MAX_SYSTEM_PROMPT_CHARS
+from chat.setup import MAX_SYSTEM_PROMPT_CHARS, MAX_TOOL_SERVERS
 from chat.sources import MAX_PICKED
 
 _NAME_HELP = _("Small letters, digits, - and _. Called by a slash in front, such as /translate.")
@@ -82,6 +82,11 @@ class AssistantForm(VersionedForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    tool_servers = forms.MultipleChoiceField(
+        label=_("May use these tools"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     temperature = _number(_("Temperature"), 0, 2)
     top_p = _number(_("Top p"), 0.01, 1)
     max_tokens = forms.IntegerField(
@@ -112,6 +117,7 @@ class AssistantForm(VersionedForm):
         *args: Any,
         models: list[tuple[str, str]],
         collections: list[tuple[str, str]],
+        tool_servers: list[tuple[str, str]],
         may_share: bool,
         **kw: Any,
     ):
@@ -119,6 +125,9 @@ class AssistantForm(VersionedForm):
         self.fields["collections"].choices = collections  # type: ignore[attr-defined]
         if not collections:
             del self.fields["collections"]
+        self.fields["tool_servers"].choices = tool_servers  # type: ignore[attr-defined]
+        if not tool_servers:
+            del self.fields["tool_servers"]
         choices = [("", _("Whichever is chosen")), *models]
         kept = self.initial.get("model", "")
         if kept and kept not in dict(choices):
@@ -131,6 +140,17 @@ class AssistantForm(VersionedForm):
         if len(self.cleaned_data["collections"]) > MAX_PICKED:
             raise forms.ValidationError(_("There may be %(n)s at most."), params={"n": MAX_PICKED})
         return [UUID(id_) for id_ in self.cleaned_data["collections"]]
+
+    def clean_tool_servers(self) -> list[str]:
+        """Those that this reader may not use stay, for others who may."""
+        names: list[str] = self.cleaned_data["tool_servers"]
+        shown = dict(self.fields["tool_servers"].choices)  # type: ignore[attr-defined]
+        kept = [one for one in self.initial.get("tool_servers", ()) if one not in shown]
+        if len(kept) + len(names) > MAX_TOOL_SERVERS:
+            raise forms.ValidationError(
+                _("There may be %(n)s at most."), params={"n": MAX_TOOL_SERVERS}
+            )
+        return [*kept, *names]
 
     def clean_starters(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["starters"].splitlines()]

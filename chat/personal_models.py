@@ -46,7 +46,8 @@ class Assistant(models.Model):
     """A preset that chats can be started with. Blank fields are left to whoever starts one.
 
     `parameters` are those of chat.asking.Sampling that it sets; `collections` are picked for a chat that
-    starts with it, those of them that its reader may read. A shared one is seen by every user and
+    starts with it, those of them that its reader may read; `tool_servers` are those whose tools it may
+    call, where its reader may, too. A shared one is seen by every user and
     changed by its owner alone.
     """
 
@@ -62,6 +63,7 @@ class Assistant(models.Model):
     )
     starters = models.JSONField(default=list)
     collections = ArrayField(models.UUIDField(), default=list, blank=True)
+    tool_servers = ArrayField(models.CharField(max_length=32), default=list, blank=True)
     is_shared = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -120,6 +120,7 @@ def edit_assistant(request: HttpRequest, assistant_id: UUID) -> HttpResponse:
     initial = {name: getattr(row, name) for name in (*names, "version")}
     initial |= row.parameters | {"starters": "\n".join(row.starters)}
     initial["collections"] = [str(id_) for id_ in row.collections]
+    initial["tool_servers"] = row.tool_servers
     form = _assistant_form(request, initial)
 
     def save(fields: dict[str, Any]) -> None:
@@ -140,6 +141,7 @@ def _assistant_form(request: HttpRequest, initial: dict[str, Any]) -> AssistantF
         initial=initial,
         models=models,
         collections=[(str(row.pk), row.name) for row in rows],
+        tool_servers=[(spec.name, spec.title) for spec in rights_of(request).tool_servers()],
         may_share=user.is_staff,
     )
 

@@ -7,6 +7,7 @@ from ninja import Schema
 
 from chat import (
     collections_api,
+    dictation_api,
     document_search_api,
     document_view_api,
     documents_api,
@@ -18,6 +19,7 @@ from chat import (
     search_api,
     share_api,
     stopped_api,
+    tools_api,
     tree_api,
     usage_api,
     values,
@@ -49,8 +51,10 @@ api.add_router("/collections", collections_api.router)
 api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)
 api.add_router("", tree_api.router)
+api.add_router("", dictation_api.router)
 api.add_router("", feedback_api.router)
 api.add_router("", usage_api.router)
+api.add_router("", tools_api.router)
 api.add_router("/moderation", stopped_api.router)
 api.add_router("", runs_api.router)
 

@@ -173,6 +173,7 @@ def _asked_about(answer: Message) -> list[str]:
 
 
 def _params(conversation: Conversation, rights: Rights, tools: tuple[str, ...]) -> dict[str, Any]:
+    tools = (*tools, *rights.tools_of(conversation.tool_servers))
     return {"tools": list(tools), "sampling": conversation.parameters, **params_of(rights)}
 
 

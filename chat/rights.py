@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from django.conf import settings
+
 from chat.api_errors import ApiError
 from chat.engine import engine
 from chat.tools import BUILT_IN
+from chat.tools.servers.offering import names_of
+from chat.tools.servers.spec import ToolServerSpec
 from chat.windows import Window
 from inference import ModelKind, ModelState, Priority, UnknownModel
 
@@ -63,6 +67,26 @@ class Rights:
     @property
     def tools(self) -> tuple[str, ...]:
         return tuple(BUILT_IN) if "tools" in self.user.tier.features else ()
+
+    def tool_servers(self) -> list[ToolServerSpec]:
+        """Those whose tools may be called. Asks the database where some are for groups alone."""
+        if "tools" not in self.user.tier.features:
+            return []
+        return [spec for spec in settings.TOOL_SERVERS if self._is_for_me(spec)]
+
+    def tools_of(self, servers: Iterable[str]) -> tuple[str, ...]:
+        """Names of the tools that are offered by those of the servers that may be used."""
+        wanted = set(servers)
+        if not wanted:
+            return ()
+        return names_of(spec.name for spec in self.tool_servers() if spec.name in wanted)
+
+    def _is_for_me(self, spec: ToolServerSpec) -> bool:
+        if not spec.tiers and not spec.groups:
+            return True
+        if self.user.tier_id in spec.tiers:
+            return True
+        return bool(spec.groups) and self.user.groups.filter(name__in=spec.groups).exists()
 
     @property
     def may_keep_files(self) -> bool:

@@ -24,6 +24,10 @@ from chat.engine import close_engine, engine, problems_now, workers_now
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
+from chat.tools.servers.offering import ask_servers as ask_tool_servers
+from chat.tools.servers.offering import close as close_tool_servers
+from chat.tools.servers.offering import offer as offer_tools
+from chat.tools.servers.offering import states as tool_server_states
 from chat.waiting import Waits, waiting
 from inference import (
     BUILTIN_EMBEDDING,
@@ -44,6 +48,7 @@ SMALL_CHUNKS = 64
 
 __all__ = [
     "Waits",
+    "ask_tool_servers",
     "check_moderation",
     "drain",
     "embed_documents",
@@ -55,11 +60,13 @@ __all__ = [
     "model_stats",
     "moderation_problem",
     "num_active",
+    "offer_tools",
     "problems_now",
     "reembed_documents",
     "resume",
     "start",
     "take_up_batch",
+    "tool_server_states",
     "waiting",
 ]
 
@@ -74,6 +81,7 @@ async def start() -> None:
         models.append(BUILTIN_EMBEDDING)
     for problem in problems_now():
         logger.error("%s", problem)
+    await offer_tools()  # as they were when the process before ended: answers go on with them
     for model in models if settings.PRELOAD_MODEL else ():
         try:
             engine().load(model)
@@ -103,6 +111,7 @@ async def drain(timeout_s: float) -> None:
         async with asyncio.timeout(_JUDGE_S):
             await screening.noted()
             await decisions.written()
+    await close_tool_servers()
     await close_screener()
     await close_engine()
     await windows.close()

@@ -177,7 +177,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
     async def let_go(_: object) -> None:
         await in_db(holds.let_go)(run_id)
 
-    rights, setup = await done_or_undone(in_db(_admit)(rights, run_id, ask), let_go)
+    rights, setup, tools = await done_or_undone(in_db(_admit)(rights, run_id, ask), let_go)
     try:
         asked = await in_db(_asked)(ask, history.system_text(setup))
         begun = _begun(user, ask.client_id)  # meanwhile, by a repetition of the frame
@@ -207,7 +207,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         user=str(user.pk),
         weight=rights.user.tier.weight,
         sampling=answers.sampling_from(setup.parameters),
-        tools=tools_named(rights.tools),
+        tools=tools_named(tools),
         events=tuple(asked.before),
         num_brought=len(asked.before),
         source="temporary",
@@ -331,8 +331,8 @@ def _part(part: Any) -> dict[str, Any]:
     return known
 
 
-def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation]:
-    """What the run may take, and what a new chat begins with, as a row that is never saved.
+def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation, tuple[str, ...]]:
+    """What the run may take, what a new chat begins with, as a row that is never saved, and the tools.
 
     Of the user as of now: a socket's own row may be hours old.
     """
@@ -341,7 +341,8 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         now.check_models([ask.model])
         concurrency.check_concurrent_runs(now.user)
         holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
-        return now, Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
+        setup = Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
+        return now, setup, (*now.tools, *now.tools_of(setup.tool_servers))
 
 
 def _begun(user: Any, client_id: str) -> TemporaryRun | None:

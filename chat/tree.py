@@ -52,6 +52,7 @@ _SETUP = (
     "parameters",
     "assistant",
     "history_strategy",
+    "tool_servers",
     "folder",
 )
 

@@ -36,7 +36,7 @@ def begun_by(events: Iterable[LogEvent]) -> list[dict[str, Any]]:
 
 def _params_of(event: Started) -> dict[str, Any]:
     params = asdict(event.params) if event.params else {}
-    places = [[one.offset, one.num_ids, one.digest] for one in event.images]
+    places = [[one.offset, one.num_ids, one.digest, one.num_columns] for one in event.images]
     return {**params, "images": places} if places else params
 
 
@@ -91,8 +91,8 @@ def _num_written(generation: Generation, events: Sequence[LogEvent]) -> int:
 def images_of(turn: GenerationTurn) -> tuple[PromptImage, ...]:
     """Where images stand in its prompt, and which: without their data."""
     return tuple(
-        PromptImage(offset, num_ids, digest, b"")
-        for offset, num_ids, digest in turn.params.get("images", ())
+        PromptImage(offset, num_ids, digest, b"", *num_columns)  # which older rows do not have
+        for offset, num_ids, digest, *num_columns in turn.params.get("images", ())
     )
 
 

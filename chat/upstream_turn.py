@@ -1,5 +1,6 @@
 """One answer of another server's model: the conversation goes there as messages, text comes back."""
 
+import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -97,8 +98,7 @@ class UpstreamTurn(Turn):
 
     def _request(self, begun: str) -> ChatRequest:
         request = self.state.request
-        is_capable = engine().upstream_spec(request.model).has_tools
-        tools = tuple(self.tool_schemas) if is_capable else ()
+        tools = self._shown_tools()
         options = self._options()
         if not tools:
             options.pop("tool_choice", None)
@@ -111,6 +111,10 @@ class UpstreamTurn(Turn):
             options=options,
             begun=untagged_value(begun),
         )
+
+    def _shown_tools(self) -> tuple[dict[str, Any], ...]:
+        is_capable = engine().upstream_spec(self.state.request.model).has_tools
+        return tuple(self.tool_schemas) if is_capable else ()
 
     def _options(self) -> dict[str, Any]:
         """What was asked for, by OpenAI's names; what was not is the server's to choose."""
@@ -179,11 +183,13 @@ class UpstreamTurn(Turn):
         context_tokens = context_tokens or self.state.request.max_context_tokens
         if context_tokens is None or self.state.plan is None:
             return
-        said = self.state.said
+        said, shown_tools = self.state.said, self._shown_tools()
         # The last turn is never refused by an estimate: the server counts right.
         self.state.plan, _ = fit(
             self.state.plan,
-            lambda shown: range(0) if _num_users(shown) < 2 else _about_tokens([*shown, *said]),
+            lambda shown: (
+                range(0) if _num_users(shown) < 2 else _about_tokens([*shown, *said], shown_tools)
+            ),
             self.limits(context_tokens),
         )
 
@@ -206,7 +212,8 @@ def _num_users(messages: list[ChatMessage]) -> int:
     return sum(message["role"] == "user" for message in messages)
 
 
-def _about_tokens(messages: list[ChatMessage]) -> range:
-    """As many numbers as the messages have tokens, about."""
-    texts = about_tokens(*(message["content"] for message in messages))
+def _about_tokens(messages: list[ChatMessage], tools: Sequence[dict[str, Any]]) -> range:
+    """As many numbers as the messages and the tools have tokens, about."""
+    schemas = (json.dumps(tool, ensure_ascii=False) for tool in tools)
+    texts = about_tokens(*(message["content"] for message in messages), *schemas)
     return range(texts + about_image_tokens(messages))

@@ -65,6 +65,7 @@ def conversation_value(
         "archived": conversation.archived_at is not None,
         "version": conversation.version,
         "assistant": conversation.assistant,
+        "tool_servers": conversation.tool_servers,
         "created_at": conversation.created_at.isoformat(),
         "updated_at": conversation.updated_at.isoformat(),
         "running": running,

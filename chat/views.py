@@ -17,6 +17,7 @@ from chat.parts import with_results
 from chat.personal_api import assistant_values
 from chat.rights import rights_of
 from chat.search_query import FILTERS
+from chat.tools_api import tool_server_values
 from chat.usage_api import gauge_value
 from inference import BUILTIN
 
@@ -75,6 +76,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
     models = [values.model_value(state) for state in rights.models("chat")]
     default = next((model["name"] for model in models if model["default"]), None)
     chosen = personal.personalisation_of(user)
+    servers = tool_server_values(rights)
     return {
         "conversations": [*sidebar["pinned"], *sidebar["items"]],
         "palette_filters": FILTERS,
@@ -86,6 +88,9 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "shows_demo": default == BUILTIN,
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
+        "writes_speech_down": bool(rights.models("transcription")),
+        "tool_servers": servers,
+        "tells_others": not all(server["is_own"] for server in servers),
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,
@@ -101,6 +106,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
             "budgets": [gauge_value(gauge) for gauge in usage.low_gauges(rights)],
             "max_file_bytes": most_bytes_of(rights),
             "csrf": get_token(request),
+            "speaks": bool(rights.models("speech")),
         },
     }
 

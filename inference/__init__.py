@@ -52,6 +52,20 @@ from inference.messages import (
 from inference.nvml import GpuReading, read_gpus
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
 from inference.priority import Priority
+from inference.sound import (
+    SECOND_TOKENS,
+    BadSound,
+    Sound,
+    SoundSegment,
+    SoundTooLong,
+    SoundWord,
+    SpeechForm,
+    SpeechRequest,
+    Task,
+    Transcript,
+    TranscriptionRequest,
+    UnknownSound,
+)
 from inference.strict_json import read_json
 from inference.token_counter import TokenCounter
 from inference.tokenizer import ChatMessage, ChatTokenizer
@@ -62,16 +76,19 @@ from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdat
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 from inference.vision.places import image_size, with_data
 from inference.vision.prompt_images import PromptImage, cache_ids, without_data
+from inference.wav import known_duration_s
 
 __all__ = [
     "BUILTIN",
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "IMAGE_PLACE",
+    "SECOND_TOKENS",
     "THINK_CLOSE",
     "Adapter",
     "AnswerParser",
     "Asked",
+    "BadSound",
     "Call",
     "Caller",
     "ChatMessage",
@@ -115,13 +132,23 @@ __all__ = [
     "Said",
     "SamplingParams",
     "Segment",
+    "Sound",
+    "SoundSegment",
+    "SoundTooLong",
+    "SoundWord",
+    "SpeechForm",
+    "SpeechRequest",
+    "Task",
     "Text",
     "TextTooLong",
     "Timings",
     "TokenCounter",
     "TokenLogprob",
     "Tokens",
+    "Transcript",
+    "TranscriptionRequest",
     "UnknownModel",
+    "UnknownSound",
     "Update",
     "UpstreamSpec",
     "UpstreamUpdate",
@@ -141,6 +168,7 @@ __all__ = [
     "is_upstream",
     "json_object_grammar",
     "json_schema_grammar",
+    "known_duration_s",
     "may_fit",
     "newest_that_fit",
     "opens_thinking",

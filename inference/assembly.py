@@ -25,6 +25,8 @@ from inference.gpu.overlap import OverlappedLoop
 from inference.gpu.step_memory import step_bytes
 from inference.gpu.step_selftest import make_decode_step
 from inference.grammar import Grammars
+from inference.hearing_loop import HearingLoop
+from inference.hearing_model import load_hearing
 from inference.hybrid_kv import HybridKV
 from inference.hybrid_runner import make_runner
 from inference.kinds import read_kind
@@ -58,12 +60,16 @@ _STATE_COPIES = 3
 
 def assemble(
     name: str, path: Path, config: EngineConfig, progress: Progress
-) -> tuple[EngineLoop | EncoderLoop, ModelInfo]:
+) -> tuple[EngineLoop | EncoderLoop | HearingLoop, ModelInfo]:
     """Load a model and build the loop that serves its kind. Raises ModelError."""
     torch.set_num_threads(config.num_threads)
     disable_progress_bar()  # type: ignore[no-untyped-call]
-    if read_kind(path) == "chat":
+    kind = read_kind(path)
+    if kind == "chat":
         return _assemble_chat(name, path, config, progress)
+    if kind == "transcription":
+        ear, info = load_hearing(name, path, progress, dtype_of(replace(config, device="cpu")))
+        return HearingLoop(ear, max_waiting_tokens=config.max_waiting_tokens), info
     dtype = dtype_of(replace(config, device="cpu"))  # where encoders compute
     bits = bits_of(config.dtype)
     if name == BUILTIN_EMBEDDING and config.dtype == "auto" and int8.sound_kind() is NativeLinear:

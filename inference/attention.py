@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from inference.gpu.checking import CheckedKernels
     from inference.layered_rows import LayeredRows
+    from inference.vision.deep_rows import DeepRows
 
 NAME = "vitrine"
 
@@ -46,6 +47,8 @@ class StepContext:
     paged: PagedStep | None = None
     parts: "array[int] | None" = None  # what the first fused layer has told the others
     layered: "LayeredRows | None" = None  # who is not in all layers
+    planes: Tensor | None = None  # (3, tokens): positions where some are in a grid
+    deep: "DeepRows | None" = None  # what of images goes into some layers
 
 
 _current: StepContext | None = None  # one step at a time, on one thread, in a worker process

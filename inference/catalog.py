@@ -32,11 +32,12 @@ class ModelSpec:
     description: str = ""
     base: str = ""
     is_internal: bool = False
+    upstream_kind: ModelKind = "chat"
 
     @property
     def kind(self) -> ModelKind:
-        """What it is made for, by its files as they are now; other servers are asked for chats."""
-        return "chat" if self.path is None else kind_at(self.path)
+        """What it is made for, by its files as they are now; of other servers' as the operator says."""
+        return self.upstream_kind if self.path is None else kind_at(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def _all(config: EngineConfig) -> Iterator[ModelSpec]:
         yield _from_entry(entry, config.models_dir)
     for upstream in config.upstreams:
         title = upstream.name.rpartition("/")[2]
-        yield ModelSpec(upstream.name, None, title, f"Runs on {upstream.hosts}.")
+        about = f"Runs on {upstream.hosts}."
+        yield ModelSpec(upstream.name, None, title, about, upstream_kind=upstream.kind)
     # Pulled models lie under ORG/MODEL; a directory is a model once its config has arrived.
     for file in sorted(config.models_dir.glob("*/*/config.json")):
         name = f"{file.parent.parent.name}/{file.parent.name}"

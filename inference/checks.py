@@ -58,6 +58,8 @@ def _are_images(value: Any) -> bool:
         and _is_int(one.num_ids)
         and _is_text(one.digest)
         and isinstance(one.data, bytes)
+        and _is_int(one.num_columns)
+        and one.num_columns >= 0
         for one in value
     )
 

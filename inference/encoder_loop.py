@@ -17,6 +17,7 @@ from inference.encoder_model import PACKED_TOKENS, EncoderModel
 from inference.encoder_queue import Due, EncoderQueue, EncoderTask, batches_by_length, by_adapter
 from inference.encoder_selftest import check_batches
 from inference.errors import EncodingFailed, ModelError, Overloaded, RequestError
+from inference.hearing_messages import HearRequest
 from inference.messages import (
     Cached,
     EngineStats,
@@ -60,7 +61,7 @@ class EncoderLoop:
 
     # --- requests -----------------------------------------------------------------------------
 
-    def submit(self, request: GenerateRequest | EncodeRequest) -> None:
+    def submit(self, request: GenerateRequest | EncodeRequest | HearRequest) -> None:
         """Queue a request, or answer at once why not."""
         try:
             checked = self._checked(request)
@@ -74,9 +75,9 @@ class EncoderLoop:
         """Forget a request; unknown ids are fine: it may just have ended. Nobody hears of it."""
         self.queue.remove(request_id)
 
-    def _checked(self, request: GenerateRequest | EncodeRequest) -> EncodeRequest:
+    def _checked(self, request: GenerateRequest | EncodeRequest | HearRequest) -> EncodeRequest:
         """The tokenizer has seen to all of this; a model that reads beyond its tables would die."""
-        if isinstance(request, GenerateRequest):
+        if not isinstance(request, EncodeRequest):
             raise RequestError("This model writes no answers.")
         layout = self.model.layout
         for text in request.inputs:

@@ -1,6 +1,7 @@
 """Which model it is that makes vectors or scores, told by its files without loading it."""
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from inference.encoder_layout import EncoderLayout, read_encoder_layout
@@ -14,9 +15,14 @@ def read_encoder_revision(path: Path) -> str:
 
 def encoder_revision(path: Path, weights: Weights, layout: EncoderLayout) -> str:
     """Changes with everything that a vector depends on: the pooling and the tokenizer as well."""
-    digest = hashlib.sha256(weights.revision.encode())
     dense = [directory / "model.safetensors" for directory in layout.dense]
-    for file in [*sorted(path.glob("*.json")), *sorted(path.glob("*/config.json")), *dense]:
+    return revision_of(path, weights, [*sorted(path.glob("*/config.json")), *dense])
+
+
+def revision_of(path: Path, weights: Weights, others: Sequence[Path] = ()) -> str:
+    """Changes with the weights, with each JSON beside them, and with `others`."""
+    digest = hashlib.sha256(weights.revision.encode())
+    for file in [*sorted(path.glob("*.json")), *others]:
         digest.update(str(file.relative_to(path)).encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -17,12 +17,16 @@ from inference.encoder_revision import read_encoder_revision
 from inference.encoder_tokenizer import EncoderTokenizer
 from inference.errors import UnknownModel, WrongKind
 from inference.file_stamps import Stamp, stamp_of
+from inference.hearing import Hearing
 from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
 from inference.placement import Placement
+from inference.sound import SpeechRequest, Transcript, TranscriptionRequest
 from inference.tokenizer import ChatTokenizer
+from inference.upstreams import audio
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
+from inference.upstreams.speaking import speak
 from inference.upstreams.spec import UpstreamSpec
 from inference.upstreams.upstream import Upstream
 
@@ -44,6 +48,7 @@ class Engine:
         self._placement = Placement(config)
         self._tokenizers: dict[str, asyncio.Task[ChatTokenizer]] = {}
         self._encoders: dict[str, asyncio.Task[Encoder]] = {}
+        self._hearings: dict[str, asyncio.Task[Hearing]] = {}
         self._sampling_defaults: dict[str, SamplingDefaults] = {}
         self._stamps: dict[str, Stamp] = {}  # of the files of hosts, of which these were read
         self._leaving: dict[str, asyncio.Task[None]] = {}  # models that were deleted
@@ -276,8 +281,9 @@ class Engine:
     def chat(self, request: ChatRequest) -> AsyncGenerator[UpstreamUpdate, None]:
         """Ask another server's model and hear of it until it ends.
 
-        Leaving the iterator hangs up. Raises UnknownModel at once.
+        Leaving the iterator hangs up. Raises UnknownModel or WrongKind at once.
         """
+        self.require(request.model, "chat")
         return self._upstream(request.model).chat(request)
 
     async def count_cached(
@@ -355,6 +361,34 @@ class Engine:
         encoder = await self._encoder(model, "reranker")
         return await encoder.rerank(query, documents, truncate=truncate, caller=caller or Caller())
 
+    # --- sound --------------------------------------------------------------------------------
+
+    async def transcribe(self, request: TranscriptionRequest) -> Transcript:
+        """What is said in a file. Cancelling ends it. Raises EngineError, BadSound among them."""
+        self.require(request.model, "transcription")
+        served = self._find(request.model)
+        if isinstance(served, Upstream):
+            return await audio.transcribe(served, request)
+        return await (await self._hearing(request.model)).transcribe(request)
+
+    def speak(self, request: SpeechRequest) -> AsyncGenerator[bytes, None]:
+        """A text as sound, in pieces, by a model on another server; leaving it early hangs up.
+
+        Raises UnknownModel or WrongKind at once.
+        """
+        self.require(request.model, "speech")
+        return speak(self._upstream(request.model), request)
+
+    async def _hearing(self, model: str) -> Hearing:
+        """Read once, in a thread. Raises ModelError."""
+        task = self._hearings.get(model)
+        if task is None or (task.done() and task.exception() is not None):
+            self._note_files(model)
+            host = self._host(model)
+            loading = asyncio.to_thread(Hearing.load, host.path, host.hear)
+            task = self._hearings[model] = asyncio.create_task(loading)
+        return await asyncio.shield(task)
+
     async def encoder_layout(self, model: str) -> EncoderLayout:
         """What the files of an encoder say: its dimensions, window, prompts, labels."""
         return (await self._encoder(model, self.spec(model).kind)).layout
@@ -397,7 +431,7 @@ class Engine:
                 self._forget(model)
 
     def _forget(self, model: str) -> None:
-        for kept in (self._tokenizers, self._encoders, self._sampling_defaults):
+        for kept in (self._tokenizers, self._encoders, self._hearings, self._sampling_defaults):
             kept.pop(model, None)
 
     def _stamp_of(self, host: ModelHost) -> Stamp:

@@ -18,6 +18,7 @@ from inference.errors import (
     RequestError,
 )
 from inference.grammar import GrammarGaveUp, Grammars, GrammarState
+from inference.hearing_messages import HearRequest
 from inference.kv import KVCache
 from inference.messages import (
     Cached,
@@ -84,10 +85,10 @@ class EngineLoop:
 
     # --- requests -----------------------------------------------------------------------------
 
-    def submit(self, request: GenerateRequest | EncodeRequest) -> None:
+    def submit(self, request: GenerateRequest | EncodeRequest | HearRequest) -> None:
         """Queue a request, or answer at once why not."""
         try:
-            if isinstance(request, EncodeRequest):
+            if isinstance(request, EncodeRequest | HearRequest):
                 raise RequestError("This model writes answers; it embeds and ranks nothing.")
             check_request(
                 request,

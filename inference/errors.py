@@ -85,12 +85,18 @@ class ContextTooLong(RequestError):
     code = "context_length_exceeded"
 
     def __init__(
-        self, *, num_prompt_tokens: int, max_context_tokens: int, num_reserved: int = 0
+        self,
+        *,
+        num_prompt_tokens: int,
+        max_context_tokens: int,
+        num_reserved: int = 0,
+        num_tools: int = 0,
     ) -> None:
         # langchain recognises an overflow by the words "context_length_exceeded" alone.
         kept = f", {num_reserved} of them kept for the answer" if num_reserved else ""
+        also = f" and the {num_tools} tools that are switched on" if num_tools else ""
         super().__init__(
-            f"context_length_exceeded: your messages take {num_prompt_tokens} tokens;"
+            f"context_length_exceeded: your messages{also} take {num_prompt_tokens} tokens;"
             f" the model's context holds {max_context_tokens}{kept}."
         )
         self.num_prompt_tokens = num_prompt_tokens

@@ -12,6 +12,7 @@ from itertools import count
 from time import monotonic
 
 from inference.encode_messages import Encoded, EncodeRequest
+from inference.hearing_messages import Heard, HearRequest
 from inference.messages import (
     Failed,
     Finished,
@@ -26,7 +27,7 @@ from inference.messages import (
 from inference.priority import Priority
 
 Ids = tuple[int, ...]
-_END = Finished | Encoded | Failed
+_END = Finished | Encoded | Heard | Failed
 _MAX_BLAMED = 2  # of deaths since its last sign of innocence
 _MAX_DEATHS = 6  # in all: a cause may write a token before each
 _wire_numbers = count(1)
@@ -110,7 +111,7 @@ class Flight(ABC):
         return update
 
     @abstractmethod
-    def as_sent(self) -> GenerateRequest | EncodeRequest:
+    def as_sent(self) -> GenerateRequest | EncodeRequest | HearRequest:
         """What the worker is asked now."""
 
     @abstractmethod
@@ -240,11 +241,12 @@ class Generation(Flight):
 
 
 class Encoding(Flight):
-    """Texts that become vectors or scores: nothing is half done, so a replay begins anew."""
+    """Texts that become vectors or scores, or a window of sound that becomes text: nothing is half done,
+    so a replay begins anew."""
 
     failed_code = "encoding_failed"
 
-    def __init__(self, request: EncodeRequest) -> None:
+    def __init__(self, request: EncodeRequest | HearRequest) -> None:
         super().__init__(request.request_id)
         self.request = request
 
@@ -263,7 +265,7 @@ class Encoding(Flight):
     def num_left(self, usual_output: float) -> tuple[int, float]:
         return self.request.num_tokens, 0.0
 
-    def as_sent(self) -> EncodeRequest:
+    def as_sent(self) -> EncodeRequest | HearRequest:
         return replace(self.request, request_id=self.wire_id, is_replay=self.is_replay)
 
     def hear_aborted(self) -> None:

@@ -23,6 +23,7 @@ from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
 from inference.errors import Overloaded, RequestError, error_of
 from inference.flights import Encoding, Flight, Generation
+from inference.hearing_messages import Heard, HearRequest
 from inference.messages import (
     Cached,
     EngineStats,
@@ -208,7 +209,7 @@ class ModelHost:
             return
         async with aclosing(self._fly(Generation(request))) as updates:
             async for update in updates:
-                assert not isinstance(update, Encoded | Cached)
+                assert not isinstance(update, Encoded | Heard | Cached)
                 yield update
 
     async def encode(self, request: EncodeRequest) -> Encoded:
@@ -216,6 +217,16 @@ class ModelHost:
         async with aclosing(self._fly(Encoding(request))) as updates:
             async for update in updates:
                 if isinstance(update, Encoded):
+                    return update
+                if isinstance(update, Failed):
+                    raise error_of(update.code, update.message, update.retry_after_s, update.param)
+        raise AssertionError("every request has an end")
+
+    async def hear(self, request: HearRequest) -> Heard:
+        """What is said in one window. Cancelling it aborts it. Raises EngineError."""
+        async with aclosing(self._fly(Encoding(request))) as updates:
+            async for update in updates:
+                if isinstance(update, Heard):
                     return update
                 if isinstance(update, Failed):
                     raise error_of(update.code, update.message, update.retry_after_s, update.param)

@@ -9,12 +9,14 @@ from typing import Any, Literal
 from inference.errors import ModelRefused
 from inference.weights import read_config
 
-ModelKind = Literal["chat", "embedding", "classifier", "reranker"]
+ModelKind = Literal["chat", "embedding", "classifier", "reranker", "transcription", "speech"]
 KIND_NAMES: dict[ModelKind, str] = {
     "chat": "a chat model",
     "embedding": "an embedding model",
     "classifier": "a classifier",
     "reranker": "a reranker",
+    "transcription": "a transcription model",
+    "speech": "a speech model",
 }
 MODULES_FILE = "modules.json"
 """Of sentence-transformers: what stands behind the transformer."""
@@ -40,6 +42,8 @@ def kind_of(config: dict[str, Any], *, is_pooled: bool) -> ModelKind:
         return "reranker" if num_labels(config) == 1 else "classifier"
     if is_pooled:
         return "embedding"
+    if "WhisperForConditionalGeneration" in architectures:
+        return "transcription"
     if not architectures or any(
         "CausalLM" in name or "ConditionalGeneration" in name for name in architectures
     ):

@@ -46,6 +46,7 @@ from inference.slot_states import has_states
 from inference.vision.eyes import Eyes
 from inference.vision.layout import VisionLayout, read_layout, served_families
 from inference.vision.loading import parted
+from inference.vision.reading import reading_config
 from inference.vision.selftest import check_seeing
 from inference.weights import Weights, read_config, read_weights
 
@@ -113,7 +114,8 @@ def load_model(
     layout = read_layout(path)
     if layout is None and hasattr(config, "vision_config"):
         _check_reads_alone(config)
-    check_architecture(config)
+    reading = reading_config(config)
+    check_architecture(reading)
     if layout is not None:
         _check_seeing(name, path, config, layout, num_ranks)
     if num_ranks > 1:
@@ -123,7 +125,7 @@ def load_model(
             bits, is_fp8 = None, False
     device = fits_on(device, name, config)
     if device.type != "cpu":
-        choose_kernels(name, config, device)
+        choose_kernels(name, reading, device)
     how: dict[str, Any] = {**split_over(num_ranks)}
     if weights.quantization is not None:
         progress("dequantizing", 0.15)
@@ -137,7 +139,7 @@ def load_model(
     eos_ids, architecture, eyes = _eos_ids(name, path, config), str(config.model_type), None
     if layout is not None:
         model, eyes = parted(model, layout, path)
-        config = config.get_text_config()
+        config = reading.get_text_config()
     set_experts_implementation(model)
     dtype_name = str(dtype).removeprefix("torch.")
     if bits and device.type == "cpu":

@@ -12,6 +12,7 @@ from typing import Literal
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
 from inference.errors import EngineError
+from inference.hearing_messages import Heard, HearRequest
 from inference.pickling import pickled_by_fields
 from inference.priority import Priority
 from inference.vision.prompt_images import PromptImage, cache_ids
@@ -263,8 +264,9 @@ class Cached:
     num_tokens: tuple[int, ...]
 
 
-Reply = Update | Encoded | Cached
-"""What any request can hear; an encoding hears of `Loading`, and then `Encoded` or `Failed`."""
+Reply = Update | Encoded | Heard | Cached
+"""What any request can hear; an encoding hears of `Loading`, and then `Encoded` or `Failed`, and
+sound `Heard`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +316,7 @@ class WorkerSetup:
 @pickled_by_fields
 @dataclass(frozen=True, slots=True)
 class Submit:
-    request: GenerateRequest | EncodeRequest
+    request: GenerateRequest | EncodeRequest | HearRequest
 
 
 @dataclass(frozen=True, slots=True)

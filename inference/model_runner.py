@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from inference.layered_rows import LayeredRows
 from inference.pinned import sent
 from inference.sequence import Sequence
 from inference.spans import Span
+from inference.step_positions import StepPositions
+from inference.vision.deep_rows import DeepRows
 from inference.vision.eyes import Eyes, Seen
 
 
@@ -84,7 +87,7 @@ class ModelRunner:
         that has not passed all layers. One sequence at most has such a one."""
         chunk = next((sequence.chunk for sequence, _ in plan if sequence.chunk), None)
         ids: list[int] = []
-        positions: list[int] = []
+        positions = StepPositions()
         spans: list[Span] = []
         last_rows: list[int] = []
         prompt_rows: list[int] = []
@@ -101,7 +104,7 @@ class ModelRunner:
                 for places, rows_seen in self.eyes.between(sequence, start, end):
                     seen.append(Seen([len(ids) + place for place in places], rows_seen))
             ids += sequence.token_ids[start:end] + sequence.draft
-            positions += range(start, end + num_drafted)
+            positions.add(sequence, start, end + num_drafted)
             adapter = sequence.request.adapter
             each_alone = start >= sequence.num_prompt
             spans.append(Span(sequence.id, start, num_tokens, each_alone, adapter))
@@ -114,9 +117,9 @@ class ModelRunner:
         if chunk is None:
             context = StepContext(self.kv, spans, self.layers_seen)
             logits = (
-                self._compute(context, ids, positions, rows or [0], seen)
+                self._compute(context, ids, positions.times, rows or [0], seen, positions.planes)
                 if seen
-                else self.forward(ids, positions, spans, rows or [0])
+                else self.forward(ids, positions.times, spans, rows or [0])
             )
         else:
             is_bare = len(plan) == 1 and not chunk.is_last  # no row comes to the end
@@ -145,7 +148,7 @@ class ModelRunner:
         self,
         chunk: LayeredChunk,
         ids: list[int],
-        positions: list[int],
+        positions: StepPositions,
         spans: list[Span],
         rows: list[int],
         seen: list[Seen],
@@ -153,7 +156,7 @@ class ModelRunner:
         """The last span is the chunk's."""
         context = StepContext(self.kv, spans, self.layers_seen)
         context.layered = LayeredRows(chunk, context)
-        logits = self._compute(context, ids, positions, rows, seen)
+        logits = self._compute(context, ids, positions.times, rows, seen, positions.planes)
         chunk.take(context.layered.left)  # only now: a step that fails may be tried again
         return logits
 
@@ -164,21 +167,28 @@ class ModelRunner:
         positions: list[int],
         rows: list[int],
         seen: SequenceOf[Seen] = (),
+        planes: SequenceOf[list[int]] = (),
     ) -> Tensor:
+        """`planes` are the lines and columns of all positions, where some are in a grid."""
         places = [place for one in seen for place in one.places]
         with attention.in_step(context):
             self.adapters.enter(context.spans)
             # In one copy.
-            numbers = sent(torch.tensor([*ids, *positions, *rows, *places]), self.device)
-            on_ids, on_positions, on_rows, on_places = torch.split(
-                numbers, [len(ids), len(positions), len(rows), len(places)]
+            given = (ids, positions, rows, places, *planes)
+            numbers = sent(torch.tensor([*chain.from_iterable(given)]), self.device)
+            on_ids, on_positions, on_rows, on_places, *on_planes = torch.split(
+                numbers, [*map(len, given)]
             )
+            if on_planes:
+                context.planes = torch.stack((on_positions, *on_planes))
             read = {"input_ids": on_ids[None]}
             if places:
                 model: Any = self.model
                 embedded = model.get_input_embeddings()(on_ids[None])
                 found = sent(torch.cat([one.rows for one in seen]), self.device)
-                embedded[0, on_places] = found.to(embedded.dtype)
+                width = embedded.shape[-1]
+                embedded[0, on_places] = found[:, :width].to(embedded.dtype)
+                context.deep = DeepRows.of(places, on_places, found[:, width:], width)
                 read = {"inputs_embeds": embedded}
             output = self.model(
                 **read,

@@ -6,6 +6,7 @@ from time import monotonic
 
 from inference.layered_chunk import LayeredChunk
 from inference.messages import GenerateRequest, Prefill, Timings, Usage
+from inference.vision.grid_positions import GridPositions
 
 UNKNOWN = -1  # a token that is being drawn
 
@@ -25,6 +26,7 @@ class Sequence:
     times UNKNOWN, and their inputs count as computed. Whoever gives away or keeps what is computed takes
     them back first.
     `prompt_cache_ids` are the prompt's as caches know them, where images are not alike.
+    `grid` says where tokens are for rotary embedding, if that is not their numbers.
     While it `is_looking`, an image has to be seen before more of its prompt can be read.
     `engine_s` is its share of the steps so far, `reading_since_s` when its prompt began to be read.
     """
@@ -47,6 +49,7 @@ class Sequence:
     num_promised: int = 0
     is_looking: bool = False
     prompt_cache_ids: tuple[int, ...] = field(init=False)
+    grid: GridPositions | None = field(init=False)
     _output_counts: Counter[int] | None = None
     _prompt_vocabulary: list[int] | None = None
 
@@ -55,6 +58,7 @@ class Sequence:
         self.num_to_prefill = len(self.token_ids)
         self.num_prompt_rated = self.request.num_prompt_rated
         self.prompt_cache_ids = self.request.cache_ids
+        self.grid = GridPositions.of(self.request.images)
 
     @property
     def id(self) -> str:

@@ -168,6 +168,9 @@ def _shrink_rope(small: PretrainedConfig) -> None:
         for name in ("short_factor", "long_factor"):
             if name in rope:
                 rope[name] = rope[name][:num_factors]
+        if sections := rope.get("mrope_section"):  # of frequencies
+            parts = [part * (head_dim // 2) // sum(sections) for part in sections]
+            rope["mrope_section"] = [head_dim // 2 - sum(parts[1:]), *parts[1:]]
         if "original_max_position_embeddings" in rope:
             rope["original_max_position_embeddings"] = _ROPE_WINDOW
         elif depends_on_length(rope):

@@ -41,6 +41,7 @@ from inference.messages import (
 if TYPE_CHECKING:
     from inference.encoder_loop import EncoderLoop
     from inference.engine_loop import EngineLoop
+    from inference.hearing_loop import HearingLoop
 
 logger = logging.getLogger("inference.worker")
 
@@ -125,6 +126,7 @@ def _serve(
         # torch is imported here, with the socket already up
         from inference.assembly import assemble
         from inference.encoder_loop import EncoderLoop
+        from inference.hearing_loop import HearingLoop
 
         loop, info = assemble(
             setup.model, setup.path, setup.config, lambda p, f: outbox.put(Loading(p, f))
@@ -143,7 +145,7 @@ def _serve(
     gc.freeze()  # the model's objects are never garbage; do not walk them again
     ready = Ready(info, monotonic() - started_s)
     outbox.put(ready)
-    if isinstance(loop, EncoderLoop):
+    if isinstance(loop, EncoderLoop | HearingLoop):
         loop.interrupt_by(partial(_listen, loop, inbox, outbox, ready), outbox.put)
     while _take_requests(loop, inbox, outbox, ready):
         for frame in loop.step():
@@ -151,7 +153,7 @@ def _serve(
 
 
 def _take_requests(
-    loop: "EngineLoop | EncoderLoop",
+    loop: "EngineLoop | EncoderLoop | HearingLoop",
     inbox: "queue.SimpleQueue[Any]",
     outbox: "queue.SimpleQueue[FromWorker | None]",
     ready: Ready,
@@ -189,7 +191,7 @@ def _take_requests(
 
 
 def _listen(
-    loop: "EncoderLoop",
+    loop: "EncoderLoop | HearingLoop",
     inbox: "queue.SimpleQueue[Any]",
     outbox: "queue.SimpleQueue[FromWorker | None]",
     ready: Ready,

@@ -14,11 +14,12 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass
 class Asked:
-    """One request that came."""
+    """One request that came. `body` is empty where it was no JSON; `raw` is as it came."""
 
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
+    raw: bytes = b""
 
     def header(self, name: str) -> str:
         return {key.lower(): value for key, value in self.headers.items()}[name]
@@ -57,10 +58,11 @@ class UpstreamServer:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                body = json.loads(self.rfile.read(length))
+                raw = self.rfile.read(int(self.headers["Content-Length"]))
+                is_form = self.headers["Content-Type"].startswith("multipart/")
+                body = {} if is_form else json.loads(raw)
                 with upstream._lock:
-                    upstream.asked.append(Asked(self.path, dict(self.headers.items()), body))
+                    upstream.asked.append(Asked(self.path, dict(self.headers.items()), body, raw))
                     answers = upstream.answers
                     answer = answers.pop(0) if len(answers) > 1 else answers[0]
                 try:

@@ -37,6 +37,7 @@ from webapp import (  # noqa: F401
     sign_in_admin,
     signup_admin,
     suspension_admin,
+    tool_admin,
     vectors_admin,
 )
 from webapp.addresses import readdress

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from django.conf import settings
+
 from chat import service
 from chat.db import in_db
 from chat.persisting import AWAY
@@ -56,6 +58,7 @@ async def run() -> None:
         _Chore(reembed_documents, None, 0.0, at_least_every_s=5.0),
         _Chore(embed_messages, Waits.MESSAGES, 2.0, at_least_every_s=10.0),
         _Chore(write_counted_events, None, 0.0, at_least_every_s=1.0),
+        *_chores_of_tool_servers(),
     )
     async with asyncio.TaskGroup() as tasks:
         for chore in chores:
@@ -71,6 +74,16 @@ async def run() -> None:
                 logger.exception("nobody knows what waits")
                 pause_s = AWAY_S
             await asyncio.sleep(pause_s)
+
+
+def _chores_of_tool_servers() -> tuple[_Chore, ...]:
+    """None where there are no servers. What an operator changes in the console holds seconds later."""
+    if all(spec.is_own for spec in settings.TOOL_SERVERS):
+        return ()
+    return (
+        _Chore(service.offer_tools, None, 0.0, at_least_every_s=2.0),
+        _Chore(ask_tool_servers, None, 0.0, at_least_every_s=60.0),
+    )
 
 
 async def _look() -> frozenset[Waits]:
@@ -123,6 +136,12 @@ async def embed_messages() -> None:
     """Give vectors to what was said, so that it is found by its meaning."""
     with as_system():  # messages of all users
         await service.embed_messages()
+
+
+async def ask_tool_servers() -> None:
+    """Connect to tool servers that are not, and hear what they offer now."""
+    with as_system():  # rows are nobody's own
+        await service.ask_tool_servers()
 
 
 async def write_counted_events() -> None:

@@ -49,10 +49,11 @@ NAVIGATION: list[dict[str, Any]] = [
         ],
     },
     {
-        "title": "Models and prices",
+        "title": "Models, tools and prices",
         "items": [
             _entry("Tiers", "stacks", "webapp", "tier"),
             _entry("Prices", "sell", "chat", "modelprice"),
+            _entry("Tools of servers", "build", "chat", "servertool"),
         ],
     },
     {

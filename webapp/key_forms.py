@@ -16,6 +16,7 @@ _SCOPE_WORDS = {
     "chat": _("Answers of models"),
     "embeddings": _("Vectors for texts"),
     "moderations": _("Verdicts on texts"),
+    "audio": _("Speech to text, and text to speech"),
     "files": _("Files and batches"),
     "knowledge": _("Vector stores and their search"),
     "api": _("Everything under /api: chats, folders, assistants"),

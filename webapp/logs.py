@@ -57,6 +57,8 @@ def logging_settings(log_file: Path | None, level: str) -> dict[str, Any]:
             "kombu": {"level": "WARNING"},
             "asyncio": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
+            # A tool server can cause it as often as it likes, and says what it likes in it.
+            "mcp": {"level": "CRITICAL"},
             "psycopg.pool": {"level": "ERROR"},
         },
     }

@@ -8,6 +8,7 @@ SCOPES = {
     "chat": "answers of models",
     "embeddings": "vectors for texts",
     "moderations": "verdicts on texts",
+    "audio": "speech to text, and text to speech",
     "files": "files and batches",
     "knowledge": "vector stores and their search",
     "api": "everything of its user's under /api",
@@ -23,7 +24,8 @@ ENTRANCES = frozenset({"/api/auth/token", "/api/auth/refresh", "/api/auth/revoke
 """Addresses of the APIs that nobody has to be signed in for: what is sent there is the proof."""
 
 _READING = ("GET", "HEAD", "OPTIONS")
-_OF_MODELS = frozenset({"chat", "embeddings", "moderations"})
+_OF_TEXTS = frozenset({"chat", "embeddings", "moderations"})
+_OF_MODELS = frozenset({*_OF_TEXTS, "audio"})
 _OF_V1 = frozenset({*_OF_MODELS, "files", "knowledge"})
 _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/openapi.json", frozenset(SCOPES)),
@@ -32,8 +34,8 @@ _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/completions", frozenset({"chat"})),
     ("/v1/responses", frozenset({"chat"})),
     ("/v1/messages", frozenset({"chat"})),
-    ("/v1/tokenize", _OF_MODELS),
-    ("/v1/audio/", frozenset({"chat"})),
+    ("/v1/tokenize", _OF_TEXTS),
+    ("/v1/audio/", frozenset({"audio"})),
     ("/v1/images/", frozenset({"chat"})),
     *((f"/v1/{name}", _OF_V1) for name in MISSING_FAMILIES),  # to be told so
     ("/v1/embeddings", frozenset({"embeddings"})),

@@ -1,17 +1,36 @@
-"""The tools that Vitrine itself runs for a model. A tool is a name, a schema and a function."""
+"""The tools that are run for a model: our own, and those of tool servers (servers/). A tool is a name, a
+schema and a function.
+
+Two are in every chat; Python is picked chat by chat, as if it were a server's, since its schema is read
+with every prompt, and small models are led astray by what they do not need.
+"""
 
 from collections.abc import Iterable
 
 from chat.tools.base import Tool, ToolFailed, run_tool
 from chat.tools.calculator import CALCULATOR
 from chat.tools.clock import CLOCK
+from chat.tools.python import PYTHON
 
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
+PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,)}
+"""By the name that they are picked by, as a server's would be."""
+
+
+_of_servers: dict[str, Tool] = {}
+
+
+def offer(tools: Iterable[Tool]) -> None:
+    """These are the tools of other programs from here on."""
+    global _of_servers
+    _of_servers = {tool.name: tool for tool in tools}
 
 
 def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
     """Those of the names that are still a tool: a saved answer may name one that is gone."""
-    return tuple(BUILT_IN[name] for name in names if name in BUILT_IN)
+    own = {tool.name: tool for of_one in PICKED.values() for tool in of_one}
+    known = BUILT_IN | own | _of_servers
+    return tuple(known[name] for name in names if name in known)
 
 
-__all__ = ["BUILT_IN", "Tool", "ToolFailed", "run_tool", "tools_named"]
+__all__ = ["BUILT_IN", "PICKED", "Tool", "ToolFailed", "offer", "run_tool", "tools_named"]

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any
 
 from chat.off_loop import off_loop
@@ -19,19 +20,24 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones.
+    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones. A plain
+    function is called in a thread.
 
     `has_side_effects`: it changes something outside of the answer, or tells something to the outside; so
-    it may, unless it says otherwise. `is_trusted`: its results are our own and say nothing that others
-    have written.
+    it may, unless it says otherwise. `always_asks`: and never without a person's word. `is_trusted`: its
+    results are our own and say nothing that others have written. `server`: whose it is, if not ours.
     """
 
     name: str
     description: str
     parameters: dict[str, Any]
-    run: Callable[[dict[str, Any]], str]
+    run: Callable[[dict[str, Any]], str] | Callable[[dict[str, Any]], Awaitable[str]]
     has_side_effects: bool = True
     is_trusted: bool = False
+    always_asks: bool = False
+    server: str = ""
+    title: str = ""
+    timeout_s: float = TIMEOUT_S
 
     def schema(self) -> dict[str, Any]:
         """The tool as models and OpenAI clients know it."""
@@ -50,10 +56,18 @@ async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[s
         return storable(f"error: there is no tool named {name}"), True
     try:
         values = json.loads(arguments)
-        async with asyncio.timeout(TIMEOUT_S):
-            result = await off_loop(tool.run, values)
+        async with asyncio.timeout(tool.timeout_s):
+            result = await _result_of(tool, values)
+    except RecursionError:
+        return "error: the arguments are too deep", True
     except (ToolFailed, ValueError) as error:
         return storable(f"error: {error}")[:MAX_RESULT_CHARS], True
     except TimeoutError:
-        return f"error: {name} took longer than {TIMEOUT_S:g} s", True
+        return f"error: {name} took longer than {tool.timeout_s:g} s", True
     return storable(result[:MAX_RESULT_CHARS]), False
+
+
+async def _result_of(tool: Tool, values: dict[str, Any]) -> str:
+    run: Any = tool.run
+    result: str = await (run(values) if iscoroutinefunction(run) else off_loop(run, values))
+    return result

@@ -34,7 +34,8 @@ class _Seat:
 class Staged:
     """What the host has to say before a step, in pinned memory.
 
-    `rows`: (bucket, 3) int64: seat, position, token or UNKNOWN. `cells`: (2, n): places in the tables
+    `rows`: (bucket, 4) int64: seat, place in the sequence, token or UNKNOWN, and position for rotary
+    embedding. `cells`: (2, n): places in the tables
     and the blocks that stand there now. `taken`: (n,) seats that are somebody's now, with the `knobs`.
     """
 
@@ -58,7 +59,7 @@ class StepBuffers:
         self.tables = torch.full(shape, NULL_BLOCK, dtype=torch.int32, device=device)
         self.last_ids = ids
         self.knobs = Knobs.empty(num_seats, device)
-        self.rows = ids.new_zeros(num_sequences, 3)
+        self.rows = ids.new_zeros(num_sequences, 4)
         self.starts = torch.arange(num_seats, dtype=torch.int32, device=device)
         self.drawn = ids.new_zeros(num_sequences)
         self._seats: dict[str, _Seat] = {}
@@ -79,8 +80,10 @@ class StepBuffers:
             first = seat.number * self._width
             cells += [(first + n, seat.blocks[n]) for n in range(seat.num_known, len(seat.blocks))]
             seat.num_known = len(seat.blocks)
-            rows.append((seat.number, len(sequence.token_ids) - 1, sequence.token_ids[-1]))
-        rows += [(_NOBODY, -1, 0)] * (bucket - len(rows))
+            place = len(sequence.token_ids) - 1
+            position = place if sequence.grid is None else place + sequence.grid.shift
+            rows.append((seat.number, place, sequence.token_ids[-1], position))
+        rows += [(_NOBODY, -1, 0, 0)] * (bucket - len(rows))
         return Staged(
             self._pinned(torch.tensor(rows)),
             self._pinned(torch.tensor(cells, dtype=torch.int64).reshape(-1, 2).T.contiguous()),
@@ -120,21 +123,21 @@ class StepBuffers:
 
     def step(self, bucket: int) -> tuple[Tensor, Tensor, PagedStep]:
         """Ids and positions of the tokens to compute, (bucket,) each, and where they are."""
-        seats, positions, given = self.rows[:bucket].unbind(1)
+        seats, places, given, positions = self.rows[:bucket].unbind(1)
         ids = torch.where(given == UNKNOWN, self.last_ids.index_select(0, seats), given)
         tables = self.tables.index_select(0, seats)
-        places = positions.clamp_min(0)
+        lengths = (places + 1).int()
+        is_nobody, places = places < 0, places.clamp_min(0)
         blocks = tables.gather(1, (places // BLOCK_TOKENS)[:, None])[:, 0].long()
         slots = blocks * BLOCK_TOKENS + places % BLOCK_TOKENS
-        slots = torch.where(positions < 0, -1, slots)
-        lengths = (positions + 1).int()
+        slots = torch.where(is_nobody, -1, slots)
         starts = self.starts[: bucket + 1]
-        return ids, places, PagedStep(slots, tables, starts, lengths, is_decode=True)
+        return ids, positions, PagedStep(slots, tables, starts, lengths, is_decode=True)
 
     def knobs_and_positions(self, bucket: int) -> tuple[Knobs, Tensor]:
         """Of the tokens that are drawn now, (bucket,) each."""
-        seats, positions, _ = self.rows[:bucket].unbind(1)
-        return self.knobs.take(seats), positions + 1
+        seats, places, _, _ = self.rows[:bucket].unbind(1)
+        return self.knobs.take(seats), places + 1
 
     def keep_drawn(self, drawn: Tensor) -> None:
         """drawn: (bucket,), in order; the next step finds them in their seats."""

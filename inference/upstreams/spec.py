@@ -10,7 +10,11 @@ Protocol = Literal["openai", "anthropic"]
 Continuation = Literal["", "prefix", "vllm"]
 _ENTRY = re.compile(r"[^=]+=\s*(anthropic\+)?https?://", flags=re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTIONS = ("key", "context", "continue", "tools", "images", "timeout")
+UpstreamKind = Literal["chat", "transcription", "speech"]
+_OF_CHATS = ("context", "continue", "tools", "images")
+_OPTIONS = ("kind", "key", *_OF_CHATS, "voice", "timeout")
+USUAL_VOICE = "alloy"  # OpenAI's, which other servers know as well
+_MAX_VOICE_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class UpstreamSpec:
 
     `continues` says how the server goes on with an answer that broke off: "" not at all, "prefix"
     when the messages end with it (llama.cpp, Ollama, Anthropic's older models), "vllm" when two flags
-    are set as well. Nothing tells in one way whether a model `sees_images`, so the operator does.
+    are set as well. Nothing tells in one way whether a model `sees_images`, so the operator does; nor
+    what it is made for (`kind`). A speech model has a `voice` for those who name none.
     `timeout_s` is the longest silence that is waited through.
     """
 
@@ -33,6 +38,8 @@ class UpstreamSpec:
     has_tools: bool = True
     sees_images: bool = False
     timeout_s: float = 120.0
+    kind: UpstreamKind = "chat"
+    voice: str = USUAL_VOICE
 
     @property
     def hosts(self) -> str:
@@ -51,7 +58,7 @@ def is_upstream(entry: str) -> bool:
 
 
 def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> UpstreamSpec:
-    """`NAME=URL[|URL …][?key=…&context=…&continue=…&tools=off&images=on&timeout=…][#MODEL]`.
+    """`NAME=URL[|URL …][?OPTION=VALUE[&OPTION=VALUE …]][#MODEL]`, with `_OPTIONS`.
 
     `key` names the secret that holds the API key, as `secret_of` finds it. Raises ValueError with a
     sentence for the operator; it quotes no secrets.
@@ -67,8 +74,11 @@ def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> Upstre
         raise ValueError(f"{name}: there is no option '{unknown[0]}'; there are {_OPTIONS}")
     urls = [*others, urlunsplit(parts._replace(query="", fragment=""))]
     protocol, bases = _split_protocol(name, urls)
+    kind = _kind(name, options, protocol)
     return UpstreamSpec(
         name=name,
+        kind=kind,
+        voice=_voice(name, options, kind),
         protocol=protocol,
         model=parts.fragment or name,
         urls=bases,
@@ -79,6 +89,30 @@ def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> Upstre
         sees_images=_is_on(name, options, "images", otherwise="off"),
         timeout_s=_timeout(name, options),
     )
+
+
+def _kind(name: str, options: dict[str, str], protocol: Protocol) -> UpstreamKind:
+    match options.get("kind", "chat"):
+        case "chat":
+            return "chat"
+        case "transcription" | "speech" as kind:
+            pass
+        case other:
+            raise ValueError(f"{name}: kind is 'chat', 'transcription' or 'speech', not '{other}'")
+    if protocol == "anthropic":
+        raise ValueError(f"{name}: Anthropic's protocol knows chats only")
+    if foreign := next((option for option in _OF_CHATS if option in options), None):
+        raise ValueError(f"{name}: {foreign} is an option of chat models")
+    return kind
+
+
+def _voice(name: str, options: dict[str, str], kind: UpstreamKind) -> str:
+    voice = options.get("voice", USUAL_VOICE)
+    if "voice" in options and kind != "speech":
+        raise ValueError(f"{name}: voice is an option of speech models")
+    if not (0 < len(voice) <= _MAX_VOICE_CHARS and voice.isprintable()):
+        raise ValueError(f"{name}: voice is the name of one that the server has")
+    return voice
 
 
 def _split_protocol(name: str, urls: list[str]) -> tuple[Protocol, tuple[str, ...]]:

@@ -30,7 +30,7 @@ MAX_ATTEMPTS = 4
 MAX_WAIT_S = 5.0  # for servers that rest; who would wait longer hears when to come back
 MAX_PINGED = 5  # silences: so long a server that only says that it lives is waited for
 # What reading an answer raises that is not as it should be: deep, of other types, without a field.
-_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
+MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _READERS: dict[str, Callable[[str, str], Reader]] = {
     "openai": openai_chat.OpenAIReader,
     "anthropic": anthropic_messages.AnthropicReader,
@@ -161,7 +161,7 @@ class Upstream:
 
     def try_again(self) -> None:
         self.replicas.try_again()
-        self._tell_if_changed()
+        self.tell_if_changed()
 
     async def close(self) -> None:
         tasks = list(self._flights.values())
@@ -225,7 +225,7 @@ class Upstream:
                 if self._can_do_without_usage(flight, problem):
                     can_help, must_wait = True, False
             finally:
-                self._tell_if_changed()
+                self.tell_if_changed()
             if attempt == MAX_ATTEMPTS or not can_help or not self._may_go_on(flight):
                 flight.hear(failed)
                 return
@@ -258,7 +258,7 @@ class Upstream:
             problem = problems.down(replica.host, f"{how} ({type(error).__name__})")
         except Problem as known:
             problem = known
-        except _MALFORMED:
+        except MALFORMED:
             problem = problems.not_understood(replica.host)
         else:
             return  # it has succeeded with its first word
@@ -290,7 +290,7 @@ class Upstream:
         if not self._asks_for_usage:
             body.pop("stream_options", None)
         flight.asks_for_usage = "stream_options" in body
-        async with self._http().stream(
+        async with self.http().stream(
             "POST",
             protocol.address(replica.url),
             headers=protocol.headers(self.upstream),
@@ -335,7 +335,7 @@ class Upstream:
         host = replica.host
         try:
             await self._read_events(response, reader, flight, replica)
-        except (TimeoutError, httpx2.HTTPError, *_MALFORMED):
+        except (TimeoutError, httpx2.HTTPError, *MALFORMED):
             if reader.reason is None:
                 raise  # else it only hung up without a goodbye, or with one that nobody understands
         if reader.reason is None:
@@ -348,18 +348,18 @@ class Upstream:
         stop = reader.stop if reader.stop in asked else None
         flight.hear(Finished(reader.reason, flight.usage(), flight.timings(), stop))
 
-    def _http(self) -> httpx2.AsyncClient:
+    def http(self) -> httpx2.AsyncClient:
         if self._client is None:
             self._client = new_client(self.upstream.timeout_s)
         return self._client
 
-    def _tell_if_changed(self) -> None:
+    def tell_if_changed(self) -> None:
         is_resting = self.replicas.are_resting
         self._cancel_rest_timer()
         if is_resting:
             rest_s = self.replicas.rest_s + 0.01
             loop = asyncio.get_running_loop()
-            self._rest_timer = loop.call_later(rest_s, self._tell_if_changed)
+            self._rest_timer = loop.call_later(rest_s, self.tell_if_changed)
         if is_resting != self._was_resting:
             self._was_resting = is_resting
             self._changed()

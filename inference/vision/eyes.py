@@ -30,7 +30,8 @@ _FIELD = "messages"  # where whoever asks has put them
 
 
 class Seen(NamedTuple):
-    """What stands in a step in place of embeddings: `rows` (places, width) at these rows of the step."""
+    """What stands in a step in place of embeddings: `rows` (places, width) at these rows of the step.
+    Wider by what is added to these behind the first layers, where that is done (see deep_rows)."""
 
     places: list[int]
     rows: Tensor
@@ -87,7 +88,8 @@ class Eyes:
         weights = next(self.module.parameters())
         self._is_beside = weights.device.type == "cpu"
         width: int = module.config.get_text_config().hidden_size
-        self._row_bytes: int = width * weights.element_size()
+        num_wide = 1 + num_deep_of(module.config)
+        self._row_bytes: int = num_wide * width * weights.element_size()
         self._inputs = inspect.signature(module.get_image_features).parameters.keys()
 
     def num_readable(self, sequence: Sequence, num_tokens: int) -> int:
@@ -225,6 +227,7 @@ class Eyes:
             raise InvalidParameter(_FIELD, "an image is damaged") from error
         self.num_looks += 1
         inputs = self.inputs_of(picture, is_one_square(self._rule, image.num_ids))
+        _check_columns(image, inputs)
         try:
             rows = self._rows_of(inputs)
         except Exception as error:
@@ -239,8 +242,9 @@ class Eyes:
     def _rows_of(self, inputs: dict[str, Tensor]) -> Tensor:
         module: Any = self.module
         features = module.get_image_features(**inputs)
-        rows = torch.cat([one.reshape(-1, one.shape[-1]) for one in features.pooler_output])
-        return rows.cpu()
+        stacked = (features.pooler_output, *(features.get("deepstack_features") or ()))
+        rows = [torch.cat([one.reshape(-1, one.shape[-1]) for one in each]) for each in stacked]
+        return torch.cat(rows, dim=1).cpu()
 
     def inputs_of(self, picture: Any, is_square: bool = False) -> dict[str, Tensor]:
         """What the model reads of an image of PIL's. `is_square`: as LLaVA-OneVision reads one beside
@@ -256,6 +260,23 @@ class Eyes:
             name: value.to(weights.device, weights.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()
         }
+
+
+def num_deep_of(config: Any) -> int:
+    """Behind how many of the first layers that read tokens rows of images are added."""
+    return len(getattr(config.vision_config, "deepstack_visual_indexes", None) or ())
+
+
+def _check_columns(image: PromptImage, inputs: dict[str, Tensor]) -> None:
+    """Raise InvalidParameter where a prompt's positions are of another grid than the image's."""
+    grids = inputs.get("image_grid_thw")
+    columns = image.num_columns
+    if grids is None and not columns:
+        return
+    _, height, width = (0, 0, 0) if grids is None else grids[0].tolist()
+    if not columns or not height or height * columns != width * (image.num_ids // columns):
+        problem = f"an image is {height} by {width} patches, and its place of another form"
+        raise InvalidParameter(_FIELD, problem)
 
 
 def read_image_processor(path: Path) -> Any:

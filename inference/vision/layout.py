@@ -10,7 +10,15 @@ from typing import Any
 
 from inference.errors import ModelRefused
 from inference.kinds import LOOK_EVERY_S
-from inference.vision.rules import AnyResolution, Canvas, MarkedTiles, OneTile, Rule
+from inference.vision.rules import (
+    MOST_ROWS,
+    AnyResolution,
+    Canvas,
+    Grid,
+    MarkedTiles,
+    OneTile,
+    Rule,
+)
 from inference.weights import odd_values_refused, read_config
 
 PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json")
@@ -28,11 +36,12 @@ _BOTH_WAYS = frozenset({"paligemma"})
 @dataclass(frozen=True, slots=True)
 class VisionLayout:
     """`image_token_id` stands in a prompt wherever a row of an image does. Images are prepared as the
-    model's files say, and `prepared_with`, which transformers has in the code of its family."""
+    model's files say, and `prepared_with`, which transformers has in the code of its family, or which is
+    less than the files allow."""
 
     image_token_id: int
     rule: Rule
-    prepared_with: tuple[tuple[str, bool], ...] = ()
+    prepared_with: tuple[tuple[str, Any], ...] = ()
 
 
 def served_families() -> str:
@@ -159,6 +168,20 @@ def _internvl(config: dict[str, Any], processor: dict[str, Any]) -> VisionLayout
     return VisionLayout(token_id, rule, (("crop_to_patches", True),))
 
 
+def _qwen_vl(config: dict[str, Any], processor: dict[str, Any]) -> VisionLayout:
+    """Its files allow images of 16,384 rows, which a tower attends to with all of their patches."""
+    sizes = processor.get("size") or {}
+    square_px = int(processor.get("patch_size", 14)) * int(processor.get("merge_size", 2))
+    least = int(processor.get("min_pixels") or sizes.get("shortest_edge") or 56**2)
+    most = int(processor.get("max_pixels") or sizes.get("longest_edge") or 1280 * 28**2)
+    if min(square_px, least, most) < 1:
+        raise ModelRefused("Its images would be cut into squares, or made to sizes, of no pixels.")
+    most = min(most, MOST_ROWS * square_px**2)
+    rule = Grid(square_px, min(least, most), most)
+    size = {"shortest_edge": rule.least_pixels, "longest_edge": rule.most_pixels}
+    return VisionLayout(_image_token_id(config, 151_655), rule, (("size", size),))
+
+
 def _px(value: Any) -> int:
     """Of a square, whose sides may be listed."""
     return int(value[0] if isinstance(value, list) else value)
@@ -170,6 +193,9 @@ _READERS: dict[str, Callable[[dict[str, Any], dict[str, Any]], VisionLayout]] = 
     "llava_onevision": _llava_onevision,
     "idefics3": _idefics3,
     "internvl": _internvl,
+    "qwen2_5_vl": _qwen_vl,
+    "qwen2_vl": _qwen_vl,
+    "qwen3_vl": _qwen_vl,
     "smolvlm": _idefics3,
 }
 

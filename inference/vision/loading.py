@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
-from transformers import AutoModelForCausalLM
 
 from inference import attention
 from inference.errors import ModelRefused
-from inference.vision.eyes import Eyes, read_image_processor
+from inference.vision.eyes import Eyes, num_deep_of, read_image_processor
 from inference.vision.layout import VisionLayout
 from inference.vision.parts import TEXT_PARTS
+from inference.vision.reading import reader_of
 
 
 def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eyes]:
@@ -27,19 +26,10 @@ def parted(whole: Any, layout: VisionLayout, path: Path) -> tuple[nn.Module, Eye
     if name is None:
         raise ModelRefused("Of this model it is not known which layers read tokens.")
     body: Any = inner.get_submodule(name)
-    kind = type(body)
-    with torch.device("meta"):
-        writer: Any = AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-            body.config
-        )
-    prefix = writer.base_model_prefix
-    if type(getattr(writer, prefix, None)) is not kind:
-        raise ModelRefused(f"Its layers that read tokens, {kind.__name__}, stand alone nowhere.")
-    setattr(writer, prefix, body)
+    writer = reader_of(body, num_deep_of(whole.config))
     writer.set_output_embeddings(whole.get_output_embeddings())
     if strays := [weight for weight, own in writer.named_parameters() if own.is_meta]:
         raise ModelRefused(f"Its layers that read tokens lack {strays[0]}.")
-    writer.config = body.config
     writer.eval().set_attn_implementation(attention.NAME)
     setattr(inner, name, None)
     eyes = Eyes(inner, read_image_processor(path), layout)

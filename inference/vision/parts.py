@@ -3,6 +3,6 @@
 TEXT_PARTS = ("language_model", "text_model")
 """What reads tokens."""
 
-TOWERS = ("vision_tower", "vision_model")
-EYES = (*TOWERS, "multi_modal_projector", "connector")
+TOWERS = ("vision_tower", "vision_model")  # that take images in tiles
+EYES = (*TOWERS, "visual", "multi_modal_projector", "connector")
 """What images go through, up to rows of a prompt."""

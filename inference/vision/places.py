@@ -10,6 +10,7 @@ from inference.errors import InvalidParameter
 from inference.images import Image
 from inference.vision.layout import VisionLayout
 from inference.vision.prompt_images import PromptImage, digest_of
+from inference.vision.rules import num_columns
 from inference.vision.sizes import BadImage, size_of
 
 _FIELD = "messages"
@@ -57,7 +58,8 @@ class ImagePlaces:
             if offset is None:
                 raise InvalidParameter(_FIELD, "the prompt was made of other images")
             data = _decoded(image)
-            found.append(PromptImage(offset, len(own), digest_of(data), data))
+            columns = num_columns(self._layout.rule, *image_size(image))
+            found.append(PromptImage(offset, len(own), digest_of(data), data, columns))
             begin = offset + len(own)
         if self.token_id in ids[begin:]:
             raise InvalidParameter(_FIELD, "the prompt was made of more images")

@@ -13,13 +13,15 @@ class PromptImage:
     """`num_ids` ids of a prompt, from number `offset` on, stand for an image. Those among them that are
     the model's image token are its rows; others are marks around them.
 
-    `data` is a PNG or a JPEG, `digest` names it in hexadecimal.
+    `data` is a PNG or a JPEG, `digest` names it in hexadecimal. `num_columns` is how many of its rows
+    stand beside each other, for models whose positions are those of a grid; then all ids are rows.
     """
 
     offset: int
     num_ids: int
     digest: str
     data: bytes = field(repr=False)
+    num_columns: int = 0
 
     @property
     def end(self) -> int:

@@ -2,13 +2,14 @@
 
 Pure arithmetic over an image's size in pixels. Sources: transformers 5.23, `pack_image_features` of
 `models/llava_next` and `models/llava_onevision`, `_preprocess` of `models/idefics3` and of
-`models/got_ocr2`, which prepares InternVL's.
+`models/got_ocr2`, which prepares InternVL's, and `smart_resize` of `models/qwen2_vl`.
 """
 
 from dataclasses import dataclass
-from math import ceil, inf, prod, sqrt
+from math import ceil, floor, inf, prod, sqrt
 from typing import Protocol
 
+MOST_ROWS = 1280  # of a grid: its tower attends to all patches at once, and files allow 16,384
 _LARGEST_PX = 4096  # Idefics 3 makes no image larger, whatever its files say
 _MOST_OVER = 1.1  # of what LLaVA-OneVision's limit of tiles says
 
@@ -165,6 +166,39 @@ class MarkedTiles:
         if height <= tile_px and width <= tile_px:
             return 0, 0
         return height // tile_px, width // tile_px
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Qwen-VL: the image nearly as it is, in squares of `square_px`, each of which is a row: from top to
+    bottom, and in each line from left to right. It is made larger or smaller to have at least
+    `least_pixels` and at most `most_pixels`. The chat template writes the marks around it.
+    """
+
+    square_px: int
+    least_pixels: int
+    most_pixels: int
+
+    def text(self, token: str, height: int, width: int, is_alone: bool = True) -> str:
+        return token * prod(self.grid(height, width))
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Lines, and rows in each."""
+        px = self.square_px
+        lines, columns = round(height / px), round(width / px)
+        num_pixels = lines * columns * px**2
+        if num_pixels > self.most_pixels:
+            ratio = sqrt(height * width / self.most_pixels)
+            return max(1, floor(height / ratio / px)), max(1, floor(width / ratio / px))
+        if num_pixels < self.least_pixels:
+            ratio = sqrt(self.least_pixels / (height * width))
+            return ceil(height * ratio / px), ceil(width * ratio / px)
+        return lines, columns
+
+
+def num_columns(rule: Rule, height: int, width: int) -> int:
+    """How many rows of an image stand beside each other in positions; 0 where they stand in a line."""
+    return rule.grid(height, width)[1] if isinstance(rule, Grid) else 0
 
 
 def _scaled(height: int, width: int, longest_px: int) -> tuple[int, int]:

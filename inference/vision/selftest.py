@@ -9,8 +9,9 @@ import io
 import re
 from copy import deepcopy
 from dataclasses import replace
+from math import ceil, prod, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -29,10 +30,12 @@ from inference.vision.eyes import Eyes, read_image_processor
 from inference.vision.layout import VisionLayout
 from inference.vision.loading import parted
 from inference.vision.prompt_images import PromptImage, digest_of
-from inference.vision.rules import AnyResolution, is_one_square
+from inference.vision.rules import AnyResolution, Grid, is_one_square, num_columns
 
 _SIZES_PX = ((30, 120), (132, 33))  # of few tiles, whatever their longer side becomes
 _CHUNK_TOKENS = 150  # of images that have some hundreds
+_GRIDS = ((5, 9), (7, 4))  # of rows, where an image is no tiles
+_GRID_CHUNK_TOKENS = 20
 _SMALL_TOWER = {
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -76,7 +79,8 @@ def seeing_error(config: PretrainedConfig, path: Path, layout: VisionLayout) -> 
     writer, eyes = parted(whole, own, path)
     num_tokens = -(-longest // BLOCK_TOKENS) * BLOCK_TOKENS + BLOCK_TOKENS
     runner = ModelRunner(writer, SlabKV(len(prompts) * num_tokens, num_tokens), eyes=eyes)
-    packed = run_packed(runner, prompts, images=images, chunk_tokens=_CHUNK_TOKENS)
+    chunk_tokens = _GRID_CHUNK_TOKENS if isinstance(layout.rule, Grid) else _CHUNK_TOKENS
+    packed = run_packed(runner, prompts, images=images, chunk_tokens=chunk_tokens)
     return worst_error((logits, plain[which][position]) for which, position, logits in packed)
 
 
@@ -96,7 +100,10 @@ def _plain(
             is_square = is_one_square(layout.rule, image.num_ids)
             more = eyes.inputs_of(Image.open(io.BytesIO(image.data)), is_square)
             inputs = {key: torch.cat([inputs[key], more[key]]) for key in inputs} or more
-        output = whole(input_ids=torch.tensor([prompt]), use_cache=False, **inputs)
+        ids = torch.tensor([prompt])
+        if "image_grid_thw" in inputs:  # where positions are of a grid
+            inputs["mm_token_type_ids"] = (ids == layout.image_token_id).int()
+        output = whole(input_ids=ids, use_cache=False, **inputs)
         found.append(output.logits[0])
     return found
 
@@ -107,13 +114,34 @@ def _shrunk(config: PretrainedConfig) -> PretrainedConfig:
     small.text_config = shrink(config)
     small.image_token_id = VOCAB_SIZE - 1
     tower = small.vision_config
+    if isinstance(getattr(tower, "depth", None), int):
+        _shrink_grid_tower(tower, small.text_config)
+        return cast(PretrainedConfig, small)
     layers = getattr(config, "vision_feature_layer", 0)
     deepest = max(map(abs, layers if isinstance(layers, list) else [layers]))
     for name, value in {**_SMALL_TOWER, "num_hidden_layers": max(2, deepest)}.items():
         if hasattr(tower, name):
             setattr(tower, name, value)
-    result: PretrainedConfig = small
-    return result
+    return cast(PretrainedConfig, small)
+
+
+def _shrink_grid_tower(tower: Any, text: Any) -> None:
+    """Of Qwen-VL: of its last layers one attends within windows, and one to all, where both are."""
+    num_deep = min(text.num_hidden_layers, len(getattr(tower, "deepstack_visual_indexes", ())))
+    of_kinds = {
+        "depth": 2,
+        "num_heads": 2,
+        "intermediate_size": 64,
+        "mlp_ratio": 2,
+        "embed_dim": 32,
+        "hidden_size": text.hidden_size if hasattr(tower, "embed_dim") else 32,
+        "out_hidden_size": text.hidden_size,
+        "fullatt_block_indexes": [1],
+        "deepstack_visual_indexes": [*range(2)][:num_deep],
+    }
+    for name, value in of_kinds.items():
+        if hasattr(tower, name):
+            setattr(tower, name, value)
 
 
 def _prompts(layout: VisionLayout) -> tuple[list[list[int]], list[tuple[PromptImage, ...]]]:
@@ -122,6 +150,8 @@ def _prompts(layout: VisionLayout) -> tuple[list[list[int]], list[tuple[PromptIm
     shown: list[tuple[tuple[int, int], ...]] = [(size,) for size in _SIZES_PX]
     if isinstance(layout.rule, AnyResolution) and layout.rule.tiles_lone_only:
         shown = [*shown, _SIZES_PX]
+    elif isinstance(layout.rule, Grid):
+        shown = [tuple(_pixels_of(grid, layout.rule) for grid in _GRIDS)]
     prompts, images = [_some_text(26)], list[tuple[PromptImage, ...]]([()])
     rng = np.random.default_rng(0)
     for sizes in shown:
@@ -134,11 +164,18 @@ def _prompts(layout: VisionLayout) -> tuple[list[list[int]], list[tuple[PromptIm
             data = file.getvalue()
             ids = _expanded(layout, layout.rule.text(_ROW, height, width, len(sizes) == 1))
             prompt += _some_text(7)
-            placed.append(PromptImage(len(prompt), len(ids), digest_of(data), data))
+            columns = num_columns(layout.rule, height, width)
+            placed.append(PromptImage(len(prompt), len(ids), digest_of(data), data, columns))
             prompt += ids
         prompts.append([*prompt, *_some_text(11)])
         images.append(tuple(placed))
     return prompts, images
+
+
+def _pixels_of(grid: tuple[int, int], rule: Grid) -> tuple[int, int]:
+    """Of an image that becomes so many lines and columns, or as many times more as it takes."""
+    times = ceil(sqrt(rule.least_pixels / (prod(grid) * rule.square_px**2)))
+    return grid[0] * rule.square_px * times, grid[1] * rule.square_px * times
 
 
 def _expanded(layout: VisionLayout, text: str) -> list[int]:

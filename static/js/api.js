@@ -108,6 +108,34 @@ export class Api {
     } else throw problemOf(response.status, await response.json().catch(() => ({})));
   }
 
+  /**
+   * What is said in a WAV file.
+   * @param {Blob} sound
+   * @param {AbortSignal} signal
+   * @returns {Promise<string>}
+   */
+  async transcribe(sound, signal) {
+    const headers = { "X-CSRFToken": this.csrf, "Content-Type": "audio/wav" };
+    const response = await fetch("/api/transcriptions", { method: "POST", headers, body: sound, signal }).catch((error) => {
+      throw signal.aborted ? error : new ApiError(0, "offline", "");
+    });
+    const answer = await response.json().catch(() => ({}));
+    if (response.ok) return answer.text;
+    throw problemOf(response.status, answer);
+  }
+
+  /**
+   * A text as sound.
+   * @param {string} text
+   * @param {AbortSignal} signal
+   */
+  async speech(text, signal) {
+    const headers = { "X-CSRFToken": this.csrf, "Content-Type": "application/json" };
+    const response = await fetch("/api/speech", { method: "POST", headers, body: JSON.stringify({ text }), signal });
+    if (response.ok) return response.arrayBuffer();
+    throw problemOf(response.status, await response.json().catch(() => ({})));
+  }
+
   /** What the sidebar shows first. */
   sidebar() {
     return this.#call("GET", "/api/sidebar");

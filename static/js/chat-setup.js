@@ -12,9 +12,9 @@ import { gettext } from "./i18n.js";
  * @typedef {Record<string, number>} Parameters of chat.parameters
  * @typedef {{id: string, name: string, description: string, model: string, system_prompt: string,
  *   parameters: Parameters, starters: string[], history_strategy: string | null,
- *   collections: import("./sources.js").Named[]}} Assistant
+ *   tool_servers: string[], collections: import("./sources.js").Named[]}} Assistant
  * @typedef {{assistant?: string, system_prompt?: string, parameters?: Parameters,
- *   history_strategy?: string}} NewChat fields of message.send
+ *   history_strategy?: string, tool_servers?: string[]}} NewChat fields of message.send
  */
 
 /** Emits "changed" when the next prompt will be another one. */
@@ -51,6 +51,27 @@ export class ChatSetup extends Emitter {
     return { ...(this.assistant && { assistant: this.assistant.id }), ...this.#own };
   }
 
+  /**
+   * The tool servers that a chat uses.
+   * @param {{tool_servers: string[]} | null} conversation null: the chat that begins next
+   */
+  toolServers(conversation) {
+    return conversation?.tool_servers ?? this.#own.tool_servers ?? this.#assistant?.tool_servers ?? [];
+  }
+
+  /**
+   * From the next answer on.
+   * @param {{id: string, tool_servers: string[]} | null} conversation
+   * @param {string[]} servers
+   */
+  async useTools(conversation, servers) {
+    if (conversation) {
+      await this.api.changeSetup(conversation.id, { tool_servers: servers });
+      conversation.tool_servers = servers; // as the server will tell in a moment
+    } else this.#own = { ...this.#own, tool_servers: servers };
+    this.emit("changed");
+  }
+
   /** Another chat is shown: what was prepared for a new one is over. */
   forget() {
     this.#assistant = null;
@@ -76,7 +97,7 @@ export class ChatSetup extends Emitter {
    */
   async #save(conversation, changes) {
     if (conversation) await this.api.changeSetup(conversation.id, changes);
-    else this.#own = changes;
+    else this.#own = { ...changes, ...(this.#own.tool_servers && { tool_servers: this.#own.tool_servers }) };
     this.emit("changed");
     if (conversation) this.say(gettext("Saved. It counts from the next answer on."));
   }

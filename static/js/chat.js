@@ -5,7 +5,6 @@ import { Announcer } from "./announcer.js";
 import { Api } from "./api.js";
 import { withOwnKeys } from "./bindings.js";
 import { chatShortcuts } from "./commands.js";
-import { BudgetLine } from "./budget-line.js";
 import { ChatSetup, welcomeOf } from "./chat-setup.js";
 import { ChatComposer } from "./composer.js";
 import { find, setText } from "./dom.js";
@@ -59,10 +58,10 @@ const composer = /** @type {ChatComposer} */ (find(document, "chat-composer"));
 const sidebar = /** @type {ChatSidebar} */ (find(document, "chat-sidebar"));
 const picker = /** @type {ModelPicker} */ (find(document, "model-picker"));
 const statusBar = /** @type {StatusBar} */ (find(document, "status-bar"));
-const budgetLine = /** @type {BudgetLine} */ (find(document, "budget-line"));
 const toasts = /** @type {ToastRegion} */ (find(document, "toast-region"));
 
 const api = new Api(bootstrap.csrf);
+composer.transcribe = (sound, signal) => api.transcribe(sound, signal);
 const socket = new ChatSocket(`${location.origin.replace(/^http/, "ws")}/ws/chat/`);
 const session = new ChatSession(socket, api);
 const scroll = new ScrollKeeper(scroller, [list, foot], find(document, "#jump"));
@@ -85,6 +84,11 @@ const glass = new Glass({
 const search = searchDoor(api);
 const drafts = new Drafts(page.dataset.user);
 const setup = new ChatSetup(api, find(document, "#chat-setup"), (words) => toasts.show(words));
+/** @type {Promise<import("./tool-picker.js").ToolPicker> | null} once its card is opened, or a chat has tools */
+let toolPicker = null;
+page.querySelector("#tool-card")?.addEventListener("beforetoggle", (event) => {
+  if (/** @type {ToggleEvent} */ (event).newState === "open") showTools();
+});
 new GlassMarks({ session, api, composer, list, sidebar, setup, model: () => currentModel()?.name ?? null });
 const showWelcome = welcomeOf(page);
 whenTyped(composer.input, "/", async () => (await import("./prompt-menu.js")).promptMenu(composer.input, () => api.prompts()));
@@ -140,7 +144,7 @@ function showRunning() {
   if (list.ariaBusy) return; // it is about another chat than the one that is written to
   const { store } = session;
   if (wasBusy && !store.isBusy) {
-    budgetLine.refresh();
+    budgetLine().then((line) => line.refresh());
     const ended = store.leaf === null ? null : store.shown(store.leaf);
     tellAway(newsLine({ title: store.conversation?.title ?? "", last_answer: ended?.status }), () => {});
   }
@@ -207,8 +211,24 @@ function showModels() {
   const assistant = conversation ? conversation.assistant : setup.assistant;
   picker.show({ models: session.models, chosen: model?.name ?? "", assistant, beside: answering().beside, pinned: choice.pinned });
   statusBar.setModel(model);
+  if (toolPicker || setup.toolServers(conversation).length) showTools();
   if (composer.picked.attachments.length) composer.picked.emit("changed"); // a model that sees takes pictures unread
   showWelcome(setup.assistant, model ?? null);
+}
+
+/** Once there is something to tell of budgets, or may be. */
+async function budgetLine() {
+  await import("./budget-line.js");
+  const line = /** @type {import("./budget-line.js").BudgetLine} */ (find(document, "budget-line"));
+  line.read = () => api.budgets();
+  return line;
+}
+
+async function showTools() {
+  if (!page.querySelector("#tool-card")) return;
+  const conversation = () => session.store.conversation;
+  toolPicker ??= import("./tool-picker.js").then(({ ToolPicker }) => new ToolPicker(page, { setup, conversation, say: (words) => toasts.show(words) }));
+  (await toolPicker).show(currentModel()?.tools ?? true);
 }
 
 /** @param {string} name */
@@ -500,7 +520,7 @@ session.on("accepted", ({ clientId, conversation, isNew, isShown }) => {
   if (isHere) nameShown();
 });
 session.on("rejected", ({ error, ...rejected }) => {
-  if (error.code === "insufficient_quota") budgetLine.insist();
+  if (error.code === "insufficient_quota") budgetLine().then((line) => line.insist());
   toasts.show(error.message);
   composer.rejected(rejected);
   if (rejected.conversation === session.store.draftName) actions.reopen(composer.input.value !== "");
@@ -601,6 +621,7 @@ const actions = new MessageActions({
   toasts,
   drafts,
   withNewTurn,
+  speech: bootstrap.speaks ? (text, signal) => api.speech(text, signal) : null,
   models: () => session.models,
   model: () => currentModel()?.name ?? null,
   focusComposer: () => composer.focusInput(),
@@ -790,8 +811,7 @@ sidebar.api = api;
 composer.drafts = queue.drafts = drafts;
 composer.setupOfNew = session.setupOfTemporary = () => setup.fieldsOfNew;
 picker.assistants = bootstrap.assistants;
-budgetLine.read = () => api.budgets();
-budgetLine.show(bootstrap.budgets);
+if (bootstrap.budgets.length) budgetLine().then((line) => line.show(bootstrap.budgets));
 onSignOut(() => drafts.close());
 sidebar.show(bootstrap.sidebar);
 sidebar.setCurrent(bootstrap.conversation?.id ?? null);

@@ -50,6 +50,9 @@ export class ChatComposer extends HTMLElement {
   /** What stops the answer, in words. */
   stopKeys = "";
 
+  /** What the site writes down of a WAV file; throws with words. @type {(sound: Blob, signal: AbortSignal) => Promise<string>} */
+  transcribe = async () => "";
+
   picked = new PickedSources();
 
   #isRunning = false;
@@ -87,8 +90,9 @@ export class ChatComposer extends HTMLElement {
     new ResizeObserver(() => this.#spread()).observe(this.input);
     addEventListener("pagehide", () => this.#save());
     const mic = find(this, ".composer__dictate");
-    mic.hidden = !("SpeechRecognition" in globalThis || "webkitSpeechRecognition" in globalThis);
-    mic.addEventListener("click", async () => (await import("./dictation-bar.js")).dictate(this));
+    const isHere = this.dataset.dictation === "here" && Boolean(navigator.mediaDevices); // not on plain http
+    mic.hidden = !(isHere || "SpeechRecognition" in globalThis || "webkitSpeechRecognition" in globalThis);
+    mic.addEventListener("click", async () => (await import("./dictation-bar.js")).dictate(this, isHere));
   }
 
   /**

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * Speaking in place of typing: a bar above the message box shows that it listens, how loud it is and what
- * it has understood; Done puts that where the caret was, Cancel and Esc leave everything as it was.
+ * it has understood; Done puts that where the caret was, Cancel and Esc leave everything as it was. It is
+ * written down by a model of this site (recorded-dictation.js), or else by the browser.
  */
 
 import { insertText } from "./caret.js";
@@ -23,14 +24,20 @@ const PROBLEMS = {
 /** @type {(() => void) | null} ends the one that listens */
 let endCurrent = null;
 
-/** @param {HTMLElement & {input: HTMLTextAreaElement, form: HTMLFormElement}} composer */
-export async function dictate(composer) {
+/** @typedef {HTMLElement & Pick<import("./composer.js").ChatComposer, "input" | "form" | "transcribe">} Composer */
+
+/**
+ * @param {Composer} composer
+ * @param {boolean} isHere whether this site writes it down
+ */
+export async function dictate(composer, isHere) {
   if (endCurrent) return endCurrent();
   const Recognition = recognitionOf();
   const language = document.documentElement.lang || navigator.language;
   const bar = new Bar(composer);
   endCurrent = () => bar.press("done");
   try {
+    if (isHere) return await (await import("./recorded-dictation.js")).recordInto(composer, bar, new Level(bar.level));
     const isLocal = await isOnDevice(Recognition, language);
     if (isLocal || (await mayBeSent(bar))) await listen(bar, new Dictation(Recognition, language, isLocal), composer.input);
   } finally {
@@ -64,14 +71,23 @@ async function listen(bar, dictation, input) {
   try {
     dictation.begin();
     const { text, problem } = await ended;
-    if (text) {
-      input.setSelectionRange(selectionStart, selectionEnd);
-      insertText(input, spaced(input, text));
-    }
+    if (text) putIn(input, text, selectionStart, selectionEnd);
     if (problem) await bar.tell(PROBLEMS[/** @type {keyof typeof PROBLEMS} */ (problem)] ?? gettext("Dictation ended by itself."));
   } finally {
     level.end();
   }
+}
+
+/**
+ * Where the caret was, which may have moved since.
+ * @param {HTMLTextAreaElement} input
+ * @param {string} text
+ * @param {number} start
+ * @param {number} end
+ */
+export function putIn(input, text, start, end) {
+  input.setSelectionRange(start, end);
+  insertText(input, spaced(input, text));
 }
 
 /**
@@ -85,8 +101,9 @@ function spaced({ value, selectionStart, selectionEnd }, text) {
   return before + text + behind;
 }
 
-class Bar {
+export class Bar {
   level = element("span", { class: "dictation__level", "aria-hidden": "true" });
+  time = element("span", { class: "dictation__time", "aria-hidden": "true" });
   #words = element("p", { class: "dictation__words", dir: "auto", tabindex: "0" });
   #status = element("p", { class: "dictation__status", role: "status" });
   #cancel = element("button", { type: "button", class: "button" }, [gettext("Cancel")]);
@@ -94,11 +111,11 @@ class Bar {
   /** @type {(choice: "done" | "cancel") => void} */
   #chosen = () => {};
 
-  /** @param {HTMLElement & {input: HTMLTextAreaElement, form: HTMLFormElement}} composer */
+  /** @param {Composer} composer */
   constructor(composer) {
     this.composer = composer;
     this.element = element("div", { class: "dictation", role: "group", "aria-label": gettext("Dictation") }, [
-      icon("mic"), this.level, this.#status, this.#words, this.#cancel, this.#done,
+      icon("mic"), this.level, this.time, this.#status, this.#words, this.#cancel, this.#done,
     ]);
     this.#cancel.addEventListener("click", () => this.press("cancel"));
     this.#done.addEventListener("click", () => this.press("done"));
@@ -133,6 +150,22 @@ class Bar {
   }
 
   /**
+   * What was said is on its way; there is nothing to do but to give it up.
+   * @param {() => void} cancelled
+   */
+  wait(cancelled) {
+    this.#show("writing", gettext("Writing it down"), "");
+    this.#done.hidden = true;
+    this.#cancel.focus({ preventScroll: true });
+    this.#chosen = (choice) => choice === "cancel" && cancelled();
+  }
+
+  /** @param {string} words while it listens */
+  say(words) {
+    setText(this.#status, words);
+  }
+
+  /**
    * @param {string} text
    * @param {string} interim
    */
@@ -162,7 +195,7 @@ class Bar {
    */
   #show(state, status, action) {
     this.element.dataset.state = state;
-    this.element.hidden = false;
+    this.element.hidden = this.#done.hidden = false;
     setText(this.#status, status);
     setText(this.#done, action);
     this.#done.focus({ preventScroll: true });
@@ -170,7 +203,7 @@ class Bar {
 }
 
 /** How loud it is, so that one sees whether the right microphone listens. Without it dictation works too. */
-class Level {
+export class Level {
   /** @type {MediaStream | null} */
   #stream = null;
   /** @type {AudioContext | null} */
@@ -183,9 +216,10 @@ class Level {
     this.shown = shown;
   }
 
-  async begin() {
+  /** @param {MediaStream} [lent] that is heard anyway, and ended by who lends it */
+  async begin(lent) {
     try {
-      this.#stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+      this.#stream = lent ?? (await navigator.mediaDevices.getUserMedia({ audio: true }));
       if (this.#hasEnded) return this.end();
       this.#context = new AudioContext();
       const analyser = this.#context.createAnalyser();

@@ -10,6 +10,7 @@
  * @property {import("./message-list.js").MessageList} list
  * @property {import("./scroll.js").ScrollKeeper} scroll
  * @property {import("./toast.js").ToastRegion} toasts
+ * @property {((text: string, signal: AbortSignal) => Promise<ArrayBuffer>) | null} speech by a model of the site
  * @property {() => any[]} models states of those that can be chosen
  * @property {() => string | null} model name of the one that answers next
  * @property {import("./drafts.js").Drafts} drafts
@@ -146,11 +147,21 @@ export class MessageActions {
   async #fillTexts(id) {
     const hasText = textOf(this.store.shown(id)?.parts ?? []) !== "";
     const items = /** @type {NodeListOf<HTMLElement>} */ (this.messageMenu.root.querySelectorAll("[data-of-text]"));
-    for (const item of items) item.hidden = !hasText || (item.dataset.menuAct === "read" && !globalThis.speechSynthesis);
-    this.#texts ??= import("./message-text.js").then(({ MessageText }) => new MessageText());
+    const canMaybe = Boolean(this.page.speech ?? globalThis.speechSynthesis);
+    for (const item of items) item.hidden = !hasText || (item.dataset.menuAct === "read" && !canMaybe);
+    this.#texts ??= import("./message-text.js").then(({ MessageText }) => this.#reader(MessageText));
     this.#texts.catch(() => (this.#texts = null)); // tried again with the next menu
-    const isRead = await this.#texts.then((texts) => texts.isReading(id), () => false);
+    const texts = await this.#texts.catch(() => null);
+    if (canMaybe) find(this.messageMenu.root, "[data-menu-act=read]").hidden = !hasText || !(await texts?.canRead());
+    const isRead = texts?.isReading(id);
     setText(find(this.messageMenu.root, "[data-menu-act=read] span"), isRead ? gettext("Stop reading") : gettext("Read aloud"));
+  }
+
+  /** @param {typeof import("./message-text.js").MessageText} MessageText */
+  #reader(MessageText) {
+    const texts = new MessageText(this.page.speech);
+    texts.failed = () => this.page.toasts.show(gettext("Reading aloud broke off: the voice cannot be reached."));
+    return texts;
   }
 
   /** Copy a text, or read it aloud. @param {string} id @param {string} act */

@@ -9,6 +9,7 @@ import { showFound, showPicked } from "./message-sources.js";
 import { countText, textOf } from "./parts.js";
 import { Prose } from "./prose.js";
 import { reasoningPart } from "./reasoning-view.js";
+import { withUnseenEscaped } from "./text-safety.js";
 import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
 
 /**
@@ -50,6 +51,8 @@ export class MessageView {
   isDrawn = false;
   /** @type {PartView[]} */
   #parts = [];
+  /** Calls that were opened because they ask. @type {Set<string>} */
+  #opened = new Set();
 
   /**
    * @param {HTMLElement} root rendered by the server, or what sketchRoot() makes
@@ -174,9 +177,20 @@ export class MessageView {
     root.dataset.phase = name;
     const isAsking = phase?.phase === "approval" && instead === null;
     for (const button of root.querySelectorAll("button")) button.hidden = !isAsking;
+    if (isAsking) this.#openCall(phase.detail);
     const bar = find(root, "progress");
     bar.hidden = progress === null;
     bar.value = progress ?? 0;
+  }
+
+  /** Nobody allows what they have not seen whole: open once, then it is its reader's. @param {string} id */
+  #openCall(id) {
+    if (this.#opened.has(id)) return;
+    const calls = /** @type {NodeListOf<HTMLDetailsElement>} */ (this.root.querySelectorAll("details[data-call]"));
+    const asked = [...calls].find((call) => call.dataset.call === id);
+    if (!asked) return; // the phase may be here before the call
+    this.#opened.add(id);
+    asked.open = true;
   }
 
   /**
@@ -220,6 +234,17 @@ function makePart(type) {
   return { type, root, update: (part, { isLive, citing }) => prose.update(part.text, !isLive, citing) };
 }
 
+/** What a tool is given: a program, or another text of several lines, as its lines. @param {string} json */
+function givenText(json) {
+  try {
+    const [only, ...others] = Object.values(JSON.parse(json));
+    if (!others.length && typeof only === "string" && only.includes("\n")) return only;
+  } catch {
+    // a model may write what is no JSON; then this is the truth
+  }
+  return json;
+}
+
 /** @returns {PartView} */
 function toolPart() {
   const { root, summary, body } = aside("wrench", "aside aside--tool");
@@ -233,8 +258,9 @@ function toolPart() {
     update(part, { parts }) {
       const result = parts.find((other) => other.type === "tool_result" && other.id === part.id);
       const outcome = result?.type === "tool_result" ? result : null;
+      root.dataset.call = part.id;
       setText(summary, toolLine(part, outcome));
-      setText(given, part.arguments);
+      setText(given, withUnseenEscaped(givenText(part.arguments)));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
     },

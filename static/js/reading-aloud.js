@@ -1,28 +1,33 @@
 // @ts-check
 /**
- * Reads a text aloud with the voices of the device: one at a time, sentence by sentence, since some
- * engines end a long utterance by themselves after a quarter of a minute.
+ * Reads a text aloud: one at a time, sentence by sentence, since some engines end a long utterance by
+ * themselves after a quarter of a minute. It emits "changed" whenever it begins, pauses, goes on or ends.
  *
- * @typedef {Pick<SpeechSynthesis, "speak" | "cancel" | "getVoices">} Voice
+ * @typedef {object} Voice
+ * @property {(pieces: string[], language: string) => Promise<void>} speak
+ * @property {() => void} pause
+ * @property {() => void} resume
+ * @property {() => void} stop
  */
+
+import { Emitter } from "./emitter.js";
 
 const LONGEST_CHARS = 200;
 
-export class ReadingAloud {
+export class ReadingAloud extends Emitter {
   /** What is read, by the name that it was given. @type {string | null} */
   #reads = null;
+  #number = 0;
+  isPaused = false;
 
-  /**
-   * @param {Voice | undefined} [voice] of the device, where it has one
-   * @param {typeof SpeechSynthesisUtterance | undefined} [Utterance]
-   */
-  constructor(voice = globalThis.speechSynthesis, Utterance = globalThis.SpeechSynthesisUtterance) {
+  /** @param {Voice} voice */
+  constructor(voice) {
+    super();
     this.voice = voice;
-    this.Utterance = Utterance;
   }
 
-  get canRead() {
-    return Boolean(this.voice && this.Utterance);
+  get isReadingAny() {
+    return this.#reads !== null;
   }
 
   /** @param {string} name */
@@ -31,33 +36,50 @@ export class ReadingAloud {
   }
 
   /**
+   * Until it was read, or is stopped. Rejects where the voice fails.
    * @param {string} name
    * @param {string} text plain
-   * @param {string} language of the page, where no better is known
+   * @param {string} language of the text, as "de"
    */
-  read(name, text, language) {
-    if (!this.voice || !this.Utterance) return;
+  async read(name, text, language) {
     this.stop();
     const pieces = spoken(text, language);
     if (!pieces.length) return;
+    const number = (this.#number += 1);
     this.#reads = name;
-    for (const piece of pieces) {
-      const utterance = new this.Utterance(piece);
-      utterance.lang = language;
-      utterance.onerror = () => this.#ended(name);
-      if (piece === pieces.at(-1)) utterance.onend = () => this.#ended(name);
-      this.voice.speak(utterance);
+    this.emit("changed");
+    try {
+      await this.voice.speak(pieces, language);
+    } finally {
+      if (this.#number === number) this.#ended(); // else another one is read by now
     }
   }
 
-  stop() {
-    this.#reads = null;
-    this.voice?.cancel();
+  pause() {
+    if (!this.isReadingAny || this.isPaused) return;
+    this.isPaused = true;
+    this.voice.pause();
+    this.emit("changed");
   }
 
-  /** @param {string} name */
-  #ended(name) {
-    if (this.#reads === name) this.#reads = null;
+  resume() {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.voice.resume();
+    this.emit("changed");
+  }
+
+  stop() {
+    if (!this.isReadingAny) return;
+    this.#number += 1;
+    this.voice.stop();
+    this.#ended();
+  }
+
+  #ended() {
+    this.#reads = null;
+    this.isPaused = false;
+    this.emit("changed");
   }
 }
 

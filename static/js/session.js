@@ -33,6 +33,8 @@ const tooLarge = ({ isTemporary }) => ({
     : gettext("The message is too long to be sent."),
 });
 
+const HASTE_MS = 700; // nobody reads a call in less
+
 export class ChatSession extends Emitter {
   /** @type {ConversationStore} */
   store = new ConversationStore(null);
@@ -45,6 +47,8 @@ export class ChatSession extends Emitter {
 
   /** @type {Map<string, ConversationStore>} client id → where it was sent */
   #sentFrom = new Map();
+  /** The call of a tool that was decided about last, and when somebody last tried to. */
+  #decided = { call: "", atMs: -Infinity };
   /** @type {Set<string>} client ids to stop as soon as they have a run */
   #stopEarly = new Set();
   /** @type {Set<string>} runs whose events are asked for again */
@@ -207,14 +211,20 @@ export class ChatSession extends Emitter {
   }
 
   /**
-   * Say whether the tool may be run that an answer waits for.
+   * Say whether the tool may be run that an answer waits for. The second click of two, or a key that is
+   * held down, would tell of the next call, which nobody has read.
    * @param {string} message
    * @param {boolean} allow
    */
   decide(message, allow) {
     const run = this.store.shown(message)?.run;
     const phase = run ? this.store.phases.get(run) : null;
-    if (phase?.phase === "approval") this.socket.send({ type: "run.decide", run, call: phase.detail, allow });
+    if (phase?.phase !== "approval") return;
+    const call = phase.detail;
+    const before = this.#decided;
+    const isHasty = call !== before.call && Date.now() - before.atMs < HASTE_MS;
+    this.#decided = { call: isHasty ? before.call : call, atMs: Date.now() };
+    if (!isHasty) this.socket.send({ type: "run.decide", run, call, allow });
   }
 
   // --- what the server says ----------------------------------------------------------------

@@ -30,6 +30,16 @@ export function codePointName(character) {
 }
 
 /**
+ * JSON with what nobody sees, or what turns letters around, as its escapes: what a reader is to allow is
+ * what they see. Joiners stay, of which words and emoji are made.
+ * @param {string} json
+ */
+export function withUnseenEscaped(json) {
+  const escaped = (/** @type {string} */ unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(/(?![\u200c\u200d])\p{Cf}/gu, (character) => character.split("").map(escaped).join(""));
+}
+
+/**
  * The host of a web address as it is registered: look-alike letters show as punycode. Null for an
  * address that is no web address.
  * @param {string} href

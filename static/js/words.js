@@ -41,9 +41,9 @@ export function phaseLine(phase) {
     case "decode":
       return line("decode", phase.tokens_per_s ? `${gettext("Writing")} · ${rate(phase.tokens_per_s)}` : gettext("Writing"));
     case "approval":
-      return line("tool", gettext("This may do what somebody else has written. May the tool be used?"));
+      return line("tool", gettext("May the tool be used, with what it is given here?"));
     case "tool":
-      return line("tool", gettext("Using the %(tool)s", { tool: phase.detail }));
+      return line("tool", gettext("Using the %(tool)s", { tool: phase.detail.includes("__") ? toolName(phase.detail) : phase.detail }));
     case "offline":
       return line("queued", gettext("No connection · the answer goes on as soon as it is back"));
     case "starting":
@@ -146,6 +146,8 @@ export function toolLine(call, result) {
 export function toolName(name) {
   if (name === "calculator") return gettext("Calculator");
   if (name === "clock") return gettext("Clock");
+  const at = name.indexOf("__"); // of a tool server: its name, and the tool's
+  if (at > 0) return `${name.slice(0, at)} · ${name.slice(at + 2).replaceAll("_", " ")}`;
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");
 }
 

@@ -44,7 +44,7 @@ def test_the_line_comes_at_eighty_percent_and_goes_for_the_day(use: Use, page: P
     line = page.locator("budget-line[role=status]")
     use(799)
     page.goto("/")
-    page.locator("budget-line:defined").wait_for(state="attached")
+    page.locator("chat-composer:defined").wait_for()
     expect(line).to_be_empty()
     use(834)
     page.reload()

@@ -154,7 +154,7 @@ def test_a_tool_is_allowed_by_the_keyboard(chat: ScriptedChat) -> None:
         chat.event(run, "tool_call", id="c1", name="mailer", arguments="{}")
         chat.phase(run, "approval", detail="c1")
         expect(page.locator("[data-act=allow]:visible")).to_have_count(1)
-        asked = page.locator("#announcer p", has_text="May the tool be used?")
+        asked = page.locator("#announcer p", has_text="May the tool be used")
         expect(asked.last).to_contain_text("Ctrl + Alt + Enter allows it, Ctrl + Alt + ⌫ does not.")
         page.keyboard.press(keys)
         wait_for(page, "true")

@@ -436,6 +436,7 @@ def test_the_administration(member: Look) -> None:
         "/admin/chat/usage/",
         "/admin/retrieval/evaluation/",
         "/admin/retrieval/embeddingmodel/",
+        "/admin/chat/servertool/",
         "/admin/chat/modelprice/",
         "/admin/chat/modelprice/add/",
         "/admin/admin/logentry/",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from ninja import Schema
 
+from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn
 from chat.openai_embeddings import EmbeddingsIn
 from chat.openai_moderations import ModerationIn
 from chat.openai_schemas import ChatCompletionIn
@@ -46,6 +47,9 @@ BODIES = {
         ("CreateCompletionRequest", TextCompletionIn),
         ("CreateEmbeddingRequest", EmbeddingsIn),
         ("CreateModerationRequest", ModerationIn),
+        ("CreateTranscriptionRequest", TranscriptionIn),
+        ("CreateTranslationRequest", TranslationIn),
+        ("CreateSpeechRequest", SpeechIn),
         ("CreateVectorStoreRequest", VectorStoreIn),
         ("UpdateVectorStoreRequest", VectorStoreChange),
         ("VectorStoreSearchRequest", VectorStoreSearchIn),
@@ -55,7 +59,7 @@ BODIES = {
 )
 def test_no_field_that_openai_has_is_a_stranger(published: str, body: type[Schema]) -> None:
     known = {field.alias or name for name, field in body.model_fields.items()}
-    assert not fields_of(published) - known
+    assert not fields_of(published) - known - {"file"}  # a part of a form beside its fields
 
 
 @pytest.mark.parametrize(

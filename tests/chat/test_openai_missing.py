@@ -7,9 +7,6 @@ from tests.chat.api_caller import Caller
 from tests.sites import Site
 
 PATHS = [
-    "/audio/speech",
-    "/audio/transcriptions",
-    "/audio/translations",
     "/images/generations",
     "/uploads",
     "/uploads/upload_1/parts",

@@ -10,10 +10,20 @@ from typing import Any
 
 import pytest
 
-from chat.asking import AnswerRequest
-from chat.events import Delta, Event, Finished, LogEvent, RunUsage, Started, ToolCall, ToolResult
+from chat.asking import AnswerRequest, Control
+from chat.events import (
+    Delta,
+    Event,
+    Finished,
+    LogEvent,
+    Phase,
+    RunUsage,
+    Started,
+    ToolCall,
+    ToolResult,
+)
 from chat.orchestrator import answer
-from chat.tools import BUILT_IN
+from chat.tools import BUILT_IN, Tool
 from chat.turn import MAX_TURNS
 from inference import BUILTIN, ChatTokenizer, GenerateRequest, Timings, Tokens, Update, Usage
 from inference import Finished as EngineFinished
@@ -146,3 +156,68 @@ async def test_taken_up_anywhere_it_ends_as_it_would_have(script: Any, num_kept:
     # A turn of which nothing is known but its start begins again.
     kinds = kinds[1:] if kinds[:2] == [Started, Started] else kinds
     assert kinds == [Started, ToolCall, ToolResult, Started, Delta, Finished]
+
+
+class _Mail:
+    """A tool with effects, and what it has done."""
+
+    def __init__(self, **options: Any) -> None:
+        self.num_sent = 0
+        schema = {"type": "object", "properties": {}}
+        self.tool = Tool("calculator", "Send a mail.", schema, self._send, **options)
+
+    async def _send(self, _: dict[str, Any]) -> str:
+        self.num_sent += 1
+        return "sent"
+
+    def request(self, events: tuple[LogEvent, ...] = ()) -> AnswerRequest:
+        return replace(_request(events), tools=(self.tool,), source="chat")
+
+
+async def _decided(request: AnswerRequest, *, is_allowed: bool) -> list[Event]:
+    control, found = Control(), []
+    async for event in answer(request, control):
+        found.append(event)
+        if isinstance(event, Phase) and event.phase == "approval":
+            control.decide(event.detail, is_allowed)
+    return found
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+async def test_some_tools_ask_each_time(script: Any, is_allowed: bool) -> None:
+    script(CALL, "Done.")
+    mail = _Mail(always_asks=True)
+    events = await _decided(mail.request(), is_allowed=is_allowed)
+    assert any(isinstance(one, Phase) and one.phase == "approval" for one in events)
+    assert mail.num_sent == int(is_allowed)
+
+
+async def test_others_ask_when_words_of_others_are_there(script: Any) -> None:
+    """The first result is such words."""
+    script(CALL, CALL, "Done.")
+    mail = _Mail()
+    events = await _decided(mail.request(), is_allowed=False)
+    asked = [one for one in events if isinstance(one, Phase) and one.phase == "approval"]
+    assert (mail.num_sent, len(asked)) == (1, 1)
+
+
+@pytest.mark.parametrize("asks", [True, False])
+async def test_an_interrupted_call_with_effects_is_not_done_again(script: Any, asks: bool) -> None:
+    """It may have been done before the process died, with a yes or without being asked."""
+    engine = script("I don't know whether it was sent.")
+    mail, call = _Mail(always_asks=asks), ToolCall("c1", "calculator", "{}")
+    request = mail.request((Started(BUILTIN, "r1", 1), call))
+    control = Control()
+    if asks:
+        control.decide("c1", True)
+    events = [event async for event in answer(request, control)]
+    (result,) = [one for one in events if isinstance(one, ToolResult)]
+    assert (mail.num_sent, result.is_error) == (0, True)
+    assert "interrupted" in engine.prompts[0]
+
+
+async def test_one_that_nobody_had_allowed_is_asked_about_again(script: Any) -> None:
+    script("Sent.")
+    mail, call = _Mail(always_asks=True), ToolCall("c1", "calculator", "{}")
+    await _decided(mail.request((Started(BUILTIN, "r1", 1), call)), is_allowed=True)
+    assert mail.num_sent == 1

@@ -12,13 +12,33 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from inference import Engine, EngineConfig
 from inference.native.kernels import kernels
+from inference.tokenizer import ChatTokenizer
 from tests.inference.tiny_models import make_model
+from tests.inference.tiny_vision import FAMILIES, make_seeing_model
 
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A qwen3 with random weights and wide logits."""
     return make_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def seeing_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A model of each family that sees."""
+    folder = tmp_path_factory.mktemp("seeing")
+    return {family: make_seeing_model(folder / family, family) for family in FAMILIES}
+
+
+@pytest.fixture(scope="session")
+def llava(seeing_models: dict[str, Path]) -> Path:
+    return seeing_models["llava"]
+
+
+@pytest.fixture(scope="session")
+def tokenizer(llava: Path) -> ChatTokenizer:
+    """Of that model."""
+    return ChatTokenizer.load(llava)
 
 
 needs_kernels = pytest.mark.skipif(

@@ -247,7 +247,14 @@ def test_an_adapter_of_a_model_for_pictures_finds_the_text_model(
 
 
 @pytest.mark.parametrize(
-    "eyes", ["vision_tower.encoder", "vision_model.encoder", "multi_modal_projector", "connector"]
+    "eyes",
+    [
+        "vision_tower.encoder",
+        "vision_model.encoder",
+        "multi_modal_projector",
+        "connector",
+        "visual",
+    ],
 )
 def test_an_adapter_that_changes_what_a_model_sees_with_is_told_so(
     loaded: Any, model: Path, tmp_path: Path, eyes: str

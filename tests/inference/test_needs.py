@@ -80,7 +80,7 @@ def test_what_stays_in_16_bits_on_a_gpu_is_told_by_its_name(tmp_path: Path) -> N
     assert few_bits_bytes(tmp_path, "bfloat16") is None
 
 
-@pytest.mark.parametrize("family", ["llava", "idefics3", "internvl"])
+@pytest.mark.parametrize("family", ["llava", "idefics3", "internvl", "qwen2_vl", "qwen3_vl"])
 def test_what_a_model_sees_with_is_counted(family: str, tmp_path: Path) -> None:
     """In 16 bits on a GPU, whatever its text layers have; and what looking takes, and its rows."""
     path = make_seeing_model(tmp_path / family, family)

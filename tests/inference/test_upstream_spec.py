@@ -64,6 +64,11 @@ def test_servers_are_told_from_directories(line: str, is_one: bool) -> None:
         ("a=http://", "address"),
         ("a=http://x:99999/", "address"),
         ("a=http://user:hunter2@x/", "keys"),
+        ("a=http://x?kind=embedding", "kind is"),
+        ("a=anthropic+http://x?kind=speech", "chats only"),
+        ("a=http://x?kind=transcription&tools=off", "tools is an option of chat"),
+        ("a=http://x?voice=nova", "voice is an option of speech"),
+        ("a=http://x?kind=speech&voice=", "voice"),
     ],
 )
 def test_nonsense_is_named(line: str, word: str) -> None:
@@ -75,3 +80,11 @@ def test_nonsense_is_named(line: str, word: str) -> None:
 
 def test_a_key_is_in_no_repr() -> None:
     assert "sk-secret" not in repr(parse_upstream("a=http://x?key=SOME_KEY", KEYS.get))
+
+
+def test_what_a_model_is_made_for_is_said() -> None:
+    heard = parse_upstream("w=http://x/v1?kind=transcription#whisper-1", KEYS.get)
+    assert (heard.kind, heard.model) == ("transcription", "whisper-1")
+    spoken = parse_upstream("v=http://x/v1?kind=speech&voice=nova", KEYS.get)
+    assert (spoken.kind, spoken.voice) == ("speech", "nova")
+    assert parse_upstream("c=http://x/v1", KEYS.get).kind == "chat"

@@ -556,7 +556,7 @@ async def test_a_rest_is_waited_for_once(
 
     def call_later(delay_s: float, call: Any, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
         timer = type(loop).call_later(loop, delay_s, call, *args, **kwargs)
-        if call == upstream._tell_if_changed:
+        if call == upstream.tell_if_changed:
             timers.append(timer)
         return timer
 

@@ -76,12 +76,14 @@ def merged(path: Path, model: Path, adapter: Path) -> Path:
 
 def _layers(model: Path, targets: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     """The (outputs, inputs) of a model's linear layers whose paths end so."""
-    from transformers import AutoModel, AutoModelForCausalLM
+    from transformers import AutoModel, AutoModelForCausalLM, AutoModelForImageTextToText
     from transformers.pytorch_utils import Conv1D
 
     found = {}
-    is_encoder = (model / "modules.json").exists()
-    whole = (AutoModel if is_encoder else AutoModelForCausalLM).from_pretrained(model)
+    auto_class: Any = AutoModel if (model / "modules.json").exists() else AutoModelForCausalLM
+    if "vision_config" in json.loads((model / "config.json").read_text()):
+        auto_class = AutoModelForImageTextToText
+    whole = auto_class.from_pretrained(model)
     for name, module in whole.named_modules():
         if name.endswith(targets):
             shape = tuple(module.weight.shape)

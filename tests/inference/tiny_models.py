@@ -166,3 +166,65 @@ def make_model(
                 torch.nn.init.normal_(parameter, std=0.08)
     model.save_pretrained(path)
     return path
+
+
+def make_whisper(path: Path, *, is_multilingual: bool = True, seed: int = 0) -> Path:
+    """A Whisper with random weights, Whisper's windows and times, and three languages."""
+    import torch
+    from tokenizers import AddedToken, Tokenizer
+    from transformers import (
+        GenerationConfig,
+        WhisperConfig,
+        WhisperFeatureExtractor,
+        WhisperForConditionalGeneration,
+    )
+
+    make_tokenizer(path)
+    (path / "chat_template.jinja").unlink()
+    tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+    words = ["<|startoftranscript|>", "<|en|>", "<|de|>", "<|ar|>", "<|translate|>"]
+    words += ["<|transcribe|>", "<|startofprev|>", "<|nospeech|>", "<|notimestamps|>"]
+    words += [f"<|{step * 0.02:.2f}|>" for step in range(1_501)]
+    tokenizer.add_special_tokens([AddedToken(word, special=True) for word in words])
+    tokenizer.save(str(path / "tokenizer.json"))
+    ids = {word: tokenizer.token_to_id(word) for word in words[:9]}
+    end_id = tokenizer.token_to_id(SPECIAL_TOKENS[0])
+    ends: dict[str, Any] = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), end_id)
+    config = WhisperConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=2,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_target_positions=64,
+        decoder_start_token_id=ids["<|startoftranscript|>"],
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+        **ends,
+    )
+    torch.manual_seed(seed)
+    model = WhisperForConditionalGeneration(config)
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if tensor.ndim > 1 and "embed_positions" not in name:
+                tensor.mul_(8)  # wide logits: no two tokens are as good as equal
+    told: dict[str, Any] = {
+        "is_multilingual": is_multilingual,
+        "no_timestamps_token_id": ids["<|notimestamps|>"],
+        "prev_sot_token_id": ids["<|startofprev|>"],
+        "decoder_start_token_id": ids["<|startoftranscript|>"],
+        "suppress_tokens": [end_id + 1, end_id + 2],
+        "begin_suppress_tokens": [end_id],
+        "max_length": 64,
+        "max_initial_timestamp_index": 50,
+    }
+    if is_multilingual:
+        told["lang_to_id"] = {word: ids[word] for word in ("<|en|>", "<|de|>", "<|ar|>")}
+        told["task_to_id"] = {task: ids[f"<|{task}|>"] for task in ("translate", "transcribe")}
+    model.save_pretrained(path)
+    GenerationConfig(**told, **ends).save_pretrained(path)
+    WhisperFeatureExtractor(feature_size=80).save_pretrained(path)
+    return path

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { toHtml } from "../../static/js/markdown.js";
-import { codePointName, hostOf, namesAnotherHost, withoutTags } from "../../static/js/text-safety.js";
+import { codePointName, hostOf, namesAnotherHost, withoutTags, withUnseenEscaped } from "../../static/js/text-safety.js";
 
 const ATTACKS = JSON.parse(readFileSync(new URL("../attacks.json", import.meta.url), "utf8"));
 
@@ -60,4 +60,11 @@ test("words that look like another address are noticed", () => {
 
 test("control characters have names", () => {
   assert.equal(codePointName("\u202e"), "U+202E");
+});
+
+test("what a tool is given shows what nobody would see", () => {
+  assert.equal(withUnseenEscaped('{"to": "\u202ea\u200bb"}'), '{"to": "\\u202ea\\u200bb"}');
+  assert.equal(withUnseenEscaped("\u{E0041}"), "\\udb40\\udc41");
+  const fine = '{"text": "می\u200cخواهم 👩\u200d🚀 ä\\n"}';
+  assert.equal(withUnseenEscaped(fine), fine);
 });

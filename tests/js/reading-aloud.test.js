@@ -3,25 +3,20 @@ import { test } from "node:test";
 
 import { ReadingAloud, spoken } from "../../static/js/reading-aloud.js";
 
-class Utterance {
-  constructor(text) {
-    this.text = text;
-  }
-}
-
 class Voice {
-  queue = [];
-  speak(utterance) {
-    this.queue.push(utterance);
+  calls = [];
+  speak(pieces, language) {
+    this.calls.push(["speak", ...pieces, language]);
+    return new Promise((resolve, reject) => Object.assign(this, { end: resolve, fail: reject }));
   }
-  cancel() {
-    this.queue = [];
+  pause() {
+    this.calls.push(["pause"]);
   }
-  /** Say what is next, as a device does. */
-  say() {
-    const next = this.queue.shift();
-    next.onend?.();
-    return next.text;
+  resume() {
+    this.calls.push(["resume"]);
+  }
+  stop() {
+    this.calls.push(["stop"]);
   }
 }
 
@@ -35,37 +30,54 @@ test("every word is spoken once and in order, in pieces that no engine cuts off"
 });
 
 test("a sentence is a piece of its own", () => {
-  assert.deepEqual(spoken("Hello there. How are you?", "en"), ["Hello there.", "How are you?"]);
+  assert.deepEqual(spoken("Hello there. How are you?\nA heading\nAnd more.", "en"), ["Hello there.", "How are you?", "A heading", "And more."]);
 });
 
-test("it reads until the last piece has ended, and one text at a time", () => {
+test("it reads until the voice has ended, and one text at a time", async () => {
   const voice = new Voice();
-  const reading = new ReadingAloud(voice, Utterance);
-  reading.read("a", "One. Two.", "en");
+  const reading = new ReadingAloud(voice);
+  const first = reading.read("a", "One. Two.", "en");
   assert.ok(reading.isReading("a"));
-  assert.equal(voice.say(), "One.");
-  assert.ok(reading.isReading("a"), "the second sentence is still to come");
-  reading.read("b", "Three.", "en");
+  assert.deepEqual(voice.calls, [["speak", "One.", "Two.", "en"]]);
+  const { end } = voice;
+  const second = reading.read("b", "Three.", "de");
   assert.ok(!reading.isReading("a"));
-  assert.deepEqual(voice.queue.map(({ text }) => text), ["Three."], "nothing of the first one is left");
-  voice.say();
-  assert.ok(!reading.isReading("b"));
-});
-
-test("the late end of a text that was stopped does not end the next one", () => {
-  const voice = new Voice();
-  const reading = new ReadingAloud(voice, Utterance);
-  reading.read("a", "One.", "en");
-  const [old] = voice.queue;
-  reading.stop();
-  reading.read("b", "Two.", "en");
-  old.onerror(); // engines report a cancelled utterance as an error, later
+  assert.deepEqual(voice.calls.slice(1), [["stop"], ["speak", "Three.", "de"]]);
+  end(); // late, as some engines are
+  await first;
   assert.ok(reading.isReading("b"));
+  voice.end();
+  await second;
+  assert.ok(!reading.isReadingAny);
 });
 
-test("where a device has no voice nothing is read", () => {
-  const reading = new ReadingAloud(undefined, undefined);
-  assert.ok(!reading.canRead);
-  reading.read("a", "One.", "en");
-  assert.ok(!reading.isReading("a"));
+test("a pause is told, and ends with the reading", async () => {
+  const voice = new Voice();
+  const reading = new ReadingAloud(voice);
+  let numChanges = 0;
+  reading.on("changed", () => (numChanges += 1));
+  reading.pause();
+  assert.equal(numChanges, 0, "nothing is read");
+  const read = reading.read("a", "One.", "en");
+  reading.pause();
+  reading.pause();
+  assert.ok(reading.isPaused);
+  reading.resume();
+  reading.pause();
+  reading.stop();
+  assert.ok(!reading.isPaused);
+  assert.deepEqual(voice.calls.slice(1), [["pause"], ["resume"], ["pause"], ["stop"]]);
+  assert.equal(numChanges, 5);
+  voice.end();
+  await read;
+  assert.equal(numChanges, 5);
+});
+
+test("where the voice fails it has ended, and says so", async () => {
+  const voice = new Voice();
+  const reading = new ReadingAloud(voice);
+  const read = reading.read("a", "One.", "en");
+  voice.fail(new Error("away"));
+  await assert.rejects(read, /away/);
+  assert.ok(!reading.isReadingAny);
 });

@@ -489,3 +489,28 @@ test("what the page was made with is compared with the newest list", async () =>
   await settled();
   assert.equal(api.numReads, 3, "it may be in a folder, or far down the list");
 });
+
+test("a second click does not allow the next call, which nobody has read", (context) => {
+  const { network, session } = start();
+  let nowMs = 10_000;
+  context.mock.method(Date, "now", () => nowMs);
+  session.send({ text: "hi", model: null, clientId: "x" });
+  network.last.says(accept("x"));
+  const asks = (call) => network.last.says({
+    type: "run.phase", run: "r1", message: "a1", phase: { phase: "approval", detail: call },
+  });
+  const allowed = () => network.last.heard("run.decide").map((frame) => frame.call);
+  asks("call_1");
+  session.decide("a1", true);
+  nowMs += 300;
+  session.decide("a1", true); // the same call: the server takes the first word
+  asks("call_2");
+  for (let clicks = 0; clicks < 10; clicks += 1) {
+    nowMs += 200;
+    session.decide("a1", true); // a key that is held down
+  }
+  assert.deepEqual([...new Set(allowed())], ["call_1"]);
+  nowMs += 800;
+  session.decide("a1", true);
+  assert.equal(allowed().at(-1), "call_2");
+});

@@ -1,0 +1,1 @@
+"""Tools of other programs, by the Model Context Protocol: named by the operator, picked chat by chat."""

@@ -1,0 +1,40 @@
+"""REST of the tool servers that one may use, under /api."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from chat.db import in_db
+from chat.rights import Rights, rights_of
+from chat.tools.servers.offering import ServerState, states
+
+router = Router()
+
+
+@router.get("/tools")
+async def list_tool_servers(request: HttpRequest) -> dict[str, Any]:
+    """The tool servers that chats of yours may use, and what each offers. A chat names those that it
+    uses in `tool_servers` of its setup."""
+    return {"servers": await in_db(tool_server_values)(rights_of(request))}
+
+
+def tool_server_values(rights: Rights) -> list[dict[str, Any]]:
+    """Asks the database where some are for groups alone."""
+    mine = {spec.name for spec in rights.tool_servers()}
+    return [_value(state) for state in states() if state.spec.name in mine]
+
+
+def _value(state: ServerState) -> dict[str, Any]:
+    """What is wrong with it may name what only operators know."""
+    return {
+        "name": state.spec.name,
+        "title": state.spec.title,
+        "description": str(state.spec.description),  # ours is in its reader's language
+        "is_away": state.state == "away",
+        "is_own": state.spec.is_own,
+        "tools": [
+            {"name": tool.name, "title": tool.title, "description": tool.description}
+            for tool in state.tools
+        ],
+    }
