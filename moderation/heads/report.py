@@ -227,7 +227,7 @@ def _documents(trained: Trained) -> str:
 
 def _natural(shares: Sequence[NaturalShare]) -> str:
     if not shares:
-        return ""
+        return "Of the weights that are shipped these shares were not kept."
     kinds = {"harmless": "harmless", "direct": "attacks", "planted": "with an order"}
     rows = [
         f"| {one.title}: {kinds[one.kind]} | {one.num_texts:,} | {one.num_flagged / one.num_texts:.1%} |"
