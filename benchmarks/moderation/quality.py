@@ -1,6 +1,7 @@
 """How much is found, and how much that is harmless is flagged: texts that nothing was learnt from."""
 
 import asyncio
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,14 +17,16 @@ from moderation.heads.published import published, published_kinds
 from moderation.heads_adapter import HEADS_ADAPTER
 
 _APART = WEIGHTS.parent / "held_out"
+_BY_STRANGERS = Path(__file__).parent / "by_strangers"
+_KINDS = ("unsafe", "injection", "safe", "benign")
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
 
 
 def measure() -> tuple[list[Row], list[Row]]:
     """By set, and of CyberSecEval's attacks, which are among these, by kind."""
-    sets = {
-        f"held back: {kind}": _apart(kind) for kind in ("unsafe", "injection", "safe", "benign")
-    }
+    sets = {f"held back: {kind}": _apart(kind) for kind in _KINDS}
+    by_strangers = _by_strangers()
+    sets |= by_strangers
     kinds: dict[str, list[str]] = {}
     if _PUBLISHED.is_dir():
         sets |= published(_PUBLISHED)
@@ -36,17 +39,18 @@ def measure() -> tuple[list[Row], list[Row]]:
         judged = asyncio.run(judging.judge(cases, [], config, [BuiltIn()]))
     scores = {case.text: found for case, found in zip(judged.cases, judged.scores, strict=True)}
     rows = [_row(name, [scores[text] for text in group]) for name, group in sets.items()]
-    for kind, names, others in (
-        ("unsafe", UNSAFE_CATEGORIES, ("safe",)),
-        ("injection", INJECTION_CATEGORIES, ("safe", "benign")),
-    ):
-        true = [scores[text] for text in sets[f"held back: {kind}"]]
-        false = [scores[text] for one in others for text in sets[f"held back: {one}"]]
-        highest = evaluation.any_of([dict(one) for one in [*true, *false]], names)
-        labels = [True] * len(true) + [False] * len(false)
-        for row in rows:
-            if row["set"] == f"held back: {kind}":
-                row["AUPRC"] = evaluation.auprc(labels, highest)
+    for group in ("held back", *dict.fromkeys(name.partition(":")[0] for name in by_strangers)):
+        for kind, names, others in (
+            ("unsafe", UNSAFE_CATEGORIES, ("safe",)),
+            ("injection", INJECTION_CATEGORIES, ("safe", "benign")),
+        ):
+            true = [scores[text] for text in sets[f"{group}: {kind}"]]
+            false = [scores[text] for one in others for text in sets[f"{group}: {one}"]]
+            highest = evaluation.any_of([dict(one) for one in [*true, *false]], names)
+            labels = [True] * len(true) + [False] * len(false)
+            for row in rows:
+                if row["set"] == f"{group}: {kind}":
+                    row["AUPRC"] = evaluation.auprc(labels, highest)
     return rows, [_kind(name, [scores[text] for text in group]) for name, group in kinds.items()]
 
 
@@ -69,6 +73,17 @@ def _row(name: str, found: list[Scores]) -> Row:
         "injection %": flagged(INJECTION_CATEGORIES),
         "AUPRC": "",
     }
+
+
+def _by_strangers() -> dict[str, list[str]]:
+    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Measured
+    while the heads were improved the first one was, and the second only when they were done."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(_BY_STRANGERS.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            one = json.loads(line)
+            found.setdefault(f"{path.stem} by strangers: {one['set']}", []).append(one["text"])
+    return found
 
 
 def _apart(kind: str) -> list[str]:
