@@ -25,7 +25,7 @@ _PIECE_BYTES = 2**18
 _BODY = {
     "requestBody": {
         "required": True,
-        "content": {"audio/wav": {"schema": {"type": "string", "format": "binary"}}},
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
 

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 _KEPT_BACK = {
     # whose it is, and what is meant for this installation's doors
-    Conversation: {"id", "owner", "deleted_at"},
+    Conversation: {"id", "owner", "deleted_at", "tool_servers"},
     # `text` follows from the parts; `client_id` keeps a send from arriving twice; all are `brought`
     Message: {
         *("id", "conversation", "parent", "text", "client_id", "deletion", "deleted_at"),
