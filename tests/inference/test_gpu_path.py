@@ -166,6 +166,7 @@ def test_a_model_that_goes_without_them_is_not_tried(monkeypatch: pytest.MonkeyP
     assert not attention.uses_kernels()
 
 
+@pytest.mark.timeout(400)  # kernels in the interpreter: 100 s of a core
 def test_a_model_is_loaded_for_a_device(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch, in_use: None
 ) -> None:
