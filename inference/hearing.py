@@ -18,7 +18,6 @@ from inference.errors import InvalidParameter, ModelRefused
 from inference.hearing_layout import HearingLayout, read_hearing_layout
 from inference.hearing_messages import RATE_HZ, WINDOW_SAMPLES, Heard, HearRequest
 from inference.messages import Usage
-from inference.pcm import opened
 from inference.sound import (
     SECOND_TOKENS,
     BadSound,
@@ -94,6 +93,8 @@ class Hearing:
 
     async def transcribe(self, request: TranscriptionRequest) -> Transcript:
         """Raises EngineError, BadSound among them."""
+        from inference.pcm import opened  # with numpy: no web process waits for it, or keeps it
+
         self._check(request)
         _check_length(known_duration_s(request.sound))
         told = _Told(self._prompt_ids(request.prompt))
