@@ -11,9 +11,10 @@ from pydantic import Field
 from chat.admission import check_requests
 from chat.api_errors import ApiError
 from chat.audio_schemas import Language
-from chat.errors import BadRequest, TooLarge
+from chat.errors import BadRequest
 from chat.off_loop import off_loop_for_files
 from chat.openai_schemas import Strict
+from chat.request_bodies import pieces_of
 from chat.rights import Rights, rights_of
 from chat.speaking import spoken
 from chat.transcribing import MAX_SOUND_BYTES, SoundFile, sound_file, transcribe
@@ -21,7 +22,6 @@ from inference import Caller, Sound, SpeechRequest, TranscriptionRequest
 
 router = Router()
 
-_PIECE_BYTES = 2**18
 _BODY = {
     "requestBody": {
         "required": True,
@@ -85,13 +85,8 @@ def model_for(rights: Rights, kind: Literal["transcription", "speech"]) -> str:
 
 def _store(request: HttpRequest, file: SoundFile) -> None:
     """Raises TooLarge or BadRequest."""
-    size_bytes = 0
     with file.opened() as target:
-        while piece := request.read(_PIECE_BYTES):
-            size_bytes += len(piece)
-            if size_bytes > MAX_SOUND_BYTES:
-                text = gettext("The file is larger than %(n)s MiB.")
-                raise TooLarge(text % {"n": f"{MAX_SOUND_BYTES // 2**20:,}"})
-            target.write(piece)
-    if not size_bytes:
+        target.writelines(pieces_of(request, MAX_SOUND_BYTES))
+        is_empty = not target.tell()
+    if is_empty:
         raise BadRequest(gettext("The file is empty."))

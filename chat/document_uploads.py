@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 from chat.api_errors import ApiError
 from chat.errors import BadRequest, TooLarge
 from chat.ids import uuid7
+from chat.request_bodies import pieces_of
 from chat.rights import Rights
 from retrieval import collections, document_files, documents, room
 from retrieval.documents import Brought
@@ -26,7 +27,6 @@ from retrieval.errors import NoRoom
 from retrieval.models import Collection, Document
 from retrieval.storable import storable
 
-_PIECE_BYTES = 2**18
 LINK_TIMEOUT_S = 60.0
 MIB = 2**20
 
@@ -153,17 +153,17 @@ def _store(
     request: HttpRequest, version_id: UUID, rights: Rights, most_bytes: int
 ) -> tuple[int, str]:
     """Its size and SHA-256. Raises TooLarge, BadRequest, NoRoom where others take what it would fill."""
-    size_bytes, digest = 0, hashlib.sha256()
+    digest = hashlib.sha256()
     with document_files.path_of(version_id).open("xb") as file:
-        while piece := request.read(_PIECE_BYTES):
-            size_bytes += len(piece)
-            if size_bytes > most_bytes:
-                if most_bytes < most_bytes_of(rights):
-                    raise NoRoom(settings.MAX_DOCUMENTS_BYTES)
-                text = gettext("The file is larger than %(n)s MiB.")
-                raise TooLarge(text % {"n": f"{most_bytes // MIB:,}"})
-            digest.update(piece)
-            file.write(piece)
+        try:
+            for piece in pieces_of(request, most_bytes):
+                digest.update(piece)
+                file.write(piece)
+        except TooLarge:
+            if most_bytes < most_bytes_of(rights):
+                raise NoRoom(settings.MAX_DOCUMENTS_BYTES) from None
+            raise
+        size_bytes = file.tell()
         document_files.make_safe(file)
     if not size_bytes:
         raise BadRequest(gettext("The file is empty."))

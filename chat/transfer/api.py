@@ -12,17 +12,17 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.http import content_disposition_header
-from django.utils.translation import gettext
 from kombu.exceptions import OperationalError
 from ninja import Router, Schema, Status
 from redis.exceptions import RedisError
 
 from chat import access, history, tasks
 from chat.db import in_db
-from chat.errors import NotFound, TooLarge
+from chat.errors import NotFound
 from chat.ids import uuid7
 from chat.models import WORKING_IMPORTS, ChatImport
 from chat.off_loop import off_loop
+from chat.request_bodies import pieces_of
 from chat.streaming import ClosingStream
 from chat.transfer import export, importing
 from chat.values import Value
@@ -30,7 +30,6 @@ from chat.wire import dumps
 
 router = Router()
 
-_CHUNK_BYTES = 2**18
 _LOOK_S = 0.5
 _KEEP_PROGRESS_S = 3600
 _NOT_BEGUN_S = 5.0  # then a browser asks anew, if it still wants to know
@@ -149,16 +148,9 @@ async def upload_import(request: HttpRequest, name: str = "chats") -> Status[Imp
 
 def _store(request: HttpRequest, import_id: UUID) -> int:
     """Raises TooLarge."""
-    limit = settings.MAX_IMPORT_BYTES
-    size_bytes = 0
     with importing.path_of(import_id).open("xb") as file:
-        while chunk := request.read(_CHUNK_BYTES):
-            size_bytes += len(chunk)
-            if size_bytes > limit:
-                text = gettext("The file is larger than %(n)s MiB.")
-                raise TooLarge(text % {"n": f"{limit // 2**20:,}"})
-            file.write(chunk)
-    return size_bytes
+        file.writelines(pieces_of(request, settings.MAX_IMPORT_BYTES))
+        return file.tell()
 
 
 @router.get("/imports", response=dict[str, list[ImportAnswer]])
