@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TypeVar
 
 from inference.boarding import Boarding
 from inference.catalog import ModelSpec, ModelState, State
@@ -40,6 +41,8 @@ from inference.placement import Placement
 from inference.restarts import REST_S
 from inference.supervisor import WAITING_FOR_MEMORY, Supervisor
 from inference.vision.layout import layout_at
+
+T = TypeVar("T")
 
 
 class ModelHost:
@@ -214,19 +217,17 @@ class ModelHost:
 
     async def encode(self, request: EncodeRequest) -> Encoded:
         """The vectors or scores of one request. Cancelling it aborts it. Raises EngineError."""
-        async with aclosing(self._fly(Encoding(request))) as updates:
-            async for update in updates:
-                if isinstance(update, Encoded):
-                    return update
-                if isinstance(update, Failed):
-                    raise error_of(update.code, update.message, update.retry_after_s, update.param)
-        raise AssertionError("every request has an end")
+        return await self._only(request, Encoded)
 
     async def hear(self, request: HearRequest) -> Heard:
         """What is said in one window. Cancelling it aborts it. Raises EngineError."""
+        return await self._only(request, Heard)
+
+    async def _only(self, request: EncodeRequest | HearRequest, kind: type[T]) -> T:
+        """The one answer that such a request has."""
         async with aclosing(self._fly(Encoding(request))) as updates:
             async for update in updates:
-                if isinstance(update, Heard):
+                if isinstance(update, kind):
                     return update
                 if isinstance(update, Failed):
                     raise error_of(update.code, update.message, update.retry_after_s, update.param)
