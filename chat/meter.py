@@ -106,13 +106,13 @@ def _plan(
         new = Conversation(owner=user, **setup)
         rows = rows_of(sketch.messages)
         plan = PromptPlan(exchanges_of(rows), system=history.system_text(new))
-        tools = (*rights.tools, *rights.tools_of(new.tool_servers))
+        tools = rights.tools_with(new.tool_servers)
         return plan, new.parameters, kept_along(rows, sketch.picked), tools
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
     path = history.branch_to(conversation, parent)
     plan = history.plan_on(conversation, path, sketch.model)
-    tools = (*rights.tools, *rights.tools_of(conversation.tool_servers))
+    tools = rights.tools_with(conversation.tool_servers)
     return plan, conversation.parameters, kept_along(path, sketch.picked), tools
 
 

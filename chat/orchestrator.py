@@ -350,8 +350,7 @@ async def _run_tools(
 ) -> AsyncGenerator[Event, None]:
     for call in calls:
         if may_have_run(state, control, tools.get(call.name), call):
-            state.said.append({"role": "tool", "tool_call_id": call.id, "content": IN_DOUBT})
-            yield ToolResult(call.id, IN_DOUBT, True)
+            yield _told(state, ToolResult(call.id, IN_DOUBT, True))
             continue
         if needs_approval(state, tools.get(call.name)):
             state.watch.begin("approval", name=call.name)
@@ -362,8 +361,7 @@ async def _run_tools(
             if control.is_stopped:
                 return
             if not allowed:
-                state.said.append({"role": "tool", "tool_call_id": call.id, "content": REFUSAL})
-                yield ToolResult(call.id, REFUSAL, True)
+                yield _told(state, ToolResult(call.id, REFUSAL, True))
                 continue
         state.watch.begin("tool", name=call.name)
         yield Phase("tool", detail=call.name)
@@ -384,5 +382,10 @@ async def _run_tools(
         state.watch.note(is_error=is_error)
         state.watch.end()
         state.add_tool_time(took_ms)
-        state.said.append({"role": "tool", "tool_call_id": call.id, "content": content})
-        yield ToolResult(call.id, content, is_error, took_ms)
+        yield _told(state, ToolResult(call.id, content, is_error, took_ms))
+
+
+def _told(state: AnswerState, result: ToolResult) -> ToolResult:
+    """The model reads it in its next turn."""
+    state.said.append({"role": "tool", "tool_call_id": result.id, "content": result.content})
+    return result

@@ -81,6 +81,10 @@ class Rights:
             return ()
         return names_of(spec.name for spec in self.tool_servers() if spec.name in wanted)
 
+    def tools_with(self, servers: Iterable[str]) -> tuple[str, ...]:
+        """Names of all tools of a chat that has picked these servers."""
+        return (*self.tools, *self.tools_of(servers))
+
     def _is_for_me(self, spec: ToolServerSpec) -> bool:
         if not spec.tiers and not spec.groups:
             return True

@@ -27,6 +27,7 @@ from chat.recovery import find_lost, resume
 from chat.tools.servers.offering import ask_servers as ask_tool_servers
 from chat.tools.servers.offering import close as close_tool_servers
 from chat.tools.servers.offering import offer as offer_tools
+from chat.tools.servers.offering import others as other_tool_servers
 from chat.tools.servers.offering import states as tool_server_states
 from chat.waiting import Waits, waiting
 from inference import (
@@ -61,6 +62,7 @@ __all__ = [
     "moderation_problem",
     "num_active",
     "offer_tools",
+    "other_tool_servers",
     "problems_now",
     "reembed_documents",
     "resume",

@@ -342,7 +342,7 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         concurrency.check_concurrent_runs(now.user)
         holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
         setup = Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
-        return now, setup, (*now.tools, *now.tools_of(setup.tool_servers))
+        return now, setup, now.tools_with(setup.tool_servers)
 
 
 def _begun(user: Any, client_id: str) -> TemporaryRun | None:

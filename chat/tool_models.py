@@ -48,8 +48,3 @@ class ServerTool(models.Model):
     def title(self) -> str:
         title: Any = self.definition.get("title")
         return str(title or self.tool)
-
-    @property
-    def is_offered(self) -> bool:
-        """Whether models are shown it, where its server is picked."""
-        return self.is_enabled and self.is_listed and self.proposed is None

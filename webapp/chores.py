@@ -5,8 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from django.conf import settings
-
 from chat import service
 from chat.db import in_db
 from chat.persisting import AWAY
@@ -78,7 +76,7 @@ async def run() -> None:
 
 def _chores_of_tool_servers() -> tuple[_Chore, ...]:
     """None where there are no servers. What an operator changes in the console holds seconds later."""
-    if all(spec.is_own for spec in settings.TOOL_SERVERS):
+    if not service.other_tool_servers():
         return ()
     return (
         _Chore(service.offer_tools, None, 0.0, at_least_every_s=2.0),

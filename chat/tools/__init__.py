@@ -15,7 +15,7 @@ from chat.tools.python import PYTHON
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
 PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,)}
 """By the name that they are picked by, as a server's would be."""
-
+_OWN = BUILT_IN | {tool.name: tool for of_one in PICKED.values() for tool in of_one}
 
 _of_servers: dict[str, Tool] = {}
 
@@ -28,8 +28,7 @@ def offer(tools: Iterable[Tool]) -> None:
 
 def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
     """Those of the names that are still a tool: a saved answer may name one that is gone."""
-    own = {tool.name: tool for of_one in PICKED.values() for tool in of_one}
-    known = BUILT_IN | own | _of_servers
+    known = _OWN | _of_servers
     return tuple(known[name] for name in names if name in known)
 
 

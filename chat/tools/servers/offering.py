@@ -65,9 +65,14 @@ def names_of(servers: Iterable[str]) -> tuple[str, ...]:
     return tuple(tool.name for server in named for tool in offered.get(server, ()))
 
 
+def others() -> list[ToolServerSpec]:
+    """Those that are other programs."""
+    return [spec for spec in settings.TOOL_SERVERS if not spec.is_own]
+
+
 async def ask_servers() -> None:
     """Connect to those that are not, and keep what they offer now. In the system's scope."""
-    await asyncio.gather(*(_ask(spec) for spec in settings.TOOL_SERVERS if not spec.is_own))
+    await asyncio.gather(*map(_ask, others()))
     await offer()
 
 
@@ -87,7 +92,7 @@ async def _ask(spec: ToolServerSpec) -> None:
 
 async def offer() -> None:
     """Show models what the rows say now. In any scope: they are nobody's own."""
-    if not all(spec.is_own for spec in settings.TOOL_SERVERS):
+    if others():
         await in_db(_read)()
 
 
@@ -98,9 +103,7 @@ def _read() -> None:
         (stamp,) = cursor.fetchone()
     if stamp == _stamp:
         return
-    found: dict[str, list[Tool]] = {
-        spec.name: [] for spec in settings.TOOL_SERVERS if not spec.is_own
-    }
+    found: dict[str, list[Tool]] = {spec.name: [] for spec in others()}
     rows = ServerTool.objects.filter(is_enabled=True, is_listed=True, proposed__isnull=True)
     for row in rows.filter(server__in=found).order_by("name"):
         found[row.server].append(_tool(row))
