@@ -11,6 +11,7 @@ from tests.browser.gate import Gate
 from tests.browser.pages import cookies_of
 from tests.browser.scripted import ScriptedChat
 from tests.sites import Site
+from tests.upstream_server import UpstreamServer
 
 # Five seconds, Playwright's own, are not enough for two cores that also run a model.
 expect.set_options(timeout=20_000)
@@ -21,6 +22,13 @@ WATCH_POLICY = """
     window.__violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
   });
 """
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    """Another company's, whose models a site of the test's may have."""
+    with UpstreamServer() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -49,12 +49,6 @@ DEVICE = """
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     models = f"far={server.url},voice={server.url}?kind=speech"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far") as site:

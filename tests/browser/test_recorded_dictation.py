@@ -22,12 +22,6 @@ SAID = "the cat is on the roof."
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     models = f"ear={server.url}?kind=transcription,far={server.url}"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far") as site:

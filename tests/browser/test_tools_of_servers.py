@@ -32,12 +32,6 @@ def says(text: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServer]:
     with ToolServer(tmp_path_factory.mktemp("office")) as office:
         yield office

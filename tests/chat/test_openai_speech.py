@@ -31,8 +31,7 @@ def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def key(site: Site) -> str:
-    site.sign_up("developer").close()
-    return site.create_api_key(email_of("developer"))
+    return site.developers_key()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.chat.conftest import chat_environment
 from tests.inference.hearing_reference import noise
 from tests.inference.tiny_models import make_whisper
 from tests.openai_description import check, needs_description
-from tests.sites import Site, SiteMaker, email_of
+from tests.sites import Site, SiteMaker
 from tests.sounds import wav
 
 SOUND = wav(data=noise(3.0))
@@ -36,8 +36,7 @@ def site(
 
 @pytest.fixture(scope="module")
 def key(site: Site) -> str:
-    site.sign_up("developer").close()
-    return site.create_api_key(email_of("developer"))
+    return site.developers_key()
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from inference import about_tokens
 from tests.chat.api_caller import Caller
 from tests.chat.reader import Frame, Reader, assert_gapless
 from tests.chat.test_bills import Books
-from tests.sites import Site, SiteMaker, email_of, wait_until
+from tests.sites import Site, SiteMaker, wait_until
 from tests.upstream_server import Asked, UpstreamServer, chunk, events, status, texts
 
 SLOW = events(*texts(*(f"word{n} " for n in range(200))), pause_s=0.05)
@@ -38,8 +38,7 @@ def reader(site: Site, server: UpstreamServer) -> Iterator[Reader]:
 
 @pytest.fixture(scope="module")
 def key(site: Site) -> str:
-    site.sign_up("developer").close()
-    return site.create_api_key(email_of("developer"))
+    return site.developers_key()
 
 
 @pytest.fixture(scope="module")
