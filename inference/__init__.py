@@ -27,7 +27,6 @@ from inference.errors import (
     TextTooLong,
     UnknownModel,
     WrongKind,
-    error_of,
 )
 from inference.fitting import fit_messages, may_fit, newest_that_fit, prompt_room
 from inference.grammar import json_object_grammar, json_schema_grammar, regex_grammar
@@ -160,7 +159,6 @@ __all__ = [
     "about_tokens",
     "behind_thinking",
     "cache_ids",
-    "error_of",
     "fit_messages",
     "image_size",
     "images_of",

@@ -22,7 +22,7 @@ from inference.catalog import ModelSpec, ModelState, State
 from inference.checks import check_types
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
-from inference.errors import Overloaded, RequestError, error_of
+from inference.errors import Overloaded, RequestError
 from inference.flights import Encoding, Flight, Generation
 from inference.hearing_messages import Heard, HearRequest
 from inference.messages import (
@@ -230,7 +230,7 @@ class ModelHost:
                 if isinstance(update, kind):
                     return update
                 if isinstance(update, Failed):
-                    raise error_of(update.code, update.message, update.retry_after_s, update.param)
+                    raise update.as_error()
         raise AssertionError("every request has an end")
 
     async def count_cached(

@@ -11,7 +11,7 @@ from typing import Literal
 
 from inference.config import EngineConfig
 from inference.encode_messages import Encoded, EncodeRequest
-from inference.errors import EngineError
+from inference.errors import EngineError, error_of
 from inference.hearing_messages import Heard, HearRequest
 from inference.pickling import pickled_by_fields
 from inference.priority import Priority
@@ -241,8 +241,11 @@ class Failed:
 
     @classmethod
     def of(cls, error: EngineError) -> "Failed":
-        """What `error` says; `error_of` is the way back."""
+        """What `error` says; `as_error` is the way back."""
         return cls(error.code, str(error), error.retry_after_s, error.param)
+
+    def as_error(self) -> EngineError:
+        return error_of(self.code, self.message, self.retry_after_s, self.param)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx2
 
-from inference.errors import error_of
 from inference.upstreams import problems
 from inference.upstreams.problems import Problem
 from inference.upstreams.spec import host_of
@@ -58,7 +57,7 @@ class JsonServer:
             failed = problems.down(self.host, f"did not answer in {self._timeout_s:g} s").failed
         except httpx2.HTTPError as error:
             failed = problems.down(self.host, f"cannot be reached ({type(error).__name__})").failed
-        raise error_of(failed.code, failed.message, failed.retry_after_s, failed.param)
+        raise failed.as_error()
 
     async def _post(self, body: Any) -> Any:
         if self._client is None:

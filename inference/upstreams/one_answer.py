@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import httpx2
 
-from inference.errors import EngineError, error_of
 from inference.messages import Failed
 from inference.upstreams import problems
 from inference.upstreams.problems import Problem
@@ -40,11 +39,7 @@ async def one_answer(upstream: Upstream, send: Send[T]) -> T:
             break
         if must_wait:
             await asyncio.sleep(wait_s)
-    raise raised(failed)
-
-
-def raised(failed: Failed) -> EngineError:
-    return error_of(failed.code, failed.message, failed.retry_after_s, failed.param)
+    raise failed.as_error()
 
 
 async def _ask(replica: Replica, upstream: Upstream, send: Send[T]) -> T:

@@ -9,7 +9,7 @@ import httpx2
 from inference.sound import SpeechRequest
 from inference.upstreams import openai_chat, problems
 from inference.upstreams.client import beginning_of
-from inference.upstreams.one_answer import one_answer, raised
+from inference.upstreams.one_answer import one_answer
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import Replica
 from inference.upstreams.upstream import Upstream
@@ -58,14 +58,14 @@ async def speak(upstream: Upstream, request: SpeechRequest) -> AsyncGenerator[by
             async for piece in begun.rest:
                 num_bytes += len(piece)
                 if num_bytes > MAX_SOUND_BYTES:
-                    raise raised(problems.down(begun.replica.host, "does not stop").failed)
+                    raise problems.down(begun.replica.host, "does not stop").failed.as_error()
                 yield piece
     except (TimeoutError, httpx2.HTTPError) as error:
         begun.replica.failed()
         broken = problems.down(begun.replica.host, f"broke off ({type(error).__name__})")
-        raise raised(broken.failed) from None
+        raise broken.failed.as_error() from None
     except Problem as problem:
-        raise raised(problem.failed) from None
+        raise problem.failed.as_error() from None
     finally:
         begun.replica.num_running -= 1
         upstream.tell_if_changed()

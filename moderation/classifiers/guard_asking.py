@@ -28,7 +28,6 @@ from inference import (
     Text,
     TokenLogprob,
     Tokens,
-    error_of,
 )
 from moderation.classifiers.guard_families import family_of
 from moderation.classifiers.guard_verdicts import Family, Question, Step
@@ -174,7 +173,7 @@ async def _heard(updates: AsyncGenerator[T | Failed, None]) -> AsyncGenerator[T,
     async with aclosing(updates):
         async for update in updates:
             if isinstance(update, Failed):
-                raise error_of(update.code, update.message, update.retry_after_s, update.param)
+                raise update.as_error()
             yield update
 
 
