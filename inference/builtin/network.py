@@ -68,7 +68,7 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 128) -> Tenso
     return torch.cat(made, dim=2)
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def packed_attention(q: Tensor, k: Tensor, v: Tensor, starts: Tensor, max_length: int) -> Tensor:
     """Causal attention within each of many rows that stand one behind the other.
 

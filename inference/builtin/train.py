@@ -6,7 +6,7 @@ A run stopped at any time goes on from its last checkpoint.
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +183,7 @@ def train(
         trainer.start_from(start)
     started = time.monotonic()
     left_tokens = sum(stage.num_tokens for stage in stages[progress["stage"] :])
+    made: Callable[[Stage, int, int], Generator[Batch | Pack, None, None]]
     made = packs_of if device == "cuda" else batches_of
     for number in range(progress["stage"], len(stages)):
         if number != progress["stage"]:
@@ -203,7 +204,7 @@ def train(
 def _run(
     trainer: Trainer,
     stage: Stage,
-    stream: Iterator[Batch] | Iterator[Pack],
+    stream: Iterator[Batch | Pack],
     folder: Path,
     progress: dict[str, int],
     limit_s: float | None,
