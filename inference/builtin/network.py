@@ -68,35 +68,34 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 128) -> Tenso
     return torch.cat(made, dim=2)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-def packed_attention(q: Tensor, k: Tensor, v: Tensor, starts: Tensor, max_length: int) -> Tensor:
-    """Causal attention within each of many rows that stand one behind the other.
-
-    q: (1, heads, tokens, d), k and v with as many heads or fewer; `starts`: where each row begins, and
-    the end, in 32-bit integers; rows without tokens may stand at the end. On a GPU in 16 bits, by
-    FlashAttention's own lengths (Dao 2023); torch.compile is kept out, which knows that operation only
-    in some of its versions.
-    """
-    if not q.is_cuda:
-        bounds = starts.tolist()
-        rows = [slice(*pair) for pair in pairwise(bounds) if pair[0] < pair[1]]
-        return torch.cat(
-            [causal_attention(q[:, :, r], k[:, :, r], v[:, :, r]) for r in rows], dim=2
-        )
-    q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (tokens, heads, d)
-    forward = torch.ops.aten._flash_attention_forward
-    mixed = forward(q, k, v, starts, starts, max_length, max_length, 0.0, True, False)[0]
-    return mixed.transpose(0, 1)[None]  # type: ignore[no-any-return]
-
-
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Rows that stand one behind the other in one: where each token of it stands in its own row
-    (tokens,), where they begin, with the end (see `packed_attention`), and the longest that may be."""
+    (tokens,), where they begin, with the end (rows + 1,; both in 32-bit integers), and how long the
+    longest is."""
 
     positions: Tensor
     starts: Tensor
     max_length: int
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, rows: Rows) -> Tensor:
+    """Causal attention within each of many rows.
+
+    q: (1, heads, tokens, d), k and v with as many heads or fewer. On a GPU in 16 bits, by
+    FlashAttention's own lengths (Dao 2023). torch.compile is kept out: it would make another graph for
+    each number of rows.
+    """
+    if not q.is_cuda:
+        parts = [slice(*pair) for pair in pairwise(rows.starts.tolist())]
+        mixed = [causal_attention(q[:, :, p], k[:, :, p], v[:, :, p]) for p in parts]
+        return torch.cat(mixed, dim=2)
+    q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (tokens, heads, d)
+    forward = torch.ops.aten._flash_attention_forward
+    lengths = (rows.starts, rows.starts, rows.max_length, rows.max_length)
+    found = forward(q, k, v, *lengths, 0.0, True, False)[0]
+    return found.transpose(0, 1)[None]  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -117,16 +116,9 @@ class Block(nn.Module):
         self.norm_q = nn.Parameter(torch.ones(head))
         self.norm_k = nn.Parameter(torch.ones(head))
 
-    def forward(
-        self,
-        x: Tensor,
-        cos: Tensor,
-        sin: Tensor,
-        starts: Tensor | None = None,
-        max_length: int = 0,
-    ) -> Tensor:
-        """x: (batch, length, hidden). Every row is one dialog, padded on the right; or there is one row,
-        of dialogs that begin at `starts`."""
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, rows: Rows | None = None) -> Tensor:
+        """x: (batch, length, hidden). Every row is one dialog, padded on the right; or there is one that
+        `rows` takes apart."""
         batch, length, _ = x.shape
         shape, eps = self.shape, self.shape.rms_norm_eps
         qkv = F.linear(rms_norm(x, self.norm_attention, eps), self.qkv)
@@ -135,10 +127,7 @@ class Block(nn.Module):
         k = rms_norm(k.view(batch, length, -1, shape.head_dim), self.norm_k, eps).transpose(1, 2)
         v = v.view(batch, length, -1, shape.head_dim).transpose(1, 2)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        if starts is None:
-            mixed = causal_attention(q, k, v)
-        else:
-            mixed = packed_attention(q, k, v, starts, max_length)
+        mixed = causal_attention(q, k, v) if rows is None else packed_attention(q, k, v, rows)
         x = x + F.linear(mixed.transpose(1, 2).reshape(batch, length, self.q_rows), self.out)
         gate, up = F.linear(rms_norm(x, self.norm_mlp, eps), self.gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, self.down)
@@ -164,9 +153,8 @@ class Network(nn.Module):
         x = F.embedding(ids, self.embedding)
         places = slice(ids.shape[1]) if rows is None else rows.positions
         cos, sin = self.cos[places].to(x.dtype), self.sin[places].to(x.dtype)
-        packed = () if rows is None else (rows.starts, rows.max_length)
         for block in self.blocks:
-            x = block(x, cos, sin, *packed)
+            x = block(x, cos, sin, rows)
         return rms_norm(x, self.norm, self.shape.rms_norm_eps)
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -14,10 +14,7 @@ from inference.builtin.packing import Row
 
 Ids = NDArray[np.int32]
 
-MAX_ROWS = 2048
-_FILLER = (
-    256  # tokens of a row that fills up: attention is told the longest row, and none may be longer
-)
+_FILLER = 256  # tokens of a row that fills up: no longer than most
 TARGET_SHARE = 0.6
 """Places for targets, of a pack's tokens: where a text repeats itself half of it is a target."""
 
@@ -25,7 +22,7 @@ TARGET_SHARE = 0.6
 @dataclass(frozen=True, slots=True)
 class Pack:
     """`ids` (tokens,) of all rows and of short ones that fill up; `positions` (tokens,) in them;
-    `starts` (MAX_ROWS + 1,) of all of these, the others at the end. `places`, `targets` and `counts`
+    `starts` (rows + 1,) of all of these, and the end. `places`, `targets` and `counts`
     (targets,): where the next token is learnt, which one, and how often it counts, 0 where none is."""
 
     ids: Ids
@@ -46,8 +43,7 @@ def packs(rows: Iterable[Row], size: int) -> Iterator[Pack]:
         found = sum(map(bool, row.counts))
         if len(row.ids) > size or found > _places_of(size):
             continue
-        is_full = num_tokens + len(row.ids) > size or len(taken) == MAX_ROWS // 2
-        if is_full or num_targets + found > _places_of(size):
+        if num_tokens + len(row.ids) > size or num_targets + found > _places_of(size):
             yield _packed(taken, size)
             taken, num_tokens, num_targets = [], 0, 0
         taken.append(row)
@@ -62,13 +58,12 @@ def _places_of(size: int) -> int:
 def _packed(rows: list[Row], size: int) -> Pack:
     ends = list(accumulate(len(row.ids) for row in rows))
     begins = [0, *ends[:-1], *range(ends[-1], size, _FILLER)]
-    starts = np.full(MAX_ROWS + 1, size, np.int32)
-    starts[: len(begins)] = begins
+    starts = np.array([*begins, size], np.int32)
     ids = np.zeros(size, np.int32)
     ids[: ends[-1]] = np.concatenate([row.ids for row in rows])
     counted = np.zeros(size, np.int32)
     counted[: ends[-1]] = np.concatenate([row.counts for row in rows])
-    positions = np.arange(size) - np.repeat(begins, np.diff([*begins, size]))
+    positions = np.arange(size) - np.repeat(begins, np.diff(starts))
     counted[positions == 0] = 0  # nothing stands before it
     found = np.flatnonzero(counted)
     places, targets = (np.zeros(_places_of(size), np.int32) for _ in range(2))

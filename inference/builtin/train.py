@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -89,7 +90,7 @@ class Trainer:
             )
             for made in map(torch.from_numpy, arrays)
         )
-        rows = Rows(positions, starts, self.shape.max_position_embeddings)
+        rows = Rows(positions, starts, int(np.diff(pack.starts).max()))
         return self.network.loss(ids[None], places, targets.long(), counts, rows)
 
     def step(self, num_targets: int, lr: float) -> None:
