@@ -185,7 +185,6 @@ def train(
     started = time.monotonic()
     left_tokens = sum(stage.num_tokens for stage in stages[progress["stage"] :])
     made: Callable[[Stage, int, int], Generator[Batch | Pack, None, None]]
-    made = packs_of if device == "cuda" else batches_of
     for number in range(progress["stage"], len(stages)):
         if number != progress["stage"]:
             progress = {"stage": number, "tokens": 0, "batches": 0}
@@ -195,6 +194,7 @@ def train(
             left_s = started + limit_s - time.monotonic()
             stage_s = left_s * stage.num_tokens / left_tokens
         left_tokens -= stage.num_tokens
+        made = packs_of if device == "cuda" or stage.parts else batches_of
         with closing(made(stage, progress["batches"], num_generators)) as stream:
             _run(trainer, stage, stream, folder, progress, stage_s)
         progress = {"stage": number + 1, "tokens": 0, "batches": 0}
