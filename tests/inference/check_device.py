@@ -42,7 +42,7 @@ def main(device: str, *names: str) -> int:
 
 def _checks(device: torch.device, folder: Path) -> dict[str, Callable[[], str]]:
     """By name; what each returns is what is wrong."""
-    checks = {
+    checks: dict[str, Callable[[], str]] = {
         f"products of int{bits}": partial(whole_linear.problem_on, device, bits) for bits in (4, 8)
     }
     checks["products of fp8"] = partial(fp8.problem_on, device)
