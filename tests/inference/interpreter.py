@@ -11,7 +11,10 @@ from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from inspect import ismodule
+from math import prod
 from typing import Any
+
+import numpy as np
 
 
 def hasten() -> None:
@@ -23,6 +26,8 @@ def hasten() -> None:
     _check_no_sums_in_vain(interpreter)
     interpreter._patch_lang = _once_a_launch(interpreter)
     interpreter._get_np_dtype = _remembered(interpreter)
+    interpreter._convert_float = _cut_off(interpreter)
+    interpreter.tl.tensor.__init__ = _made(interpreter.tl.core)
 
 
 def _check_no_sums_in_vain(interpreter: Any) -> None:
@@ -79,6 +84,37 @@ def _remembered(interpreter: Any) -> Any:
         return known[dtype.name]
 
     return remembered
+
+
+def _cut_off(interpreter: Any) -> Any:
+    """It takes float32 apart to make bfloat16 of it, and back, though one is the other's upper half."""
+    convert_float = interpreter._convert_float
+    language = interpreter.tl
+
+    def cut_off(data: Any, given: Any, wanted: Any, rounding: Any) -> Any:
+        if rounding is None and given == language.bfloat16 and wanted == language.float32:
+            return data.view(np.uint16).astype(np.uint32) << 16
+        if rounding is None and given == language.float32 and wanted == language.bfloat16:
+            return (data.view(np.uint32) >> 16).astype(np.uint16)
+        return convert_float(data, given, wanted, rounding)
+
+    return cut_off
+
+
+def _made(core: Any) -> Any:
+    """Each result makes a tuple of its shape, and a type of that tuple. There are few shapes."""
+
+    @cache
+    def kept(*shape: int) -> tuple[Any, Any]:
+        return core.constexpr(prod(shape)), core.tuple([core.constexpr(size) for size in shape])
+
+    def made(self: Any, handle: Any, type: Any) -> None:
+        self.handle = handle
+        self.type = type
+        self.dtype = type.scalar
+        self.numel, self.shape = kept(*type.shape) if type.is_block() else kept()
+
+    return made
 
 
 if __name__ == "__main__":

@@ -25,6 +25,14 @@ def _sums(given, sums, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def] # n
     tl.store(sums + row, _doubled(x) + _doubled(x))
 
 
+@triton.jit
+def _copied(given, copy, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def] # noqa: N803
+    at = tl.arange(0, WIDTH)
+    x = tl.load(given + at)
+    tl.static_assert(x.shape[0] == WIDTH and x.numel == WIDTH)
+    tl.store(copy + at, x.to(copy.dtype.element_ty))
+
+
 def sums(given: torch.Tensor) -> list[float]:
     out = torch.empty(len(given), dtype=given.dtype)
     _sums[(len(given),)](given, out, WIDTH=given.shape[1])
@@ -39,6 +47,27 @@ def test_sums_are_right(dtype: torch.dtype) -> None:
 
 def test_integers_go_round_as_on_a_device() -> None:
     assert sums(torch.tensor([[2**30, 0]], dtype=torch.int32)) == [0]
+
+
+NUMBERS = [0.0, -0.0, 1.0, -2.5, 3.14159265, 1e-30, 3e38, torch.inf, -torch.inf, torch.nan]
+
+
+def test_bfloat16_is_the_upper_half_of_float32() -> None:
+    """Cut off, as the interpreter has it, where a device rounds."""
+    given = torch.tensor(NUMBERS + [0.1] * 6)
+    copy = torch.empty(16, dtype=torch.bfloat16)
+    _copied[(1,)](given, copy, WIDTH=16)
+    assert torch.equal(copy.view(torch.int16), (given.view(torch.int32) >> 16).to(torch.int16))
+    back = torch.empty(16)
+    _copied[(1,)](copy, back, WIDTH=16)
+    assert torch.equal(back.view(torch.int32), given.view(torch.int32) & -(2**16))
+
+
+def test_other_types_are_converted_as_ever() -> None:
+    given = torch.tensor([0.5, 1.0, -448.0, 3.0])
+    copy = torch.empty(4, dtype=torch.float8_e4m3fn)
+    _copied[(1,)](given, copy, WIDTH=4)
+    assert copy.float().tolist() == given.tolist()
 
 
 def test_the_language_is_changed_for_a_launch_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
