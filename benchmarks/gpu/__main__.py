@@ -1,30 +1,36 @@
 """`python -m benchmarks.gpu`: a device's limits, kernels, products, decode steps, weights of few bits,
 serving, peers.
 
-Weights are random, of real shapes, and prompts are random tokens. `transformers` is its generate with a
-dynamic cache, `static` with a static one, which it compiles on a GPU, on the same weights. Percents of
-the roofline are of the limits that were measured first.
+Weights are random, of real shapes, and prompts are random tokens. `steps` adds one thing that a step may
+use after the other; `bfloat16`, `fp8`, `int8` and `int4` have all of it, with weights so. `generate` and
+`batching` are transformers'. Percents of the roofline are of the limits that were measured first.
 With `--quick` all of it is run in small on any device, to see that it works.
 """
 
 import argparse
 import asyncio
+import gc
 import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
 from benchmarks.engine.accuracy import measure_accuracy
-from benchmarks.gpu.peers import measure_peers
-from benchmarks.gpu.serving import RATES, measure_serving
-from benchmarks.gpu.steps import BATCHES, measure_few_bits, measure_steps
-from benchmarks.gpu.timing import Bench, ceilings
-from benchmarks.table import machine, save, show, write
-from inference.cli.random_model import make_random_model
+from benchmarks.gpu.peers import measure_batching, measure_generate
+from benchmarks.gpu.serving import RATES, kept_model, measure_serving
+from benchmarks.gpu.steps import BATCHES, FEW_BITS, measure_best, measure_steps
+from benchmarks.gpu.timing import Bench, Ceilings, ceilings
+from benchmarks.table import Row, machine, show, write
 from inference.cli.shapes import SHAPES
 
-PARTS = ("kernels", "products", "steps", "fp8", "int4", "dtypes", "serving", "peers")
+KINDS = ("bfloat16", *FEW_BITS)
+PARTS = ("kernels", "products", "steps", *KINDS, "dtypes", "serving", "generate", "batching")
 
 
 def main() -> None:
@@ -45,63 +51,102 @@ def main() -> None:
         parser.error(f"the parts are {', '.join(PARTS)}")
     parts = options.parts or PARTS
     bench = Bench(torch.device(options.device), options.quick)
+    result = _Result(options.json or Path("var/benchmarks/gpu.json"))
     found = ceilings(bench)
     limits = {"GB/s": found.bytes_per_s / 1e9, "TFLOP/s": found.operations_per_s / 1e12}
+    result.figures |= {"machine": machine(), "device": _name(bench.device), "limits": limits}
     show("Limits of the device, by a copy and a product of bfloat16", [limits])
-    result = {"machine": machine(), "device": _name(bench.device), "limits": limits}
     has_triton = options.device == "cuda" or os.environ.get("TRITON_INTERPRET")
     if "kernels" in parts and has_triton:
         from benchmarks.gpu.kernels import measure_kernels
 
-        result["kernels"] = measure_kernels(bench, found)
-        show("Decode attention, Qwen3-8B's heads", result["kernels"])
+        result.add(
+            "kernels", "Decode attention, Qwen3-8B's heads", lambda: measure_kernels(bench, found)
+        )
     if "products" in parts and has_triton:
         from benchmarks.gpu.products import measure_products
 
-        result["products"] = measure_products(bench)
-        show("Products of a layer, Qwen3-8B's sizes", result["products"])
+        result.add(
+            "products", "Products of a layer, Qwen3-8B's sizes", lambda: measure_products(bench)
+        )
     for shape in options.shapes:
-        if "steps" in parts:
-            rows = result[f"steps {shape}"] = measure_steps(
-                bench, found, SHAPES[shape], options.batches
-            )
-            show(f"{shape}: one decode step", rows)
-        for kind in ("fp8", "int4"):
-            if kind in parts:
-                rows = result[f"{kind} {shape}"] = measure_few_bits(
-                    bench, SHAPES[shape], kind, options.batches
-                )
-                show(f"{shape}: one decode step, weights in {kind}", rows)
+        _measure_shape(bench, found, shape, parts, options, result)
+    sys.exit(bool(result.problems))
+
+
+def _measure_shape(
+    bench: Bench,
+    found: Ceilings,
+    shape: str,
+    parts: Sequence[str],
+    options: argparse.Namespace,
+    result: "_Result",
+) -> None:
+    if "steps" in parts:
+        work = partial(measure_steps, bench, found, SHAPES[shape], options.batches)
+        result.add(f"steps {shape}", f"{shape}: one decode step", work)
+    for kind in KINDS:
+        if kind in parts:
+            work = partial(measure_best, bench, found, SHAPES[shape], kind, options.batches)
+            title = f"{shape}: one decode step with all that there is, weights in {kind}"
+            result.add(f"{kind} {shape}", title, work)
+    with TemporaryDirectory(prefix="vitrine-bench-") as temporary:
+        folder = options.folder or Path(temporary)
         if "dtypes" in parts:
-            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-                model = make_random_model(shape, Path(folder) / shape)
-                few = ("fp8", "int4") if options.device == "cuda" else ("int8", "int4", "fp8")
-                rows = result[f"dtypes {shape}"] = measure_accuracy(
-                    model, ("bfloat16", "bfloat16+fp8", *few)
-                )
-            show(f"{shape}: weights of fewer bits, against float32", rows)
+            few = ("fp8", "int4") if options.device == "cuda" else ("int8", "int4", "fp8")
+            result.add(
+                f"dtypes {shape}",
+                f"{shape}: weights of fewer bits, against float32",
+                lambda: measure_accuracy(
+                    kept_model(shape, folder), ("bfloat16", "bfloat16+fp8", *few)
+                ),
+            )
         if "serving" in parts:
-            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-                serving = measure_serving(
-                    shape,
-                    options.folder or Path(folder),
-                    options.device,
-                    is_quick=options.quick,
-                    rates=options.rates,
-                    has_kill=not options.no_kill,
-                )
-                served = result[f"serving {shape}"] = asyncio.run(serving)
-            show(f"{shape}: requests through the engine", served)
-        if "peers" in parts:
-            with TemporaryDirectory(prefix="vitrine-bench-") as folder:
-                peers = result[f"peers {shape}"] = measure_peers(
-                    shape, options.folder or Path(folder), options.device, is_quick=options.quick
-                )
-            show(f"{shape}: requests, beside a peer", peers)
-    if options.json:
-        write(options.json, result)
-    else:
-        save("gpu", result)
+            settings = {
+                "is_quick": options.quick,
+                "rates": options.rates,
+                "has_kill": not options.no_kill,
+            }
+            result.add(
+                f"serving {shape}",
+                f"{shape}: requests through the engine",
+                lambda: asyncio.run(measure_serving(shape, folder, options.device, **settings)),
+            )
+        if "batching" in parts:
+            work = partial(measure_batching, shape, folder, options.device, is_quick=options.quick)
+            result.add(f"batching {shape}", f"{shape}: requests, beside a peer", work)
+    if "generate" in parts:
+        title = f"{shape}: transformers' generate of one sequence"
+        result.add(f"generate {shape}", title, partial(measure_generate, bench, SHAPES[shape]))
+
+
+class _Result:
+    """Written behind each part, for time on a lent device may end at any moment. A part that fails is
+    told of, and the next one goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.figures: Row = {}
+        self.problems: dict[str, str] = {}
+
+    def add(self, key: str, title: str, work: Callable[[], list[Row]]) -> None:
+        begin_s = time.perf_counter()
+        try:
+            rows = work()
+        except Exception as error:
+            traceback.print_exc()
+            self.problems[key] = f"{type(error).__name__}: {error}"
+        else:
+            self.figures[key] = rows
+            show(title, rows)
+        took_s = time.perf_counter() - begin_s
+        print(f"… {key}: {took_s:.1f} s", file=sys.stderr, flush=True)
+        if self.problems:
+            self.figures["problems"] = self.problems
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        write(self.path, self.figures)
 
 
 def _name(device: torch.device) -> str:

@@ -1,6 +1,6 @@
 """Engine loops over a model that is on the device already, one for each thing that a step may use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,29 +43,31 @@ def tokenizer_of(vocab_size: int) -> Tokenizer:
 
 
 def each_variant(
-    model: Any, tokenizer: Tokenizer, num_sequences: int, context_tokens: int
+    model: Any, tokenizer: Tokenizer, batches: Sequence[int], context_tokens: int
 ) -> Iterator[tuple[str, EngineLoop | None]]:
     """One after the other, each with what those before it have; None where a test at load refuses it.
+    Graphs are captured for the batches alone, which ascend: with all others it takes seconds.
 
     The model is fused on the way, and stays so.
     """
     for name in VARIANTS:
         if name == "+ fusing":
             fuse_on_device("the model", model)
-        yield name, _loop(name, model, tokenizer, num_sequences, context_tokens)
+        yield name, _loop(name, model, tokenizer, batches, context_tokens)
 
 
 def best_loop(
-    model: Any, tokenizer: Tokenizer, num_sequences: int, context_tokens: int
+    model: Any, tokenizer: Tokenizer, batches: Sequence[int], context_tokens: int
 ) -> EngineLoop | None:
     """With all that there is; the model is fused."""
     fuse_on_device("the model", model)
-    return _loop(VARIANTS[-1], model, tokenizer, num_sequences, context_tokens)
+    return _loop(VARIANTS[-1], model, tokenizer, batches, context_tokens)
 
 
 def _loop(
-    name: str, model: Any, tokenizer: Tokenizer, num_sequences: int, context_tokens: int
+    name: str, model: Any, tokenizer: Tokenizer, batches: Sequence[int], context_tokens: int
 ) -> EngineLoop | None:
+    num_sequences = batches[-1]
     num_blocks = num_sequences * (-(-context_tokens // BLOCK_TOKENS) + 1)
     kv = PagedKV(num_blocks, context_tokens)
     scheduler = Scheduler(
@@ -83,7 +85,7 @@ def _loop(
     if name == "eager":
         return EngineLoop(*parts, **settings)
     capture = CudaCapture() if runner.device.type == "cuda" else None
-    decode = checked_step("the model", runner, num_sequences, capture)
+    decode = checked_step("the model", runner, num_sequences, capture, batches)
     if decode is None or (capture is not None and not len(decode.graphs)):
         return None
     return OverlappedLoop(*parts, **settings, decode=decode, is_ahead=name == "+ overlap")

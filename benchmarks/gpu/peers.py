@@ -1,24 +1,70 @@
-"""transformers' continuous batching on the same requests as ours, one after the other."""
+"""transformers beside us: its generate, and its continuous batching on the same requests as ours."""
 
 import asyncio
+import sys
 import time
 from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, GenerationConfig
 
 from benchmarks.engine.transformers_peer import ContinuousBatching
-from benchmarks.gpu.serving import closed_loop, requests, row_of
+from benchmarks.gpu.serving import closed_loop, kept_model, requests, row_of
+from benchmarks.gpu.steps import random_model, sized
+from benchmarks.gpu.timing import Bench
 from benchmarks.table import Row
-from inference.cli.random_model import make_random_model
 
 _SEED = 64  # of the requests' sizes
+_REPEATS = 3  # of generate, which takes a second
+_CONTEXT, _NUM_TOKENS = 512, 32
+_QUICK_CONTEXT, _QUICK_NUM_TOKENS = 24, 8
 
 
-def measure_peers(shape: str, folder: Path, device: str, *, is_quick: bool) -> list[Row]:
-    """A quarter of the 256 requests: it has no kernels of its own for attention over pages, but SDPA
-    with a mask over the whole batch."""
-    path = folder / shape
-    if not path.exists():
-        make_random_model(shape, path)
-    count, longest = (4, 16) if is_quick else (64, 1024)
+@torch.no_grad()  # what is compiled wants no tensors of inference mode
+def measure_generate(bench: Bench, shape: dict[str, Any]) -> list[Row]:
+    """A token of one sequence by transformers' generate, with a dynamic cache and with a static one, for
+    which it compiles the model by itself on a GPU."""
+    model = random_model(bench, AutoConfig.for_model(**sized(bench, shape)))
+    rows = []
+    for cache in ("dynamic", "static"):
+        try:
+            token_ms = 1e3 * _token_s(bench, model, cache)
+        except Exception as error:  # no compiler here, say
+            print(f"generate with a {cache} cache is left out: {error}", file=sys.stderr)
+            continue
+        rows.append({"generate, cache": cache, "a token ms": token_ms})
+        print(f"… {rows[-1]}", file=sys.stderr, flush=True)
+    return rows
+
+
+def _token_s(bench: Bench, model: Any, cache: str) -> float:
+    sizes = (_QUICK_CONTEXT, _QUICK_NUM_TOKENS) if bench.is_quick else (_CONTEXT, _NUM_TOKENS)
+    context, num_tokens = sizes
+    ids = torch.randint(3, 1000, (1, context), device=bench.device)
+
+    def run(count: int) -> float:
+        setting = GenerationConfig(
+            max_new_tokens=count,
+            do_sample=False,
+            eos_token_id=None,
+            pad_token_id=0,
+            **({} if cache == "dynamic" else {"cache_implementation": cache}),
+        )
+        mask = torch.ones_like(ids)
+        return bench.seconds(
+            lambda: model.generate(ids, attention_mask=mask, generation_config=setting),
+            repeats=min(_REPEATS, bench.repeats),
+        )
+
+    return (run(num_tokens) - run(1)) / (num_tokens - 1)
+
+
+def measure_batching(shape: str, folder: Path, device: str, *, is_quick: bool) -> list[Row]:
+    """A quarter of the 256 requests, of a quarter of their length: it has no kernels of its own for
+    attention over pages, but SDPA with a mask over the whole batch."""
+    path = kept_model(shape, folder)
+    count, longest = (4, 16) if is_quick else (64, 256)
     name = f"{count} requests at once"
     rows = [asyncio.run(closed_loop(path, device, _SEED, count, longest, f"vitrine, {name}"))]
     asked = requests(_SEED, count, longest)

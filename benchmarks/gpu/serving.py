@@ -32,9 +32,7 @@ async def measure_serving(
 ) -> list[Row]:
     """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once. Of
     `beside prompts` the gaps are of those who write while prompts arrive."""
-    path = folder / shape
-    if not path.exists():
-        make_random_model(shape, path)
+    path = kept_model(shape, folder)
     engine = Engine(_config(path, device))
     try:
         begin_s = time.perf_counter()
@@ -50,6 +48,12 @@ async def measure_serving(
         return rows
     finally:
         await engine.close()
+
+
+def kept_model(shape: str, folder: Path) -> Path:
+    """One of random weights, made where there is none yet."""
+    path = folder / shape
+    return path if path.exists() else make_random_model(shape, path)
 
 
 def _config(path: Path, device: str) -> EngineConfig:

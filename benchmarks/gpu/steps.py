@@ -3,7 +3,6 @@
 The floor is the roofline: weights and the cache are read once, and all is multiplied.
 """
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,9 +10,9 @@ from functools import partial
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PretrainedConfig
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig
 
-from benchmarks.gpu.loops import best_loop, each_variant, tokenizer_of
+from benchmarks.gpu.loops import VARIANTS, best_loop, each_variant, tokenizer_of
 from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference import attention
@@ -26,6 +25,8 @@ from inference.sequence import Sequence as Running
 from inference.whole_linear import WholeLinear
 
 BATCHES = (1, 8, 32, 64, 128, 256)
+FEW_BITS = {"fp8": 8, "int8": 8, "int4": 4}
+_COLUMNS = ("plain", *VARIANTS)
 _MOST_PLAIN = 8  # sequences without kernels, which go one by one: minutes with many
 _CONTEXT = 512
 _QUICK_BATCHES, _QUICK_CONTEXT = (1, 3), 24
@@ -40,16 +41,10 @@ def measure_steps(
 ) -> list[Row]:
     """Of each number of sequences a row, with what a step takes for each thing that it uses; `plain` is
     `eager` without our kernels. The host's work is in it: plans, texts and updates."""
-    shape = _sized(bench, shape)
+    shape = sized(bench, shape)
     config = AutoConfig.for_model(**shape)
-    model = _model(bench, config)
+    model = random_model(bench, config)
     has_kernels = choose_kernels("the model", config, bench.device) == ""
-    alone_s = _generate_step_s(bench, model)
-    static_s = None
-    try:  # which transformers compiles by itself on a GPU
-        static_s = _generate_step_s(bench, model, cache_implementation="static")
-    except Exception as error:  # no compiler here, say
-        print(f"transformers' static cache is left out: {error}", file=sys.stderr)
     model.set_attn_implementation(attention.NAME)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
@@ -58,59 +53,68 @@ def measure_steps(
     try:
         with plain_attention():
             few = [row for row in rows if row["sequences"] <= _MOST_PLAIN]
-            _, loop = next(each_variant(model, tokenizer, _MOST_PLAIN, context + _MOST_STEPS))
+            _, loop = next(each_variant(model, tokenizer, (_MOST_PLAIN,), context + _MOST_STEPS))
             _measure(bench, loop, "plain", few, context)
         if has_kernels:
-            for name, loop in each_variant(model, tokenizer, batches[-1], context + _MOST_STEPS):
+            for name, loop in each_variant(model, tokenizer, batches, context + _MOST_STEPS):
                 _measure(bench, loop, name, rows, context)
                 del loop  # its pages, before the next one's
     finally:
         attention.use_kernels(None)
     for row in rows:
-        best_ms = min((ms for name, ms in row.items() if name.endswith(" ms") and ms), default=None)
-        floor_ms = 1e3 * _floor_s(found, shape, model, row["sequences"], context)
-        row["tokens/s"] = best_ms and row["sequences"] / best_ms * 1e3
-        row["% of roofline"] = best_ms and 100 * floor_ms / best_ms
-        row["transformers ms"] = row["static ms"] = None
-    rows[0]["transformers ms"] = alone_s * 1e3
-    rows[0]["static ms"] = static_s and static_s * 1e3
+        best_ms = min((ms for name in _COLUMNS if (ms := row.get(f"{name} ms"))), default=None)
+        _add_shares(row, best_ms, _floor_s(found, shape, model, row["sequences"], context))
     return rows
 
 
-def measure_few_bits(
-    bench: Bench, shape: dict[str, Any], kind: str, batches: Sequence[int] = BATCHES
+def measure_best(
+    bench: Bench,
+    found: Ceilings,
+    shape: dict[str, Any],
+    kind: str,
+    batches: Sequence[int] = BATCHES,
 ) -> list[Row]:
-    """With all that a step may use, and linear layers in fp8 or int4."""
-    shape = _sized(bench, shape)
+    """With all that a step may use; linear layers are bfloat16's, or in one of FEW_BITS. The roofline is
+    bfloat16's in any case, so that percents beyond 100 are what fewer bits gain."""
+    shape = sized(bench, shape)
     config = AutoConfig.for_model(**shape)
-    model = _model(bench, config)
-    if kind == "fp8":
-        quantize(model, make=Fp8Linear, fits=fits)
-    else:
-        head = partial(WholeLinear, bits=8)
-        quantize(model, make=partial(WholeLinear, bits=4), make_head=head)
+    model = random_model(bench, config)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
+    floors_s = [_floor_s(found, shape, model, number, context) for number in batches]
+    if kind == "fp8":
+        quantize(model, make=Fp8Linear, fits=fits)
+    elif kind != "bfloat16":
+        make, head = (partial(WholeLinear, bits=bits) for bits in (FEW_BITS[kind], 8))
+        quantize(model, make=make, make_head=head)
     rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
     if choose_kernels("the model", config, bench.device):
         return rows
     try:
         tokenizer = tokenizer_of(shape["vocab_size"])
         model.set_attn_implementation(attention.NAME)
-        loop = best_loop(model, tokenizer, batches[-1], context + _MOST_STEPS)
+        loop = best_loop(model, tokenizer, batches, context + _MOST_STEPS)
         _measure(bench, loop, kind, rows, context)
+        for row, floor_s in zip(rows, floors_s, strict=True):
+            _add_shares(row, row[f"{kind} ms"], floor_s)
     finally:
         attention.use_kernels(None)
     return rows
 
 
-def _sized(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
+def sized(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     return shape | _QUICK_SHAPE if bench.is_quick else shape
 
 
-def _model(bench: Bench, config: PretrainedConfig) -> Any:
+def random_model(bench: Bench, config: PretrainedConfig) -> Any:
+    """Made where it will compute: the weights of eight billion parameters are no file then."""
     with torch.device(bench.device):
         return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+
+
+def _add_shares(row: Row, step_ms: float | None, floor_s: float) -> None:
+    row["tokens/s"] = step_ms and row["sequences"] / step_ms * 1e3
+    row["% of roofline"] = step_ms and 100 * 1e3 * floor_s / step_ms
 
 
 @contextmanager
@@ -125,21 +129,30 @@ def plain_attention() -> Iterator[None]:
 def _measure(
     bench: Bench, loop: EngineLoop | None, name: str, rows: list[Row], context: int
 ) -> None:
-    """Adds a column, of one loop with one batch after the other."""
+    """Adds two columns, of one loop with one batch after the other: a step, and all prompts before."""
+    if loop is not None and rows and not bench.is_quick:
+        _step_s(bench, loop, rows[0]["sequences"], context)  # compiles
     for row in rows:
-        step_s = None if loop is None else _step_s(bench, loop, row["sequences"], context)
-        row[f"{name} ms"] = step_s and step_s * 1e3
+        found = None if loop is None else _step_s(bench, loop, row["sequences"], context)
+        row[f"{name} ms"] = found and found[0] * 1e3
+        row[f"{name} prompts ms"] = found and found[1] * 1e3
 
 
-def _step_s(bench: Bench, loop: EngineLoop, num_sequences: int, context: int) -> float:
-    """Of one after the other, behind some that are not counted. The prompts are read before."""
+def _step_s(
+    bench: Bench, loop: EngineLoop, num_sequences: int, context: int
+) -> tuple[float, float]:
+    """Of one after the other, behind some that are not counted; and what reading all the prompts
+    before took."""
     params = SamplingParams(max_tokens=10**6, temperature=0.0, ignore_eos=True)
     names = [f"{num_sequences} {number}" for number in range(num_sequences)]
     for name in names:
         ids = torch.randint(3, 200, (context,)).tolist()
         loop.submit(GenerateRequest(name, "", tuple(ids), params))
+    begin_s = time.perf_counter()
     while loop.scheduler.waiting or not all(map(_is_writing, loop.scheduler.running.values())):
         _step(loop)
+    bench.synchronize()
+    prompts_s = time.perf_counter() - begin_s
     for _ in range(_QUICK_WARM_STEPS if bench.is_quick else _WARM_STEPS):
         _step(loop)
     assert len(loop.scheduler.running) == num_sequences
@@ -153,7 +166,7 @@ def _step_s(bench: Bench, loop: EngineLoop, num_sequences: int, context: int) ->
         loop.abort(name)
     while not loop.is_idle:
         _step(loop)
-    return took_s / bench.repeats
+    return took_s / bench.repeats, prompts_s
 
 
 def _is_writing(sequence: Running) -> bool:
@@ -176,22 +189,3 @@ def _floor_s(
     read_s = 2 * values / found.bytes_per_s
     compute_s = 2 * values * num_sequences / found.operations_per_s
     return max(read_s, compute_s) + num_sequences * context * per_token / found.bytes_per_s
-
-
-@torch.inference_mode()
-def _generate_step_s(bench: Bench, model: Any, **settings: Any) -> float:
-    """transformers' generate of one sequence with its dynamic cache, or another one, a token."""
-    context, num_tokens = (_QUICK_CONTEXT, 8) if bench.is_quick else (_CONTEXT, 64)
-    ids = torch.randint(3, 1000, (1, context), device=bench.device)
-
-    def run(count: int) -> float:
-        setting = GenerationConfig(
-            max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=0, **settings
-        )
-        return bench.seconds(
-            lambda: model.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=setting
-            )
-        )
-
-    return (run(num_tokens) - run(1)) / (num_tokens - 1)

@@ -19,11 +19,11 @@ class Bench:
     def repeats(self) -> int:
         return 1 if self.is_quick else 20
 
-    def seconds(self, work: Callable[[], object]) -> float:
+    def seconds(self, work: Callable[[], object], repeats: int | None = None) -> float:
         """Of one piece of work, the median of some, behind a first one that compiles."""
         work()
         found = []
-        for _ in range(self.repeats):
+        for _ in range(repeats or self.repeats):
             self.synchronize()
             begin_s = time.perf_counter()
             work()

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -23,9 +24,12 @@ def main() -> None:
     train = commands.add_parser("train", help="run or resume the recipe")
     train.add_argument("--folder", type=Path, default=Path("var/builtin/run"))
     train.add_argument("--start", type=Path, help="begin with the weights of this exported model")
+    train.add_argument("--layers", type=int, help="of the model, if not the recipe's")
+    train.add_argument("--stages", nargs="+", help="run only these of the recipe, by name")
     train.add_argument("--threads", type=int, default=2)
     train.add_argument("--device", default="cpu", help="cpu or cuda")
     train.add_argument("--generators", type=int, default=1, help="processes that write dialogs")
+    train.add_argument("--seconds", type=float, help="end by then; the learning rate falls in time")
     train.add_argument("--no-compile", action="store_true", help="skip torch.compile (slower)")
     train.add_argument("--publish", action="store_true", help="at the end, overwrite the model")
     average = commands.add_parser("average", help="write the mean of two exported models")
@@ -78,14 +82,16 @@ def _train(arguments: argparse.Namespace) -> None:
     from inference.builtin.train import publish, train
 
     torch.set_num_threads(arguments.threads)
+    named = arguments.stages or [stage.name for stage in STAGES]
     train(
-        STAGES,
+        [stage for stage in STAGES if stage.name in named],
         arguments.folder,
-        SHAPE,
+        replace(SHAPE, num_hidden_layers=arguments.layers or SHAPE.num_hidden_layers),
         is_compiled=not arguments.no_compile,
         start=arguments.start,
         device=arguments.device,
         num_generators=arguments.generators,
+        limit_s=arguments.seconds,
     )
     if arguments.publish:
         publish(arguments.folder)

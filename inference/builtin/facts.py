@@ -5,11 +5,11 @@ subject and the same matter; others about the same subject, or the same matter e
 """
 # ruff: noqa: E501 - patterns read best whole
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.builtin import lexicon
-from inference.builtin.phrasing import expand, fill
+from inference.builtin.phrasing import expand, fill_from
 from inference.builtin.scene import a, capitalised
 from inference.builtin.words import Words, plural
 
@@ -28,7 +28,7 @@ class Statement:
 
     sentence: str
     asks: tuple[str, ...]
-    values: dict[str, object]
+    values: Mapping[str, object]
     subject: str
     family: int
 
@@ -216,15 +216,72 @@ def subject(words: Words, kind: int) -> str:
     return rng.choice((words.proper(), words.full_name().title(), words.first_name().capitalize()))
 
 
+class Values(dict[str, object]):
+    """Values for the slots of a pattern, each drawn when it is first asked for: few are."""
+
+    def __init__(self, words: Words, **known: object) -> None:
+        super().__init__(known)
+        self._words = words
+
+    def __missing__(self, slot: str) -> object:
+        value = self[slot] = _DRAWS[slot](self._words, self)
+        return value
+
+
+_DRAWS: dict[str, Callable[[Words, "Values"], object]] = {
+    "things": lambda words, v: plural(str(v["thing"])),
+    "things2": lambda words, v: plural(str(v["thing2"])),
+    "animals": lambda words, v: plural(str(v["animal"])),
+    "money": lambda words, v: words.rng.choice((f"{words.number(2, 9000)} euros", f"${words.number(2, 900)}", f"{words.number(2, 99)}.{words.rng.randint(10, 99)} dollars", f"{words.number(2, 99)} million euros")),
+    "weight": lambda words, v: f"{words.number(2, 900)} {words.rng.choice(('kilograms', 'grams', 'tons', 'pounds'))}",
+    "span": lambda words, v: f"{words.number(2, 120)} {words.rng.choice(('days', 'hours', 'weeks', 'months', 'years', 'minutes'))}",
+    "n": lambda words, v: words.number(2, 9000),
+    "material": lambda words, v: words.rng.choice(_MATERIALS),
+    "instrument": lambda words, v: words.rng.choice(_INSTRUMENTS),
+    "colour": lambda words, v: words.choice("COLOURS"),
+    "colour2": lambda words, v: words.choice("COLOURS"),
+    "person": lambda words, v: words.full_name() if words.rng.random() < 0.7 else words.first_name(),
+    "city": lambda words, v: words.city(),
+    "adj": lambda words, v: words.choice("ADJECTIVES"),
+    "a_adj": lambda words, v: a(str(v["adj"])),
+    "thing": lambda words, v: words.choice("THINGS"),
+    "thing2": lambda words, v: words.choice("THINGS"),
+    "animal": lambda words, v: words.choice("ANIMALS"),
+    "place": lambda words, v: words.choice("PLACES"),
+    "food": lambda words, v: words.choice("FOODS"),
+    "food2": lambda words, v: words.choice("FOODS"),
+    "topic": lambda words, v: words.topic(),
+    "a_job": lambda words, v: a(words.choice("JOBS")),
+    "company": lambda words, v: words.proper(),
+    "month": lambda words, v: words.rng.choice(("January", "March", "April", "June", "August", "October", "December", "May", "July")),
+    "year": lambda words, v: words.rng.randint(1700, 2010),
+    "year2": lambda words, v: words.rng.randint(2011, 2039),
+    "day": lambda words, v: words.rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]),
+    "date": lambda words, v: words.date(),
+    "time": lambda words, v: words.clock_time(),
+    "time2": lambda words, v: words.clock_time(),
+    "hour": lambda words, v: words.rng.randint(5, 12),
+    "nth": lambda words, v: words.rng.choice(("1st", "3rd", "5th", "10th", "15th", "20th", "25th", "last")),
+    "meal": lambda words, v: words.rng.choice(("breakfast", "lunch", "dinner", "tea", "coffee", "supper")),
+    "phone": lambda words, v: f"{words.rng.randint(100, 999)} {words.rng.randint(1000, 99999)}" if words.rng.random() < 0.5 else f"+{words.rng.randint(10, 99)} {words.rng.randint(10, 999)} {words.rng.randint(1000, 9999)}",
+    "email": lambda words, v: f"{words.coined()}@{words.coined()}.{words.rng.choice(('com', 'org', 'net', 'example'))}",
+    "code": lambda words, v: words.code(),
+    "coined": lambda words, v: words.coined().capitalize(),
+    "verb": lambda words, v: str(v["verb:past"]).split(":")[0],
+    "past": lambda words, v: str(v["verb:past"]).split(":")[1],
+    "past2": lambda words, v: words.choice("VERBS").split(":")[1],
+    "verb:past": lambda words, v: words.choice("VERBS"),
+}  # fmt: skip
+
+
 def statement(words: Words, kind: int, name: str, family: int) -> Statement:
     """One sentence of a family about a subject."""
-    values = _values(words)
-    values |= {"s": name, "ss": plural(name)}
+    values = Values(words, s=name, ss=plural(name))
     chosen = KINDS[kind][family]
-    sentence = fill(words.rng.choice(chosen.says), **values)
+    sentence = fill_from(words.rng.choice(chosen.says), values)
     sentence = capitalised(sentence)
     if words.rng.random() < 0.15:
-        sentence = sentence.rstrip(".") + fill(words.rng.choice(_TAILS), **_values(words)) + "."
+        sentence = sentence.rstrip(".") + fill_from(words.rng.choice(_TAILS), Values(words)) + "."
     return Statement(sentence, chosen.asks, values, name, family)
 
 
@@ -237,60 +294,10 @@ def statements(
     return [statement(words, kind, name, family) for family in families]
 
 
-def _values(words: Words) -> dict[str, object]:
-    rng = words.rng
-    verb, past = words.choice("VERBS").split(":")
-    adjective = words.choice("ADJECTIVES")
-    thing, thing2, animal = words.choice("THINGS"), words.choice("THINGS"), words.choice("ANIMALS")
-    return {
-        "things": plural(thing),
-        "things2": plural(thing2),
-        "animals": plural(animal),
-        "money": rng.choice((f"{words.number(2, 9000)} euros", f"${words.number(2, 900)}", f"{words.number(2, 99)}.{rng.randint(10, 99)} dollars", f"{words.number(2, 99)} million euros")),
-        "weight": f"{words.number(2, 900)} {rng.choice(('kilograms', 'grams', 'tons', 'pounds'))}",
-        "span": f"{words.number(2, 120)} {rng.choice(('days', 'hours', 'weeks', 'months', 'years', 'minutes'))}",
-        "n": words.number(2, 9000),
-        "material": rng.choice(_MATERIALS),
-        "instrument": rng.choice(_INSTRUMENTS),
-        "colour": words.choice("COLOURS"),
-        "colour2": words.choice("COLOURS"),
-        "person": words.full_name() if rng.random() < 0.7 else words.first_name(),
-        "city": words.city(),
-        "adj": adjective,
-        "a_adj": a(adjective),
-        "thing": thing,
-        "thing2": thing2,
-        "animal": animal,
-        "place": words.choice("PLACES"),
-        "food": words.choice("FOODS"),
-        "food2": words.choice("FOODS"),
-        "topic": words.topic(),
-        "a_job": a(words.choice("JOBS")),
-        "company": words.proper(),
-        "month": rng.choice(("January", "March", "April", "June", "August", "October", "December", "May", "July")),
-        "year": rng.randint(1700, 2010),
-        "year2": rng.randint(2011, 2039),
-        "day": rng.choice(["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]),
-        "date": words.date(),
-        "time": words.clock_time(),
-        "time2": words.clock_time(),
-        "hour": rng.randint(5, 12),
-        "nth": rng.choice(("1st", "3rd", "5th", "10th", "15th", "20th", "25th", "last")),
-        "meal": rng.choice(("breakfast", "lunch", "dinner", "tea", "coffee", "supper")),
-        "phone": f"{rng.randint(100, 999)} {rng.randint(1000, 99999)}" if rng.random() < 0.5 else f"+{rng.randint(10, 99)} {rng.randint(10, 999)} {rng.randint(1000, 9999)}",
-        "email": f"{words.coined()}@{words.coined()}.{rng.choice(('com', 'org', 'net', 'example'))}",
-        "code": words.code(),
-        "coined": words.coined().capitalize(),
-        "verb": verb,
-        "past": past,
-        "past2": words.choice("VERBS").split(":")[1],
-    }  # fmt: skip
-
-
 def filler(words: Words) -> str:
     """A sentence that answers nothing: padding as real documents have it."""
     pattern = words.rng.choice(expand(words.rng.choice(_FILLERS)))
-    return capitalised(fill(pattern, **_values(words)))
+    return capitalised(fill_from(pattern, Values(words)))
 
 
 _TAILS: Sequence[str] = (

@@ -5,6 +5,7 @@ compares the logits). Knows nothing of data or optimisers.
 """
 
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -49,13 +50,14 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 128) -> Tensor:
-    """Causal attention by blocks of queries, for torch.compile; q, k, v: (batch, heads, length, d).
+    """Causal attention by blocks of queries, for torch.compile; q: (batch, heads, length, d), and k and
+    v with as many heads or fewer.
 
     Forward and backward take 14, 18 and 34 ms at lengths 256, 512 and 1,024 (4,096 tokens, bf16, two
     cores), `scaled_dot_product_attention` 28, 47 and 50: its backward is slow on CPUs.
     """
-    if q.is_cuda:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
     length, made = q.shape[2], []
     for start in range(0, length, block):
         end = min(start + block, length)
@@ -64,6 +66,36 @@ def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 128) -> Tenso
         scores = torch.cat((scores[..., :start], scores[..., start:] + mask), dim=-1)
         made.append(torch.softmax(scores, dim=-1) @ v[:, :, :end])
     return torch.cat(made, dim=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that stand one behind the other in one: where each token of it stands in its own row
+    (tokens,), where they begin, with the end (rows + 1,; both in 32-bit integers), and how long the
+    longest is."""
+
+    positions: Tensor
+    starts: Tensor
+    max_length: int
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def packed_attention(q: Tensor, k: Tensor, v: Tensor, rows: Rows) -> Tensor:
+    """Causal attention within each of many rows.
+
+    q: (1, heads, tokens, d), k and v with as many heads or fewer. On a GPU in 16 bits, by
+    FlashAttention's own lengths (Dao 2023). torch.compile is kept out: it would make another graph for
+    each number of rows.
+    """
+    if not q.is_cuda:
+        parts = [slice(*pair) for pair in pairwise(rows.starts.tolist())]
+        mixed = [causal_attention(q[:, :, p], k[:, :, p], v[:, :, p]) for p in parts]
+        return torch.cat(mixed, dim=2)
+    q, k, v = (x[0].transpose(0, 1) for x in (q, k, v))  # (tokens, heads, d)
+    forward = torch.ops.aten._flash_attention_forward
+    lengths = (rows.starts, rows.starts, rows.max_length, rows.max_length)
+    found = forward(q, k, v, *lengths, 0.0, True, False)[0]
+    return found.transpose(0, 1)[None]  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):
@@ -84,8 +116,9 @@ class Block(nn.Module):
         self.norm_q = nn.Parameter(torch.ones(head))
         self.norm_k = nn.Parameter(torch.ones(head))
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """x: (batch, length, hidden). Every row is one dialog, padded on the right."""
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, rows: Rows | None = None) -> Tensor:
+        """x: (batch, length, hidden). Every row is one dialog, padded on the right; or there is one that
+        `rows` takes apart."""
         batch, length, _ = x.shape
         shape, eps = self.shape, self.shape.rms_norm_eps
         qkv = F.linear(rms_norm(x, self.norm_attention, eps), self.qkv)
@@ -94,9 +127,7 @@ class Block(nn.Module):
         k = rms_norm(k.view(batch, length, -1, shape.head_dim), self.norm_k, eps).transpose(1, 2)
         v = v.view(batch, length, -1, shape.head_dim).transpose(1, 2)
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        group = shape.num_attention_heads // shape.num_key_value_heads
-        k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-        mixed = causal_attention(q, k, v)
+        mixed = causal_attention(q, k, v) if rows is None else packed_attention(q, k, v, rows)
         x = x + F.linear(mixed.transpose(1, 2).reshape(batch, length, self.q_rows), self.out)
         gate, up = F.linear(rms_norm(x, self.norm_mlp, eps), self.gate_up).chunk(2, dim=-1)
         return x + F.linear(F.silu(gate) * up, self.down)
@@ -117,23 +148,34 @@ class Network(nn.Module):
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
 
-    def hidden(self, ids: Tensor) -> Tensor:
-        """Final states (batch, length, hidden) for token ids (batch, length)."""
-        length = ids.shape[1]
+    def hidden(self, ids: Tensor, rows: Rows | None = None) -> Tensor:
+        """Final states (batch, length, hidden) for ids (batch, length); `rows` of a batch of one."""
         x = F.embedding(ids, self.embedding)
-        cos, sin = self.cos[:length].to(x.dtype), self.sin[:length].to(x.dtype)
+        places = slice(ids.shape[1]) if rows is None else rows.positions
+        cos, sin = self.cos[places].to(x.dtype), self.sin[places].to(x.dtype)
         for block in self.blocks:
-            x = block(x, cos, sin)
+            x = block(x, cos, sin, rows)
         return rms_norm(x, self.norm, self.shape.rms_norm_eps)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits (batch, length, vocab)."""
         return F.linear(self.hidden(ids), self.embedding)
 
-    def loss(self, ids: Tensor, places: Tensor, targets: Tensor) -> Tensor:
-        """Summed cross entropy at the flat positions `places` only, to spare the large product."""
-        states = self.hidden(ids).flatten(0, 1)[places]
-        return F.cross_entropy(F.linear(states, self.embedding).float(), targets, reduction="sum")
+    def loss(
+        self,
+        ids: Tensor,
+        places: Tensor,
+        targets: Tensor,
+        counts: Tensor | None = None,
+        rows: Rows | None = None,
+    ) -> Tensor:
+        """Summed cross entropy at the flat positions `places` only, to spare the large product, each
+        as often as `counts` says (once)."""
+        states = self.hidden(ids, rows).flatten(0, 1)[places]
+        logits = F.linear(states, self.embedding).float()
+        if counts is None:
+            return F.cross_entropy(logits, targets, reduction="sum")
+        return F.cross_entropy(logits, targets, reduction="none") @ counts
 
 
 def initialise(network: Network, seed: int) -> None:
@@ -193,6 +235,18 @@ def from_hub(shape: Shape, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             f"{to}norm_mlp": tensors[f"{of}post_attention_layernorm.weight"],
         }
     return {name: weight.float() for name, weight in made.items()}
+
+
+def deepened(weights: dict[str, Tensor], num_theirs: int, num_ours: int) -> dict[str, Tensor]:
+    """Weights of `num_theirs` layers under the names of `num_ours`, spread evenly; those between are not
+    there. A new layer whose `out` and `down` are zero, as at first, leaves the function as it was."""
+    made = {}
+    for name, weight in weights.items():
+        head, _, rest = name.partition(".")
+        layer, _, part = rest.partition(".")
+        place = int(layer) * num_ours // num_theirs if head == "blocks" else 0
+        made[f"blocks.{place}.{part}" if head == "blocks" else name] = weight
+    return made
 
 
 def hub_config(shape: Shape, *, eos_id: int, pad_id: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ leaves the slots as they are.
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -205,6 +205,11 @@ _ARTICLE_SLOT = re.compile(r"(?<![^\s(])([Aa]) (\{[a-z_0-9]+\})")
 
 def fill(template: str, **values: object) -> str:
     """Put values into the slots, "a" becoming "an"; a slot without a value is our own bug."""
+    return fill_from(template, values)
+
+
+def fill_from(template: str, values: Mapping[str, object]) -> str:
+    """The same, from a mapping, which is asked for what stands in the template."""
 
     def value(slot: str) -> str:
         return str(values[slot[1:-1]])

@@ -49,6 +49,25 @@ _CHOSEN = _SPANS | {"passages": 18, "documents": 18, "search": 22, "excerpts": 1
 _CHOSEN |= {"smalltalk": 32, "identity": 20, "calculator": 10, "clock": 10, "changed persona": 6}
 _CHOSEN |= {"memory": 16, "far memory": 10, "unseen tool": 16}
 _Chosen = partial(Stage, is_short=True, has_pieces=True, choice_count=6)
+_ALL = {
+    "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
+    "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
+    "passages": 20.0, "excerpts": 16.0, "documents": 18.0, "title": 14.0, "summary": 6.0,
+    "follow-ups": 10.0, "list": 4.0, "table": 5.0, "code": 4.0, "poem": 2.0, "echo": 12.0,
+    "continuation": 4.0, "fallback": 14.0, "remarks": 3.0, "mixture": 8.0,
+}  # fmt: skip
+_Part = partial(Stage, num_tokens=0, step_tokens=0, lr_from=0.0, lr_to=0.0, weights=_ALL)
+_WEALTH = (
+    _Part("dense", max_length=1024, seed=701, is_short=True, has_pieces=True, with_repeats=True),
+    _Part("chosen", max_length=1024, seed=702, is_short=True, has_pieces=True, choice_count=6),
+    _Part("long", max_length=1408, seed=703, has_pieces=True, choice_count=4),
+    _Part("plain", max_length=1408, seed=704, choice_count=2),
+)
+_CALMEST = (
+    _Part("short", max_length=1024, seed=801, is_short=True, has_pieces=True, choice_count=3),
+    _Part("long", max_length=1408, seed=802, has_pieces=True, choice_count=3),
+    _Part("plain", max_length=2048, seed=803, choice_count=2),
+)
 STAGES = [
     *BEFORE,
     _Dense("carried", 3_000_000, 640, 8192, 0.01, 0.006, 201, _CITED),
@@ -65,5 +84,8 @@ STAGES = [
     Stage(
         "settled", 2_000_000, 1408, 8192, 0.002, 0.0, 602, _CHOSEN, has_pieces=True, choice_count=3
     ),
+    # On a GPU, from the mean of "home" and "settled".
+    Stage("wealth", 500_000_000, 1408, 65536, 0.01, 0.002, 700, parts=_WEALTH),
+    Stage("calmest", 200_000_000, 1408, 65536, 0.002, 0.0, 800, parts=_CALMEST),
 ]
 """The committed weights are the mean (`average`) of those after "home" and after "settled"."""

@@ -6,20 +6,32 @@ A run stopped at any time goes on from its last checkpoint.
 import json
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from inference.builtin import MODEL_DIR
 from inference.builtin.carry import carried
-from inference.builtin.network import Network, Shape, from_hub, hub_config, initialise, to_hub
+from inference.builtin.network import (
+    Network,
+    Rows,
+    Shape,
+    deepened,
+    from_hub,
+    hub_config,
+    initialise,
+    to_hub,
+)
 from inference.builtin.optim import Optimiser
 from inference.builtin.packing import Batch
-from inference.builtin.stage import Stage, batches_of
+from inference.builtin.packs import Pack
+from inference.builtin.stage import Stage, batches_of, packs_of
 from inference.builtin.template import END_OF_TEXT, IM_END
 from inference.builtin.tokenizer import load as load_tokenizer
 
@@ -56,16 +68,30 @@ class Trainer:
             for block in self.network.blocks:
                 block.compile(dynamic=False)
 
-    def accumulate(self, batch: Batch) -> tuple[Tensor, int]:
+    def accumulate(self, batch: Batch | Pack) -> tuple[Tensor, int]:
         """Add a batch's gradients; returns its summed loss (still on the device) and its targets."""
-        ids, places, targets = (tensor.to(self.device) for tensor in tensors_of(batch))
-        loss = self.network.loss(ids, places, targets)
+        if isinstance(batch, Pack):
+            loss, num_targets = self._loss_of_pack(batch), batch.num_targets
+        else:
+            ids, places, targets = (tensor.to(self.device) for tensor in tensors_of(batch))
+            loss, num_targets = self.network.loss(ids, places, targets), len(targets)
         loss.backward()  # type: ignore[no-untyped-call]
         for name, weight in self.weights.items():
             assert weight.grad is not None
             self.grads[name] += weight.grad.float()
             weight.grad = None
-        return loss.detach(), len(targets)
+        return loss.detach(), num_targets
+
+    def _loss_of_pack(self, pack: Pack) -> Tensor:
+        arrays = (pack.ids, pack.positions, pack.starts, pack.places, pack.targets, pack.counts)
+        ids, positions, starts, places, targets, counts = (
+            (made.pin_memory() if self.device.type == "cuda" else made).to(
+                self.device, non_blocking=True
+            )
+            for made in map(torch.from_numpy, arrays)
+        )
+        rows = Rows(positions, starts, int(np.diff(pack.starts).max()))
+        return self.network.loss(ids[None], places, targets.long(), counts, rows)
 
     def step(self, num_targets: int, lr: float) -> None:
         """Update from the accumulated gradients and clear them."""
@@ -97,9 +123,13 @@ class Trainer:
     def start_from(self, folder: Path) -> None:
         """Begin with the weights of an exported model, with fresh moments.
 
-        The model may have another vocabulary: then the rows of its embedding are carried over.
+        The model may have another vocabulary: then the rows of its embedding are carried over. It may
+        have fewer layers: then new ones stand among them, which change nothing until they have learnt.
         """
-        weights = from_hub(self.shape, load_file(folder / "model.safetensors"))
+        num_theirs = json.loads((folder / "config.json").read_text())["num_hidden_layers"]
+        shape = replace(self.shape, num_hidden_layers=num_theirs)
+        found = from_hub(shape, load_file(folder / "model.safetensors"))
+        weights = {**self.masters, **deepened(found, num_theirs, self.shape.num_hidden_layers)}
         theirs, ours = load_tokenizer(folder), load_tokenizer()
         if theirs.get_vocab() != ours.get_vocab():
             weights["embedding"] = carried(weights["embedding"], theirs, ours)
@@ -136,11 +166,14 @@ def train(
     start: Path | None = None,
     device: str = "cpu",
     num_generators: int = 1,
+    limit_s: float | None = None,
 ) -> None:
     """Run the stages that are not done yet; the checkpoint in `folder` says which.
 
-    Without a checkpoint the weights are random, or those of the exported model in `start`. A GPU wants
-    several `num_generators`, the processes that write dialogs.
+    Without a checkpoint the weights are random, or those of the exported model in `start`. A GPU reads
+    packs, one a step, and wants several `num_generators`, the processes that write dialogs. Within
+    `limit_s`, of which each stage has its share by tokens, a stage may end early; the learning rate then
+    falls by the time that is gone.
     """
     trainer = Trainer(shape, is_compiled=is_compiled, device=device)
     progress = {"stage": 0, "tokens": 0, "batches": 0}
@@ -149,12 +182,21 @@ def train(
         logger.info("resuming at stage %(stage)d after %(tokens)d tokens", progress)
     elif start is not None:
         trainer.start_from(start)
+    started = time.monotonic()
+    left_tokens = sum(stage.num_tokens for stage in stages[progress["stage"] :])
+    made: Callable[[Stage, int, int], Generator[Batch | Pack, None, None]]
     for number in range(progress["stage"], len(stages)):
         if number != progress["stage"]:
             progress = {"stage": number, "tokens": 0, "batches": 0}
         stage = stages[number]
-        with closing(batches_of(stage, progress["batches"], num_generators)) as stream:
-            _run(trainer, stage, stream, folder, progress)
+        stage_s = None
+        if limit_s is not None:
+            left_s = started + limit_s - time.monotonic()
+            stage_s = left_s * stage.num_tokens / left_tokens
+        left_tokens -= stage.num_tokens
+        made = packs_of if device == "cuda" or stage.parts else batches_of
+        with closing(made(stage, progress["batches"], num_generators)) as stream:
+            _run(trainer, stage, stream, folder, progress, stage_s)
         progress = {"stage": number + 1, "tokens": 0, "batches": 0}
         trainer.save(folder, progress)
         export(trainer, folder / "export")
@@ -163,14 +205,15 @@ def train(
 def _run(
     trainer: Trainer,
     stage: Stage,
-    stream: Iterator[Batch],
+    stream: Iterator[Batch | Pack],
     folder: Path,
     progress: dict[str, int],
+    limit_s: float | None,
 ) -> None:
-    saved = shown = time.monotonic()
+    started = saved = shown = time.monotonic()
     target_sum = tokens_shown = 0
     loss_sum: Tensor | float = 0.0
-    while progress["tokens"] < stage.num_tokens:
+    while (share := _share_done(stage, progress, time.monotonic() - started, limit_s)) < 1:
         num_targets = num_tokens = 0
         while num_tokens < stage.step_tokens:
             batch = next(stream)
@@ -179,7 +222,8 @@ def _run(
             num_tokens += batch.num_tokens
             num_targets += count
             loss_sum = loss_sum + loss
-        share = progress["tokens"] / stage.num_tokens
+            if isinstance(batch, Pack):
+                break
         warm = min(1.0, (trainer.optimiser.num_steps + 1) / 100)
         trainer.step(num_targets, warm * (stage.lr_from + (stage.lr_to - stage.lr_from) * share))
         progress["tokens"] += num_tokens
@@ -199,6 +243,14 @@ def _run(
             trainer.save(folder, progress)
             export(trainer, folder / "export")
             saved = now
+
+
+def _share_done(
+    stage: Stage, progress: dict[str, int], gone_s: float, limit_s: float | None
+) -> float:
+    """How much of a stage is done, by its tokens or by the time that it has, whichever is more."""
+    of_time = gone_s / limit_s if limit_s else 0.0
+    return max(progress["tokens"] / stage.num_tokens, of_time)
 
 
 def export(trainer: Trainer, folder: Path) -> None:

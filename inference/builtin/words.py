@@ -8,7 +8,7 @@ split the same way from 100 up; smaller ones are too few to keep apart.
 import hashlib
 import random
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from inference.builtin import lexicon
@@ -18,7 +18,7 @@ Split = Literal["train", "test"]
 HELD_OUT_ONE_IN = 6
 
 
-@cache
+@lru_cache(maxsize=1 << 16)  # made-up words come without end
 def hash_of(text: str) -> int:
     """A 32-bit hash of a word or phrasing; case and outer space do not matter."""
     return int.from_bytes(hashlib.sha256(text.strip().lower().encode()).digest()[:4], "big")

@@ -54,7 +54,10 @@ class DecodeStep:
         *,
         graphs: Graphs | None = None,
         stream: Stream | None = None,
+        buckets: Rows[int] | None = None,
     ) -> None:
+        """`buckets` are the numbers of rows that are computed, ascending, the last of them
+        `num_sequences`; None: those of `buckets_up_to`."""
         assert isinstance(runner.kv, PagedKV)
         self.runner = runner
         self.kv = runner.kv
@@ -62,7 +65,7 @@ class DecodeStep:
         self.buffers = StepBuffers(self.kv, num_sequences, self.device)
         self.graphs = Graphs() if graphs is None else graphs
         self.stream = DeviceStream(self.device) if stream is None else stream
-        self.buckets = buckets_up_to(num_sequences)
+        self.buckets = buckets_up_to(num_sequences) if buckets is None else [*buckets]
         self._logits = self._room_for_logits()
 
     # --- before requests ------------------------------------------------------------------------

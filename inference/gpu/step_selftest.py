@@ -6,6 +6,7 @@ computes something else is left out, and the log says why.
 
 import logging
 from collections.abc import Iterator
+from collections.abc import Sequence as Rows
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
@@ -75,11 +76,15 @@ def _plain_bytes(runner: ModelRunner, num_sequences: int) -> int:
 
 
 def checked_step(
-    name: str, runner: ModelRunner, num_sequences: int, capture: Capture | None
+    name: str,
+    runner: ModelRunner,
+    num_sequences: int,
+    capture: Capture | None,
+    buckets: Rows[int] | None = None,
 ) -> DecodeStep | None:
     """A step that is right; with graphs, where there are any and they are right as well."""
     try:
-        step = DecodeStep(runner, num_sequences)
+        step = DecodeStep(runner, num_sequences, buckets=buckets)
         problem = problem_of(step, runner)
     except Exception as error:
         if is_fault(error):
@@ -91,7 +96,7 @@ def checked_step(
     if capture is None:
         return step
     try:
-        with_graphs = DecodeStep(runner, num_sequences, graphs=Graphs(capture))
+        with_graphs = DecodeStep(runner, num_sequences, graphs=Graphs(capture), buckets=buckets)
         with_graphs.capture()
         problem = problem_of(with_graphs, runner)
     except Exception as error:  # no memory for them, or something that no graph may hold

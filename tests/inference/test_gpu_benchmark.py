@@ -30,15 +30,15 @@ def test_kernels_and_steps_are_measured(tmp_path: Path) -> None:
     assert [row["sequences"] for row in steps] == [1, 3]
     ways = ("plain ms", "eager ms", "+ graphs ms", "+ fusing ms", "+ overlap ms")
     assert all(row[way] > 0 for row in steps for way in ways)
-    assert steps[0]["transformers ms"] > 0
-    assert steps[0]["static ms"] > 0
-    assert all(row[f"{kind} ms"] > 0 for kind in ("fp8", "int4") for row in found[f"{kind} tiny"])
+    assert all(row["+ overlap prompts ms"] > row["+ overlap ms"] for row in steps)
+    for kind in ("fp8", "int4"):
+        assert all(row[f"{kind} ms"] > 0 < row["% of roofline"] for row in found[f"{kind} tiny"])
     assert all(row["int4 us"] > 0 < row["int4 spelt out us"] for row in found["products"])
 
 
 @pytest.mark.timeout(400)
 def test_weights_and_requests_are_measured(tmp_path: Path) -> None:
-    found = measured(tmp_path / "gpu.json", "dtypes", "serving", "peers")
+    found = measured(tmp_path / "gpu.json", "dtypes", "serving", "generate", "batching")
     few = {row["system"].removeprefix("vitrine "): row for row in found["dtypes tiny"]}
     assert set(few) == {"bfloat16", "bfloat16+fp8", "int8", "int4", "fp8"}
     for name in ("fp8", "bfloat16+fp8"):
@@ -52,7 +52,9 @@ def test_weights_and_requests_are_measured(tmp_path: Path) -> None:
         "kill -9 of the worker",
     ]
     assert all(row["tokens/s"] > 0 for row in found["serving tiny"])
-    ours, theirs = found["peers tiny"]
+    assert [row["generate, cache"] for row in found["generate tiny"]] == ["dynamic", "static"]
+    assert all(row["a token ms"] > 0 for row in found["generate tiny"])
+    ours, theirs = found["batching tiny"]
     assert ours["tokens/s"] > 0 < theirs["tokens/s"]
     assert 0 < theirs["TTFT p50 ms"] < 60_000
 

@@ -69,6 +69,13 @@ def test_its_graphs_read_nothing_but_what_stays(runner: ModelRunner) -> None:
     assert len(step.graphs) == 3 * (1 + 3)  # of 1, 2 and 4 rows, with as many ways to draw
 
 
+def test_graphs_may_be_of_some_batches_alone(small: ModelRunner) -> None:
+    step = checked_step("tiny", small, 4, RecordedCalls(), (1, 4))
+    assert step is not None
+    assert step.buckets == [1, 4]
+    assert len(step.graphs) == 2 * (1 + 3)
+
+
 def test_a_step_that_is_wrong_is_not_used(
     small: ModelRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

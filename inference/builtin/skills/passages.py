@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inference.builtin import facts
 from inference.builtin.facts import KINDS, Statement
-from inference.builtin.phrasing import fill, pick, typed
+from inference.builtin.phrasing import fill, fill_from, pick, typed
 from inference.builtin.scene import Scene
 from inference.builtin.words import Words, plural
 
@@ -153,7 +153,7 @@ def set_documents(scene: Scene) -> Library:
 def question(scene: Scene, stated: Statement, *, wrap: bool = True) -> str:
     """The question's text, not yet said."""
     template = pick(scene.rng, scene.split, stated.asks)
-    return fill(typed(scene.rng, scene.typing, template, wrap=wrap), **stated.values)
+    return fill_from(typed(scene.rng, scene.typing, template, wrap=wrap), stated.values)
 
 
 def cited(sentence: str, number: int) -> str:
