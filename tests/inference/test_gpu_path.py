@@ -22,7 +22,11 @@ from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.small_config import shrink
 from tests.inference.loops import answers, make_loop, request
 from tests.inference.test_architectures import config_of
+from tests.inference.test_fusing import plain_rope
 from tests.inference.tiny_models import make_model
+
+# Used by itself: else all models of that kind, also those of later files, go on in the interpreter.
+__all__ = ["plain_rope"]
 
 HEAD_DIM = 24  # of a loaded model; a small copy's is 16
 ARCHITECTURES = ("llama", "qwen3", "gemma2", "gpt_oss", "cohere2")
