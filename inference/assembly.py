@@ -305,4 +305,5 @@ def _make_scheduler(
         max_waiting_tokens=config.max_waiting_tokens,
         max_num_drafting=config.max_num_drafting,
         draft_model=draft_model,
+        is_launched=device != "cpu",
     )

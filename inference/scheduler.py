@@ -48,14 +48,16 @@ class Scheduler:
         max_waiting_tokens: int,
         max_num_drafting: int = 0,
         draft_model: Guesser | None = None,
+        is_launched: bool = False,
     ) -> None:
+        """`is_launched`: by a GPU, whose steps that read cost something however little they read."""
         self.kv = kv
         self.num_layers = 0  # that a chunk may pass step by step; 0: it passes all at once
         self.relief = Relief(step_budget_tokens, max_num_sequences)
         self.max_num_drafting = max_num_drafting
         self.speculation = Speculation(draft_model)
         self.share = FairShare()
-        self.estimates = Estimates()
+        self.estimates = Estimates(has_fixed=is_launched)
         self.waiting = WaitingQueue(self.share, self.estimates, max_waiting_tokens)
         self.running: OrderedDict[str, Sequence] = OrderedDict()
         self.num_drafted = self.num_accepted = 0  # of guessed tokens, ever

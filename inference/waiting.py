@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from inference.fair_share import OUTPUT_COST, FairShare
 from inference.priority import RANK, has_room, has_room_for_images
+from inference.reading_line import ReadingLine
 from inference.sequence import Sequence
 
 _FIRST_GUESS_TOKENS = 256  # of an answer's length, until some have ended
@@ -30,7 +31,8 @@ class Estimates:
     """What has been measured of this worker: tokens per second and lengths of answers.
 
     `calm_step_s` is a step that reads no prompt, of `calm_rows` tokens (wrong guesses among them);
-    `reading_s` what each further token adds to one.
+    `reading_s` what each further token adds to one, and `fixed_s` what a step that reads takes longer
+    however little it reads: learnt on a GPU alone (`has_fixed`), where it may be most of it.
     """
 
     tokens_per_s: float | None = None
@@ -38,7 +40,13 @@ class Estimates:
     calm_step_s: float | None = None
     calm_rows: int = 1
     reading_s: float | None = None
+    has_fixed: bool = False
     _reading_weight: float = 0.0
+    _line: ReadingLine = field(default_factory=ReadingLine)
+
+    @property
+    def fixed_s(self) -> float:
+        return self._line.fixed_s
 
     def learn_step(
         self,
@@ -90,6 +98,10 @@ class Estimates:
         tells as much of many tokens as it has rows; but what disturbs its step is divided by little.
         """
         share = 0.2 * min(1.0, max(num_read, num_layered) / 64)
+        if self.has_fixed:
+            self._line.learn(num_read, token_s * num_read)
+            self.reading_s = self._line.token_s
+            return
         if num_layered and self.reading_s:
             token_s = min(token_s, _MOST_DEARER * self.reading_s)
         self._reading_weight = _mixed(self._reading_weight, 1.0, share)
@@ -111,18 +123,26 @@ class Estimates:
         calm_s = self.calm_beside(num_writers)
         if calm_s is None or not self.reading_s:
             return None
+        if self.has_fixed and not self._line.is_sure:
+            return self._line.untried_tokens
         spare_s = max((_URGENT_SPARE if is_urgent else _SPARE) * calm_s, UNNOTICED_S - calm_s)
         if crowd > 1 and not is_urgent:
             most_s = max(_URGENT_SPARE * calm_s, _CROWD_STEP_S)
             spare_s = max(spare_s, min(crowd * _SPARE * calm_s, most_s))
-        return spare_s / self.reading_s
+        return self._num_within(spare_s)
+
+    def _num_within(self, spare_s: float) -> float:
+        """Tokens that are read in so long; where most of it is lost anyway, as many as make it twice as
+        long, or the writers would wait again and again for little."""
+        assert self.reading_s
+        return max(spare_s - self.fixed_s, self.fixed_s) / self.reading_s
 
     def shared_tokens(self) -> int | None:
         """So much is read in a step while others wait to be read: whoever comes next waits for the
         step's end. None while nothing is known."""
         if not self.reading_s:
             return None
-        return max(_LEAST_SHARED_TOKENS, int(_SHARED_STEP_S / self.reading_s))
+        return max(_LEAST_SHARED_TOKENS, int(self._num_within(_SHARED_STEP_S)))
 
     def learn_output(self, num_tokens: int) -> None:
         self.output_tokens = 0.75 * self.output_tokens + 0.25 * num_tokens

@@ -149,20 +149,30 @@ def items_of(name: str, count: int, seed: int = SEED) -> list[Dialog]:
     return by_hand.dialogs() if name == BY_HAND else score_items(seed, BY_NAME[name], count)
 
 
-def score_skill(decoder: Decoder, name: str, count: int) -> Score:
-    """Score one skill on `count` held-out items."""
-    items = [turns_of(dialog) for dialog in items_of(name, count)]
-    flat = [turn for item in items for turn in item]
-    answers = iter(decoder.answers([prompt for prompt, _ in flat]))
-    turns = [[Turn(prompt, message, next(answers)) for prompt, message in item] for item in items]
+def score_skills(decoder: Decoder, names: Sequence[str], count: int) -> list[Score]:
+    """Score skills on `count` held-out items of each.
+
+    All are answered together: the more prompts to choose from, the less a batch is filled up.
+    """
+    items = {name: [turns_of(dialog) for dialog in items_of(name, count)] for name in names}
+    prompts = [prompt for turns in items.values() for item in turns for prompt, _ in item]
+    answers = iter(decoder.answers(prompts))
+    return [
+        _score(name, [[Turn(*turn, next(answers)) for turn in item] for item in items[name]])
+        for name in names
+    ]
+
+
+def _score(name: str, items: list[list[Turn]]) -> Score:
+    turns = [turn for item in items for turn in item]
     return Score(
         skill=name,
         goal=BY_NAME[name].goal if name in BY_NAME else 0.9,
         num_items=len(items),
-        num_right=sum(all(turn.is_right for turn in item) for item in turns),
-        num_turns=len(flat),
-        num_ended=sum(turn.answer.has_ended for item in turns for turn in item),
-        wrong=tuple(turn for item in turns for turn in item if not turn.is_right),
+        num_right=sum(all(turn.is_right for turn in item) for item in items),
+        num_turns=len(turns),
+        num_ended=sum(turn.answer.has_ended for turn in turns),
+        wrong=tuple(turn for turn in turns if not turn.is_right),
     )
 
 
@@ -205,4 +215,4 @@ def score_all(folder: Path, count: int, names: Sequence[str] = ()) -> list[Score
     """Score the model in a folder on all skills, or on some."""
     decoder = Decoder(folder)
     every = [*(skill.name for skill in SKILLS), BY_HAND]
-    return [score_skill(decoder, name, count) for name in names or every]
+    return score_skills(decoder, names or every, count)

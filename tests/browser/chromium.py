@@ -1,7 +1,13 @@
 """How the tests start Chromium: Debian's, which may not ask the network for anything of its own."""
 
 import os
+import shutil
 from typing import Any
+
+
+def _has_room(folder: str) -> bool:
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 4 * 2**30
+
 
 LAUNCH: dict[str, Any] = {
     "executable_path": os.environ.get("CHROMIUM", "/usr/bin/chromium"),
@@ -15,4 +21,6 @@ LAUNCH: dict[str, Any] = {
         "--enable-features=CDPScreenshotNewSurface,SkipListAccountsWithoutGaiaCookies,"
         "NetworkServiceInProcess2",
     ],
+    # Playwright has each buffer that processes share, two for each of those files, made on the disk.
+    "ignore_default_args": ["--disable-dev-shm-usage"] if _has_room("/dev/shm") else [],
 }

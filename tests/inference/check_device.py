@@ -73,7 +73,9 @@ def _writes(device: torch.device, folder: Path) -> str:
 
 def _loop(path: Path, device: str, **options: Any) -> EngineLoop:
     attention.use_kernels(None)  # those of the loop before
-    return make_loop(path, device=device, max_num_sequences=4, **options)
+    # Its cache is what is given then, and not all of the device: others check beside it.
+    has_own_gpus = device != "cpu"
+    return make_loop(path, device=device, has_own_gpus=has_own_gpus, max_num_sequences=4, **options)
 
 
 def _difference(expected: list[list[int]], found: list[list[int]]) -> str:

@@ -13,8 +13,11 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 from inference import Engine, EngineConfig
 from inference.native.kernels import kernels
 from inference.tokenizer import ChatTokenizer
+from tests.inference.interpreter import hasten
 from tests.inference.tiny_models import make_model
 from tests.inference.tiny_vision import FAMILIES, make_seeing_model
+
+hasten()
 
 
 @pytest.fixture(scope="session")

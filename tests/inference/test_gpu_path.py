@@ -22,6 +22,11 @@ from inference.selftest import MAX_RELATIVE_ERROR, packed_error
 from inference.small_config import shrink
 from tests.inference.loops import answers, make_loop, request
 from tests.inference.test_architectures import config_of
+from tests.inference.test_fusing import plain_rope
+from tests.inference.tiny_models import make_model
+
+# Used by itself: else all models of that kind, also those of later files, go on in the interpreter.
+__all__ = ["plain_rope"]
 
 HEAD_DIM = 24  # of a loaded model; a small copy's is 16
 ARCHITECTURES = ("llama", "qwen3", "gemma2", "gpt_oss", "cohere2")
@@ -166,17 +171,18 @@ def test_a_model_that_goes_without_them_is_not_tried(monkeypatch: pytest.MonkeyP
     assert not attention.uses_kernels()
 
 
-@pytest.mark.timeout(400)  # kernels in the interpreter: 100 s of a core
+@pytest.mark.timeout(400)  # kernels in the interpreter: 15 s of a core
 def test_a_model_is_loaded_for_a_device(
-    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, in_use: None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_use: None
 ) -> None:
     """The way that CUDA goes, up to the device itself: modules stay where they are."""
+    path = make_model(tmp_path / "tiny", num_hidden_layers=1)  # each is checked
     asked = []
     monkeypatch.setattr(nn.Module, "to", lambda self, device: (asked.append(device), self)[1])
     cuda = torch.device("cuda")
     monkeypatch.setattr("inference.loader.free_bytes", lambda device: 2**30)
     attention.use_kernels(None)
-    loaded = load_model("tiny", tiny_model, lambda *_: None, torch.float32, device=cuda)
+    loaded = load_model("tiny", path, lambda *_: None, torch.float32, device=cuda)
     assert loaded.info.device == "cuda"
     # The small copy and the model; transformers itself moves what it loads to the processor.
     assert [where for where in asked if where == cuda] == [cuda, cuda]
