@@ -203,6 +203,7 @@ def test_a_temporary_chat_is_answered_from_documents_and_kept_with_its_sources(o
     own.click("[data-keep]")
     own.wait_for_url("**/c/**")
     own.reload()
+    own.locator("chat-composer:defined").wait_for()  # then it hears of what is pointed at
     expect(own.locator(".message--user .source")).to_have_text(["Company notes"] * 2)
     first = own.locator(".message--assistant").first
     first.locator("a.citation").hover()

@@ -144,7 +144,9 @@ def test_search_opens_a_chat_on_the_branch_of_the_message(library: Page) -> None
 def test_other_scripts_other_results_and_none(library: Page) -> None:
     library.keyboard.press("Control+k")
     options = library.get_by_role("option")
-    expect(options).to_have_count(len(CHATS))
+    expect(options.filter(has_text="Long one")).to_have_count(
+        1
+    )  # of the last ones
     library.keyboard.type("京の天")
     expect(options).to_have_count(1)
     expect(options.locator("mark").first).to_have_text("京の天")
@@ -166,12 +168,13 @@ def test_other_scripts_other_results_and_none(library: Page) -> None:
 
 
 def test_a_search_that_fails_can_be_tried_again(library: Page) -> None:
-    library.route("**/api/search*", lambda route: route.abort(), times=1)
+    library.route("**/api/search*", lambda route: route.abort())  # of slow typing there are several
     library.get_by_role("button", name="Search chats").click()
     library.keyboard.type("walrus")
     state = library.locator(".palette__state")
     expect(state).to_contain_text("cannot be reached")
     expect(library.locator("search-palette").get_by_role("status")).to_contain_text("be reached")
+    library.unroute("**/api/search*")
     state.get_by_role("button", name="Try again").click()
     expect(library.get_by_role("option")).to_have_count(1)
 
