@@ -144,9 +144,7 @@ def test_search_opens_a_chat_on_the_branch_of_the_message(library: Page) -> None
 def test_other_scripts_other_results_and_none(library: Page) -> None:
     library.keyboard.press("Control+k")
     options = library.get_by_role("option")
-    expect(options.filter(has_text="Long one")).to_have_count(
-        1
-    )  # of the last ones
+    expect(options.filter(has_text="Long one")).to_have_count(1)  # of the last ones
     library.keyboard.type("京の天")
     expect(options).to_have_count(1)
     expect(options.locator("mark").first).to_have_text("京の天")
