@@ -44,6 +44,8 @@ def measure() -> tuple[list[Row], list[Row]]:
             ("unsafe", UNSAFE_CATEGORIES, ("safe",)),
             ("injection", INJECTION_CATEGORIES, ("safe", "benign")),
         ):
+            if f"{group}: {kind}" not in sets:
+                continue
             true = [scores[text] for text in sets[f"{group}: {kind}"]]
             false = [scores[text] for one in others for text in sets[f"{group}: {one}"]]
             highest = evaluation.any_of([dict(one) for one in [*true, *false]], names)
@@ -76,8 +78,9 @@ def _row(name: str, found: list[Scores]) -> Row:
 
 
 def _by_strangers() -> dict[str, list[str]]:
-    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Measured
-    while the heads were improved the first one was, and the second only when they were done."""
+    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of the
+    first two what is unsafe or sounds so: from their attacks and ordinary texts the heads have learnt.
+    Nothing was learnt from the third, nor chosen by it."""
     found: dict[str, list[str]] = {}
     for path in sorted(_BY_STRANGERS.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -11,8 +11,9 @@ A file for each category, `hate.threatening.txt` for hate/threatening, and files
 A title that ends in [planted] marks instructions as they are planted in documents: those are learnt
 within documents as well; one that ends in [before] has orders to ignore others, which are learnt
 before all kinds of requests as well; [host] has documents; [natural] has whole texts as people write
-them, by writers who knew nothing of the heads: these count more, and calibrate attacks. The lines of a
-block "by pattern" are made of the same parts (see `slots`), and are held out together.
+them, by writers who knew nothing of the heads: these count more, and calibrate attacks; [apart] has all
+that one such writer wrote, which is held out as a whole, and joined to nobody else's attacks. The lines
+of a block "by pattern" are made of the same parts (see `slots`), and are held out together.
 
 `in_documents/` has what may stand in a document (see `documents`): questions to it, and orders that it
 doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
@@ -96,6 +97,7 @@ class _Line:
     is_before: bool
     is_host: bool
     is_pattern: bool
+    is_apart: bool
     number: int
 
 
@@ -231,6 +233,11 @@ def natural_texts() -> tuple[NaturalText, ...]:
 
 def is_natural(group: str) -> bool:
     return "[natural]" in group
+
+
+def is_apart(group: str) -> bool:
+    """Whether all of a writer is in it, or in groups that differ in what stands in brackets alone."""
+    return "[apart]" in group
 
 
 def is_planted(group: str) -> bool:
@@ -395,7 +402,7 @@ def _joined() -> Iterator[Example]:
         line
         for name in _safe_names()
         for line in _lines(name)
-        if not line.is_act and words_in(line.text) <= WINDOW_WORDS
+        if not (line.is_act or line.is_apart) and words_in(line.text) <= WINDOW_WORDS
     ]
     acts = [line for name in ("illicit", "illicit/violent") for line in _lines(name) if line.is_act]
     for name in INJECTION_CATEGORIES:
@@ -453,8 +460,9 @@ def _lines(name: str) -> tuple[_Line, ...]:
             continue
         if not text:
             continue
+        is_apart = "[apart]" in title
         run = 0 if title.startswith("by pattern") else place // _RUN_LINES
-        group = f"{name}: {title} {run}"
+        group = f"apart: {title}" if is_apart else f"{name}: {title} {run}"
         place += 1
         is_act = text.startswith("~ ")
         text = _unescaped(text.removeprefix("~ "))
@@ -467,6 +475,7 @@ def _lines(name: str) -> tuple[_Line, ...]:
                 "[before]" in title,
                 "[host]" in title,
                 title.startswith("by pattern:"),
+                is_apart,
                 len(found),
             )
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moderation.categories import HEAD_CATEGORIES, INJECTION_CATEGORIES, Scores, parent, worst
+from moderation.categories import HEAD_CATEGORIES, INJECTION_CATEGORIES, Scores, parent
+from moderation.heads.attacks import Attacks, Found
 from moderation.heads.features import NUM_BUCKETS, n_grams
 from moderation.windows import Part, Read, words_in
 
@@ -28,15 +29,13 @@ less of either."""
 PIECE_OUTPUTS = ("foreign", "planted")
 """Of a piece: a task that the text around it doesn't call for, and an order to a machine."""
 ATTACK_OUTPUTS = (*INJECTION_CATEGORIES, "planted")
+"""The last ones of OUTPUTS."""
 Vectors = Mapping[str, NDArray[np.float32]]
 # Beside vectors of length 1.
 _LIKENESS = 2.0
 _OF_PLACE = 0.5
-OF_LENGTH = 0.5
-"""By how much a window's logit for an attack falls for each time that its text has e times as many: each
-window is one more that can be mistaken. By 1 a text of many would be flagged no more often than one of
-few, if windows were mistaken independently; but then more attacks in short documents are missed."""
-_IS_ATTACK = np.array([name in ATTACK_OUTPUTS for name in OUTPUTS], np.float32)
+_ATTACKS = slice(-len(ATTACK_OUTPUTS), None)
+_NO_PIECES = np.full((1, len(PIECE_OUTPUTS)), -np.inf)
 _NOTHING = dict.fromkeys(HEAD_CATEGORIES, 0.0)
 
 
@@ -55,6 +54,7 @@ class Heads:
             self._piece_of_vector = found["piece_of_vector"].astype(np.float32)
             self._piece_of_words = found["piece_of_words"].astype(np.float32)
             self._piece_bias = found["piece_bias"].astype(np.float32)
+            self._attacks = Attacks(*found["attacks"].tolist())
             names = tuple(found["categories"].tolist())
         shapes = (
             *(self._of_vector.shape, self._of_words.shape, self._bias.shape),
@@ -78,7 +78,7 @@ class Heads:
         given = np.asarray(vectors, np.float32).reshape(-1, NUM_DIMENSIONS)
         if len(given) != len(texts):
             raise ValueError(f"{len(given)} vectors for {len(texts)} texts")
-        return [_probabilities(row) for row in self._logits(given, texts)]
+        return [self._scores_of([row]) for row in self._logits(given, texts)]
 
     def _logits(
         self, given: NDArray[np.float32], texts: Sequence[str]
@@ -92,41 +92,63 @@ class Heads:
         ]
 
     def judge(self, texts: Sequence[Read], vectors: Vectors) -> list[Scores]:
-        """A probability for each category, for each text: that of its worst part, where an attack has to
-        be the clearer the longer the text is. `vectors` has all pieces of them that are not blank."""
-        parts = [
-            part
-            for part in dict.fromkeys(part for text in texts for part in text.parts)
-            if part.text.strip()
-        ]
+        """A probability for each category, for each text: that of its worst part, and of attacks what
+        all heads for them say together (`Attacks`). `vectors` has all pieces that are not blank."""
+        wholes = {text: whole_of(text) for text in texts if text.pieces}
+        windows = (part for text in texts for part in text.parts)
+        parts = [part for part in dict.fromkeys([*windows, *wholes.values()]) if part.text.strip()]
         rows = np.array([part_input(part, vectors) for part in parts], np.float32)
         rows = rows.reshape(-1, NUM_DIMENSIONS)
         logits = dict(zip(parts, self._logits(rows, [part.text for part in parts]), strict=True))
-        found = [
-            _worst_of([logits[part] for part in text.parts if part in logits]) for text in texts
-        ]
-        for place, text in enumerate(texts):
+        found = []
+        for text in texts:
+            own = [logits[part] for part in text.parts if part in logits]
             if text.pieces:
-                order = max(self._score_pieces(text, vectors))
-                found[place] = worst([found[place], {"prompt_injection": order}])
+                pieces = self._piece_logits(text, vectors)
+                found.append(self._scores_of(own, pieces, logits[wholes[text]]))
+            else:
+                found.append(self._scores_of(own))
         return found
 
-    def _score_pieces(self, text: Read, vectors: Vectors) -> list[float]:
-        """How likely each piece is an order to a machine, which the text around it doesn't call for."""
+    def _piece_logits(self, text: Read, vectors: Vectors) -> NDArray[np.float64]:
+        """(1, PIECE_OUTPUTS), of each the highest of all pieces."""
         rows = piece_inputs(text, vectors)
-        by_meaning = [row @ self._piece_of_vector for row in rows]
+        by_meaning = np.array([row @ self._piece_of_vector for row in rows])
         by_words = n_grams(text.pieces).times(self._piece_of_words)
-        return [
-            float(_sigmoid(of_vector + of_words + self._piece_bias).max())
-            for of_vector, of_words in zip(by_meaning, by_words, strict=True)
-        ]
+        logits = by_meaning + by_words + self._piece_bias
+        highest: NDArray[np.float64] = logits.max(axis=0, keepdims=True).astype(np.float64)
+        return highest
+
+    def _scores_of(
+        self,
+        windows: Sequence[NDArray[np.float32]],
+        pieces: NDArray[np.float64] = _NO_PIECES,
+        whole: NDArray[np.float32] | None = None,
+    ) -> Scores:
+        """Of a text, by the logits of its windows, the highest ones of its pieces, and its own."""
+        if not windows:
+            return _NOTHING
+        highest = np.max(windows, axis=0).astype(np.float64)
+        of_whole = highest if whole is None else whole.astype(np.float64)
+        of_attacks = Found(
+            highest[None, _ATTACKS],
+            of_whole[None, _ATTACKS][:, : len(INJECTION_CATEGORIES)],
+            pieces,
+            np.array([float(len(windows))]),
+        )
+        (attack,), (jailbreak,) = self._attacks.probabilities(of_attacks)
+        probabilities = _sigmoid(highest[: len(HEAD_CATEGORIES)])
+        found = dict(zip(HEAD_CATEGORIES, probabilities.tolist(), strict=True))
+        found["prompt_injection"], found["jailbreak"] = float(attack), float(jailbreak)
+        for name in HEAD_CATEGORIES:
+            if (over := parent(name)) and found[over] < found[name]:
+                found[over] = found[name]  # whoever threatens in hate hates
+        return found
 
 
-def _worst_of(windows: Sequence[NDArray[np.float32]]) -> Scores:
-    """Of a text, by the logits of its windows; see `OF_LENGTH`."""
-    if not windows:
-        return _NOTHING
-    return _probabilities(np.max(windows, axis=0) - OF_LENGTH * np.log(len(windows)) * _IS_ATTACK)
+def whole_of(text: Read) -> Part:
+    """All of a text that has pieces, as the examples for attacks are learnt."""
+    return Part(" ".join(text.pieces), text.pieces)
 
 
 def part_input(part: Part, vectors: Vectors) -> NDArray[np.float32]:
@@ -169,17 +191,6 @@ def shipped_thresholds() -> Mapping[str, float]:
     return {name: float(found[name]) for name in HEAD_CATEGORIES}
 
 
-def _sigmoid(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits.astype(np.float64), -40, 40)))
-    return found
-
-
-def _probabilities(logits: NDArray[np.float32]) -> Scores:
-    values = _sigmoid(logits)
-    *of_categories, planted = values.tolist()
-    found = dict(zip(HEAD_CATEGORIES, of_categories, strict=True))
-    found["prompt_injection"] = max(found["prompt_injection"], planted)
-    for name in HEAD_CATEGORIES:
-        if (over := parent(name)) and found[over] < found[name]:
-            found[over] = found[name]  # whoever threatens in hate hates
+def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = 1 / (1 + np.exp(-np.clip(logits, -40, 40)))
     return found

@@ -41,8 +41,8 @@ n-grams of words and characters, and on concepts that some thirty languages have
 (`concepts.py`); calibrated by Platt's method on held-out folds. Of a text of more than {window} words
 each sentence is read once; a window has the mean of its sentences' vectors. One head more looks at each
 window for orders to a machine that were planted in a document, and two look at each sentence beside all
-others: for such orders, and for tasks that the text doesn't call for. All of it was learnt from
-`examples/`, which were written for this project.
+others: for such orders, and for tasks that the text doesn't call for. What the heads for attacks say is
+added up (`attacks.py`). All of it was learnt from `examples/`, which were written for this project.
 
 {counts}
 
@@ -53,9 +53,10 @@ others: for such orders, and for tasks that the text doesn't call for. All of it
 Most examples are lines that frames and blanks multiply. These are whole texts instead: messages to an
 assistant, and documents with an order planted in them or with none, by writers who had not seen the
 heads and were asked for ordinary texts that a careless detector would flag. Each is scored as texts are
-when they're served, by heads that have not seen it or its neighbours in the file. By these scores the
-heads for attacks are shifted: each flags as many of the harmless ones as the others, and together they
-flag {most:.0%} at most.
+when they're served, by heads that have not seen it or its neighbours in the file; all that the first or
+the second stranger wrote, by heads that have seen nothing of that writer, as the adapter has not either.
+By these scores it is learnt how much each head counts, and where attacks begin: so that of neither
+stranger's ordinary texts more than {most:.2%} are flagged.
 
 {natural}
 

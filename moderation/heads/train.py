@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +24,12 @@ from moderation.categories import (
 )
 from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
+from moderation.heads.attacks import Attacks, Found, fit_combination
 from moderation.heads.examples import Document, Example
 from moderation.heads.features import n_grams
 from moderation.heads.fit import Floats, Inputs, Weights, fit, platt, weights_of_texts
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
-    OF_LENGTH,
     OUTPUTS,
     PIECE_OUTPUTS,
     THRESHOLDS,
@@ -37,7 +37,7 @@ from moderation.heads.heads import (
     Heads,
     part_input,
     piece_inputs,
-    shipped_thresholds,
+    whole_of,
 )
 from moderation.heads.vectors import vectors_of
 from moderation.heads_adapter import HEADS_ADAPTER
@@ -50,9 +50,14 @@ NUM_FOLDS = 5
 # flagged: the examples are one writer's. So half of it, to keep to 5 % of what others write.
 MAX_SAFE_FLAGGED = 0.025
 MAX_SAFE_FLAGGED_BY_KIND = 0.001
-MAX_NATURAL_FLAGGED = 0.02
+# Of one writer's; of others the heads before flagged 1.7 to 2.5 %, so there is something left below 2 %.
+MAX_NATURAL_FLAGGED = 0.0175
+# By the head for foreign tasks alone, and by that for jailbreaks. With 5 of a thousand .73 instead of
+# .84 of the attacks of writers apart are found.
+MAX_FLAGGED_ALONE = 0.003
 ATTACKS_FROM = 0.773
 """The threshold of attacks: their logits are shifted to where it flags `MAX_NATURAL_FLAGGED`."""
+NOTHING_FOUND = 0.01
 # There are few natural texts beside all the copies that frames and blanks make. By a development set,
 # the indirect attacks that are found where 2 % of ordinary texts are flagged: .67 of 86 by one head for
 # pieces with 8, .77 by two with 5, .82 by two with 20; and less with the weaker decay of windows.
@@ -112,21 +117,26 @@ def train() -> Trained:
     pieces = _PieceExamples(documents)
     pieces_by_folds = pieces.weights_of_folds(adapters)
     piece_logits, piece_scales = pieces.calibrated(pieces_by_folds, adapters)
-    attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
-    of_attacks = [one.of(attacks) for one in by_folds]
-    cuts, shares = _cuts(_natural_logits(of_attacks, pieces_by_folds, adapters))
-    shifts[attacks] = _logit(ATTACKS_FROM) - scales[attacks] * cuts[: len(attacks)]
-    piece_shifts = _logit(ATTACKS_FROM) - piece_scales * cuts[len(attacks) :]
-    probabilities = 1 / (1 + np.exp(-(logits * scales + shifts)))
+    columns = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
+    natural = _natural_logits([one.of(columns) for one in by_folds], pieces_by_folds, adapters)
+    attacks, shares = _attacks(natural, scales[OUTPUTS.index("jailbreak")], piece_scales[0])
+    of_weights = scales.copy()
+    of_weights[columns], shifts[columns] = 1, 0
+    probabilities = 1 / (1 + np.exp(-(logits * of_weights + shifts)))
     held_out = [dict(zip(OUTPUTS, row.tolist(), strict=True)) for row in probabilities]
-    for scores in held_out:
-        scores["prompt_injection"] = max(scores["prompt_injection"], scores.pop("planted"))
+    wholes = logits[:, columns]
+    no_pieces = np.full((len(examples), len(PIECE_OUTPUTS)), -np.inf)
+    found = Found(wholes, wholes[:, : len(INJECTION_CATEGORIES)], no_pieces, np.ones(len(examples)))
+    for scores, *values in zip(held_out, *attacks.probabilities(found), strict=True):
+        scores |= dict(zip(INJECTION_CATEGORIES, map(float, values), strict=True))
+        scores.pop("planted")
     safe = [scores for one, scores in zip(examples, held_out, strict=True) if not one.categories]
     thresholds = _thresholds(safe, UNSAFE_CATEGORIES, MAX_SAFE_FLAGGED)
     thresholds |= dict.fromkeys(INJECTION_CATEGORIES, ATTACKS_FROM)
     _write_thresholds(thresholds)
-    weights = fit(inputs_by(HEADS_ADAPTER.path), labels, judged, importance).scaled(scales, shifts)
-    of_pieces = pieces.fit(HEADS_ADAPTER.path).scaled(piece_scales, piece_shifts)
+    weights = fit(inputs_by(HEADS_ADAPTER.path), labels, judged, importance)
+    weights = weights.scaled(of_weights, shifts)
+    of_pieces = pieces.fit(HEADS_ADAPTER.path)
     _save(
         {
             "categories": np.array(HEAD_CATEGORIES),
@@ -136,14 +146,15 @@ def train() -> Trained:
             "scales": scales,
             "shifts": shifts,
             "piece_scales": piece_scales,
-            "piece_shifts": piece_shifts,
+            "attacks": np.array(astuple(attacks)),
             **_of_pieces(of_pieces),
         }
     )
-    likely = 1 / (1 + np.exp(-(piece_logits * piece_scales + piece_shifts)))
-    highest = [
-        float(likely[pieces.owners == owner].max(initial=0)) for owner in range(len(documents))
-    ]
+    none = np.full((len(documents), len(ATTACK_OUTPUTS)), -np.inf)
+    worst = np.full((len(documents), len(PIECE_OUTPUTS)), -np.inf)
+    np.maximum.at(worst, pieces.owners, piece_logits)
+    alone = Found(none, none[:, : len(INJECTION_CATEGORIES)], worst, np.ones(len(documents)))
+    highest = attacks.probabilities(alone)[0].tolist()
     return Trained(examples, held_out, documents, highest, thresholds, shares)
 
 
@@ -165,66 +176,93 @@ def fit_to_adapter() -> list[NaturalShare]:
         _folds(examples), adapters, lambda _: inputs, labels, judged, importance
     )
     pieces = _PieceExamples(written.documents())
-    cuts, shares = _cuts(_natural_logits(by_folds, pieces.weights_of_folds(adapters), adapters))
-    start = _logit(shipped_thresholds()["prompt_injection"])
-    kept["shifts"][attacks] = start - kept["scales"][attacks] * cuts[: len(attacks)]
-    kept["piece_shifts"] = start - kept["piece_scales"] * cuts[len(attacks) :]
+    natural = _natural_logits(by_folds, pieces.weights_of_folds(adapters), adapters)
+    scales = kept["scales"][OUTPUTS.index("jailbreak")], kept["piece_scales"][0]
+    found, shares = _attacks(natural, *scales)
+    kept["attacks"] = np.array(astuple(found))
+    kept["shifts"][attacks] = 0
     weights = fit(inputs, labels, judged, importance)
-    weights = weights.scaled(kept["scales"][attacks], kept["shifts"][attacks])
     kept["of_vector"][:, attacks] = weights.of_vector
     kept["of_words"][:, attacks] = weights.of_words
     kept["bias"][attacks] = weights.bias
-    of_pieces = pieces.fit(HEADS_ADAPTER.path)
-    _save(kept | _of_pieces(of_pieces.scaled(kept["piece_scales"], kept["piece_shifts"])))
+    _save(kept | _of_pieces(pieces.fit(HEADS_ADAPTER.path)))
     return shares
 
 
 def _natural_logits(
     weights: Sequence[Weights], of_pieces: Sequence[Weights], adapters: Sequence[Path]
-) -> Floats:
-    """(natural texts, ATTACK_OUTPUTS and PIECE_OUTPUTS), of each the highest of its parts as a text is
-    scored when it's served, by heads for attacks that have not seen its group."""
-    natural = written.natural_texts()
-    folds = np.array([_fold(one.group) for one in natural])
-    found = np.full((len(natural), len(ATTACK_OUTPUTS) + len(PIECE_OUTPUTS)), -40.0)
+) -> Found:
+    """Of natural texts as they're scored when served, by heads that have not seen their group."""
+    texts = written.natural_texts()
+    folds = np.array([_fold(one.group) for one in texts])
+    windows = np.zeros((len(texts), len(ATTACK_OUTPUTS)))
+    wholes = np.zeros((len(texts), len(INJECTION_CATEGORIES)))
+    pieces = np.full((len(texts), len(PIECE_OUTPUTS)), -np.inf)
+    num_windows = np.ones(len(texts))
     for fold in range(NUM_FOLDS):
         own = np.flatnonzero(folds == fold)
-        texts = [read(judged(natural[at].text)) for at in own]
-        vectors = _vectors_of_pieces(texts, adapters[fold])
-        for at, text in zip(own, texts, strict=True):
+        texts_read = [read(judged(texts[at].text)) for at in own]
+        vectors = _vectors_of_pieces(texts_read, adapters[fold])
+        for at, text in zip(own, texts_read, strict=True):
             parts = [part for part in text.parts if part.text.strip()]
             rows = np.stack([part_input(part, vectors) for part in parts])
             inputs = Inputs(rows, n_grams([part.text for part in parts]))
-            highest = weights[fold].logits(inputs).max(axis=0)
-            found[at, : len(ATTACK_OUTPUTS)] = highest - OF_LENGTH * np.log(len(parts))
+            windows[at] = weights[fold].logits(inputs).max(axis=0)
+            wholes[at] = windows[at, : len(INJECTION_CATEGORIES)]
+            num_windows[at] = len(parts)
             if text.pieces:
+                all_of_it = whole_of(text)
+                inputs = Inputs(part_input(all_of_it, vectors)[None], n_grams([all_of_it.text]))
+                wholes[at] = weights[fold].logits(inputs)[0, : len(INJECTION_CATEGORIES)]
                 inputs = Inputs(piece_inputs(text, vectors), n_grams(text.pieces))
-                found[at, len(ATTACK_OUTPUTS) :] = of_pieces[fold].logits(inputs).max(axis=0)
-    return found
+                pieces[at] = of_pieces[fold].logits(inputs).max(axis=0)
+    return Found(windows, wholes, pieces, num_windows)
 
 
-def _cuts(natural: Floats) -> tuple[Floats, list[NaturalShare]]:
-    """From where on each output flags, so that each flags the same share of harmless natural texts, and
-    all together no more than `MAX_NATURAL_FLAGGED`; and what they flag then."""
+def _attacks(
+    natural: Found, jailbreak_scale: float, foreign_scale: float
+) -> tuple[Attacks, list[NaturalShare]]:
+    """How much each head counts, fitted to natural texts, and shifted so that `ATTACKS_FROM` is the cut;
+    and what is flagged of these texts from there, by all that has not seen their fold.
+
+    The cut is the lowest one from which of no writer apart more than `MAX_NATURAL_FLAGGED` of the
+    ordinary texts are flagged, by heads that have not seen this writer."""
     texts = written.natural_texts()
-    harmless = natural[[one.kind == "harmless" for one in texts]]
-
-    def cuts_at(share: float) -> Floats:
-        return np.array([threshold_for(column, share) for column in harmless.T])
-
-    low, high = 0.0, MAX_NATURAL_FLAGGED
-    for _ in range(20):
-        share = (low + high) / 2
-        if float((harmless >= cuts_at(share)).any(axis=1).mean()) > MAX_NATURAL_FLAGGED:
-            high = share
-        else:
-            low = share
-    cuts = cuts_at(low)
+    inputs = natural.inputs()
+    folds = np.array([_fold(one.group) for one in texts])
+    labels = np.array([float(one.kind != "harmless") for one in texts])
+    combined = np.zeros(len(texts))
+    for fold in set(folds.tolist()):
+        of_others = fit_combination(inputs[folds != fold], labels[folds != fold])
+        combined[folds == fold] = of_others.combined(natural)[folds == fold]
+    harmless = labels == 0
+    foreign, jailbreak = natural.foreign_logits(), natural.jailbreak_logits()
+    foreign_cut = threshold_for(foreign[harmless], MAX_FLAGGED_ALONE)
+    jailbreak_cut = threshold_for(jailbreak[harmless], MAX_FLAGGED_ALONE)
+    scores = np.where(foreign >= foreign_cut, np.inf, combined)
+    writers = np.array([one.group if written.is_apart(one.group) else "" for one in texts])
+    cut = max(
+        threshold_for(scores[harmless & (writers == writer)], MAX_NATURAL_FLAGGED)
+        for writer in set(writers[harmless].tolist()) - {""}
+    )
     flagged: dict[tuple[str, str], list[bool]] = {}
-    for one, row in zip(texts, natural, strict=True):
+    for one, score in zip(texts, scores, strict=True):
         title = one.group.partition(": ")[2].partition(" [")[0]
-        flagged.setdefault((one.kind, title), []).append(bool((row >= cuts).any()))
-    return cuts, [NaturalShare(*key, sum(found), len(found)) for key, found in flagged.items()]
+        flagged.setdefault((one.kind, title), []).append(bool(score >= cut))
+    start = _logit(ATTACKS_FROM)
+    fitted = fit_combination(inputs, labels)
+    fitted = replace(
+        fitted,
+        bias=fitted.bias + start - cut,
+        jailbreak_scale=float(jailbreak_scale),
+        jailbreak_shift=float(start - jailbreak_scale * jailbreak_cut),
+        foreign_scale=float(foreign_scale),
+        foreign_shift=float(start - foreign_scale * foreign_cut),
+    )
+    # Attacks are a third of these texts, and in service few: where no head finds anything, a text of one
+    # window has its bias alone.
+    fitted = fitted.steeper((start - _logit(NOTHING_FOUND)) / (start - fitted.bias), start)
+    return fitted, [NaturalShare(*key, sum(own), len(own)) for key, own in flagged.items()]
 
 
 def _logit(probability: float) -> float:
@@ -430,6 +468,8 @@ def _folds(examples: Sequence[Example]) -> NDArray[np.int64]:
 
 
 def _fold(group: str) -> int:
+    if written.is_apart(group):
+        group = group.partition(" [")[0]
     return int.from_bytes(hashlib.sha256(group.encode()).digest()[:4]) % NUM_FOLDS
 
 
@@ -478,9 +518,9 @@ _HEAD = """\
 # Chosen on the project's own harmless examples, most of which sound harmful, each scored by heads that
 # have not seen it or its neighbours. The categories of harmful content together flag at most
 # {unsafe:.1%} of them, so that 5% of what others write is not passed; prompt_injection and jailbreak
-# together at most {injection:.0%} of the ordinary texts among them that were written as a whole. The
-# categories of such a group have one threshold; their kinds (hate/threatening) have their own, by each
-# of which {kind:.1%} are flagged at most.
+# together at most {injection:.2%} of the ordinary texts of a writer from whom the heads learnt nothing.
+# The categories of such a group have one threshold; their kinds (hate/threatening) have their own, by
+# each of which {kind:.1%} are flagged at most.
 
 [thresholds]
 """

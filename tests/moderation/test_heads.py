@@ -1,6 +1,7 @@
 """The embedding heads: their files belong together, and they find what they should."""
 
 import asyncio
+import json
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -25,13 +26,15 @@ from moderation.heads import Heads, examples, read, shipped_thresholds, train
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
     NUM_DIMENSIONS,
-    OF_LENGTH,
     OUTPUTS,
     PIECE_OUTPUTS,
     WEIGHTS,
 )
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, Read
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "moderation"
+THIRD_BY_STRANGERS = BENCHMARK / "by_strangers" / "third.jsonl"
 
 # None of these is among the examples.
 UNSAFE = {
@@ -106,13 +109,13 @@ def _with(line: str) -> tuple[str, str, str]:
 
 # Of the texts held back, with room for the last bits of another machine.
 LEAST_INJECTIONS_FOUND = {
-    "": 0.80,
-    "2": 0.70,
-    "3": 0.83,
-    "4": 0.73,
+    "": 0.76,
+    "2": 0.67,
+    "3": 0.80,
+    "4": 0.63,
     "5": 0.50,
-    "6": 0.62,
-    "7": 0.41,
+    "6": 0.79,
+    "7": 0.58,
 }
 MOST_BENIGN_FLAGGED = 0.015
 MOST_TECHNICAL_FLAGGED = 0.08
@@ -173,6 +176,9 @@ def test_nothing_is_learnt_from_what_is_measured() -> None:
     learnt |= {one.text for one in examples.documents()}
     held_out = [one.text for one in examples.held_out_examples()]
     assert learnt.isdisjoint([*held_out, *UNSAFE, *SAFE, *INJECTIONS, *ORDINARY])
+    lines = THIRD_BY_STRANGERS.read_text("utf-8").splitlines()
+    assert len(lines) == 700
+    assert learnt.isdisjoint(json.loads(line)["text"] for line in lines)
 
 
 def test_each_category_has_examples_and_each_blank_is_filled() -> None:
@@ -193,6 +199,23 @@ def test_a_group_is_of_one_fold_only_for_its_variants() -> None:
     acts = [text for text in groups if "hotwire an old pickup truck" in text]
     assert len(acts) >= 3
     assert len({groups[text] for text in acts}) == 1
+
+
+def test_all_that_a_writer_apart_has_written_is_held_out_together() -> None:
+    natural = [one for one in examples.natural_texts() if examples.is_apart(one.group)]
+    folds: dict[str, set[int]] = {}
+    for one in natural:
+        folds.setdefault(one.group.split()[1], set()).add(train._fold(one.group))
+    assert sorted(folds) == ["first", "second"]
+    assert all(len(found) == 1 for found in folds.values())
+    assert folds["first"] != folds["second"]
+    ordinary = {one.text for one in natural if one.kind == "harmless"}
+    attacks = [
+        one.text
+        for one in examples.training_examples()
+        if one.categories and not examples.is_apart(one.group)
+    ]
+    assert not [text for text in attacks if any(one in text for one in ordinary)]
 
 
 def test_the_order_is_taken_out_of_its_marks_and_its_windows_are_attacks() -> None:
@@ -244,7 +267,7 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
 def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All other weights, and the calibration but for the shift of attacks, stay to the bit."""
+    """All other weights, and their calibration, stay to the bit."""
     weights = tmp_path / "weights.npz"
     shutil.copy(WEIGHTS, weights)
     monkeypatch.setattr(train, "WEIGHTS", weights)
@@ -262,15 +285,18 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     shares = train.fit_to_adapter()
     assert {one.kind for one in shares} == {"harmless", "direct", "planted"}
     assert sum(one.num_texts for one in shares) == len(natural)
-    assert not [one for one in shares if one.kind == "harmless" and one.num_flagged]
+    apart = [one for one in shares if "stranger" in one.title]
+    assert apart
+    assert not [one for one in apart if one.kind == "harmless" and one.num_flagged]
     with np.load(WEIGHTS) as before, np.load(weights) as after:
-        for name in ("of_vector", "of_words", "bias", "shifts"):
+        for name in ("of_vector", "of_words", "bias"):
             is_new = [output in ATTACK_OUTPUTS for output in OUTPUTS]
             differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
             assert differs.tolist() == is_new, name
-        for name in ("scales", "piece_scales", "adapter", "categories"):
+        for name in ("scales", "shifts", "piece_scales", "adapter", "categories"):
             assert np.array_equal(before[name], after[name]), name
-        assert not np.array_equal(before["piece_of_vector"], after["piece_of_vector"])
+        for name in ("piece_of_vector", "attacks"):
+            assert not np.array_equal(before[name], after[name]), name
     assert Heads(weights).digest == examples.digest() != Heads().digest
 
 
@@ -311,15 +337,16 @@ def test_whatever_is_read_is_judged(heads: Heads, text: str) -> None:
 
 def test_an_attack_has_to_be_the_clearer_the_longer_the_text_is(heads: Heads) -> None:
     """Its odds fall by a power of the number of windows; what is harmful is as harmful in any text."""
-    windows = tuple(Part(f"window {n}", (f"window {n}",)) for n in range(9))
-    vectors = {window.text: row for window, row in zip(windows, _random_vectors(9), strict=True)}
-    texts = [*(Read((window,), ()) for window in windows), Read(windows, ())]
-    *alone, together = heads.judge(texts, vectors)
-    for name in HEAD_CATEGORIES:
-        highest = max(scores[name] for scores in alone)
-        odds, lowered = highest / (1 - highest), together[name] / (1 - together[name])
-        is_attack = name in INJECTION_CATEGORIES
-        assert lowered == pytest.approx(odds / 9**OF_LENGTH if is_attack else odds, rel=1e-4)
+    window = Part("as before", ("as before",))
+    vectors = {"as before": _random_vectors(1)[0]}
+    texts = [Read((window,) * count, ()) for count in (1, 3, 9)]
+    one, three, nine = heads.judge(texts, vectors)
+    for name in set(HEAD_CATEGORIES) - set(INJECTION_CATEGORIES):
+        assert one[name] == three[name] == nine[name]
+    odds = [of["prompt_injection"] / (1 - of["prompt_injection"]) for of in (one, three, nine)]
+    assert odds[0] > 1.2 * odds[1]
+    assert odds[0] / odds[1] == pytest.approx(odds[1] / odds[2], rel=1e-4)
+    assert one["jailbreak"] > three["jailbreak"] > nine["jailbreak"]
 
 
 def _of_one_output(tmp_path: Path, column: int, name: str) -> Heads:
@@ -329,7 +356,7 @@ def _of_one_output(tmp_path: Path, column: int, name: str) -> Heads:
     for piece in ("", "piece_"):
         parts |= {f"{piece}{of}": 0 * parts[f"{piece}{of}"] for of in ("of_vector", "of_words")}
         parts[f"{piece}bias"] = np.full_like(parts[f"{piece}bias"], -9)
-    parts[name][column] = 3
+    parts[name][column] = 5
     np.savez(tmp_path / "one.npz", **parts)
     return Heads(tmp_path / "one.npz")
 
@@ -389,6 +416,12 @@ def test_harmless_texts_are_let_through(text: str, score: Score) -> None:
 def test_injections_are_found(text: str, score: Score) -> None:
     thresholds, (scores,) = shipped_thresholds(), score([text])
     assert any(scores[name] >= thresholds[name] for name in INJECTION_CATEGORIES)
+
+
+def test_where_no_head_finds_anything_an_attack_is_unlikely(score: Score) -> None:
+    likely = [one["prompt_injection"] for one in score([*SAFE, *ORDINARY])]
+    assert np.median(likely) < 0.02
+    assert np.quantile(likely, 0.9) < 0.1
 
 
 @pytest.mark.parametrize("place", range(3))
