@@ -40,9 +40,9 @@ Everything it has read was written by the grammars in `inference/builtin/skills/
 Muon for the matrices, AdamW for the rest, loss on the assistant's tokens only (in "dense", "calm",
 "carried" and "calmer" also where a text repeats itself, for copying's sake), by
 `python -m inference.builtin train`; on two processor cores up to "settled", then for seven minutes on
-an H200 that another training shared (`--device cuda --stages wealth calmest --seconds 435`). Up to
-"last" these weights had another vocabulary, in which a word had other tokens behind a space;
-`carry.py` took its embedding over, and "carried" begins there:
+an H200 that another training shared (`--device cuda --stages wealth calmest --seconds 435`), then on a
+processor again. Up to "last" these weights had another vocabulary, in which a word had other tokens
+behind a space; `carry.py` took its embedding over, and "carried" begins there:
 
 | stage | tokens | longest dialog | learning rate |
 | --- | ---: | ---: | --- |
@@ -51,7 +51,8 @@ an H200 that another training shared (`--device cuda --stages wealth calmest --s
 From "chosen" on, what no copying tells of an answer counts several times: its first word, and each that
 could go on in another way. "wealth" begins with the mean of the weights after "home" and after "settled"
 (`python -m inference.builtin average`), which could more than either; its mixtures, and those of
-"calmest", come in turns (`recipe.py`).
+"calmest", come in turns (`recipe.py`). What is here is the mean of the weights after "calmest" and after
+"phrases".
 
 ## What it can
 

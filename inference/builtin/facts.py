@@ -51,7 +51,7 @@ PRODUCT = (
     _f("To reset the {s}, press the {adj} {thing} for {n} seconds. / The {s} is reset by holding the {adj} {thing} for {n} seconds.", "how (do|can) I reset the {s}?", "how is the {s} reset?", "what (must I do|do I do) to reset the {s}?"),
     _f("The {s} needs a {thing} to work. / The {s} works only with a {thing}.", "what does the {s} need [to work]?", "what (do I need|is needed) (for|to use) the {s}?"),
     _f("The {s} was released in {month} {year}. / Sales of the {s} began in {month} {year}.", "when (was the {s} released|did sales of the {s} begin)?", "(what is|what was) the release date of the {s}?", "when did the {s} come out?"),
-    _f("The maximum speed of the {s} is {n} kilometres per hour. / The {s} reaches {n} kilometres per hour.", "how fast is the {s}?", "(what is|what's) the (maximum|top) speed of the {s}?", "what speed does the {s} reach?"),
+    _f("The maximum speed of the {s} is {n} kilometres per hour. / The {s} reaches {n} kilometres per hour.", "how fast (is the {s}|does the {s} go|can the {s} go|will the {s} go) [at most]?", "(what is|what's) the (maximum|top) speed of the {s}?", "what speed does the {s} reach?"),
 )  # fmt: skip
 COMPANY = (
     _f("{s} was founded in {year}. / {s} has existed since {year}.", "when was {s} founded?", "since when (has|does) {s} (existed|exist)?", "(what|which) year was {s} founded [in]?", "how old is {s}?"),
@@ -85,7 +85,7 @@ PLACE = (
     _f("The {s} opens at {time}. / The doors of the {s} open at {time}.", "when does the {s} open?", "at (what|which) (time|hour) does the {s} open?", "(what is|what are) the opening (hours|time) of the {s}?"),
     _f("The {s} closes at {time}. / At {time} the {s} closes.", "when does the {s} close?", "at (what|which) (time|hour) does the {s} close?", "(what is|what's) the closing time of the {s}?", "until when is the {s} open?"),
     _f("A ticket for the {s} costs {money}. / Entry to the {s} costs {money}.", "how much (is|does) (a ticket for|entry to) the {s} [cost]?", "(what is|what's) the (entry fee|ticket price) of the {s}?", "what does (a ticket for|entry to) the {s} cost?"),
-    _f("The {s} was built in {year}. / Workers built the {s} in {year}.", "when was the {s} built?", "in (what|which) year was the {s} built?", "how old is the {s}?"),
+    _f("The {s} was built in {year}. / Workers built the {s} in {year}.", "when was the {s} built?", "in (what|which) year was the {s} built?", "how old (is the {s}|would the {s} be|must the {s} be) [now|today]?"),
     _f("The {s} is {n} metres tall. / The height of the {s} is {n} metres.", "how (tall|high) is the {s}?", "(what is|what's) the height of the {s}?"),
     _f("The {s} stands in {city}. / You can find the {s} in {city}.", "where (is|stands) the {s}?", "in (what|which) (city|town) is the {s}?", "where (can I|do I) find the {s}?"),
     _f("The {s} has room for {n} visitors. / Up to {n} visitors fit into the {s}.", "how many (visitors|people) fit into the {s}?", "how many visitors does the {s} have room for?", "(what is|what's) the capacity of the {s}?"),
@@ -134,14 +134,14 @@ ANY = (
     _f("{person} and {s} share a {adj} {place} near {city}.", "what do {person} and {s} share?", "who shares a {place} with {s}?", "where is the {place} of {s}?", "what is near {city}?"),
     _f("There are {n} {adj} {things} between the {place} and {s}.", "how many {things} are (there|between the {place} and {s})?", "what is between the {place} and {s}?", "where are the {adj} {things}?"),
     _f("Because of the {adj} {thing}, {s} lost {money} in {year}.", "why did {s} lose {money}?", "how much did {s} lose [in {year}]?", "what happened (to {s}|because of the {adj} {thing})?"),
-    _f("The {thing} called {s} smells of {food} and {food2}.", "what does {s} smell of?", "what smells of {food}?", "what is {s}?", "(tell me about|describe) {s}."),
+    _f("The {thing} called {s} smells of {food} and {food2}.", "what (does {s} smell|might {s} smell|would {s} smell) (of|like)?", "what smells of {food}?", "what is {s}?", "(tell me about|describe) {s}."),
     _f("Only {person} knows how to {verb} the {thing} of {s}.", "who knows how to {verb} the {thing} [of {s}]?", "what does {person} know?", "what is special about the {thing} of {s}?"),
     _f("{topic} (and {things}) were discussed with {s} on {date}.", "when were {things} discussed?", "what was discussed [with {s}|on {date}]?", "with whom (was {topic}|were {things}) discussed?"),
     _f("Whoever wants to {verb} a {thing} needs {n} {things2} and the help of {s}.", "what do I need to {verb} a {thing}?", "who can help me [to] {verb} a {thing}?", "how can I {verb} a {thing}?"),
-    _f("In {city}, {s} {past} the {adj} {animal} that {person} had {past2}.", "what did {s} do in {city}?", "which {animal} did {s} {verb}?", "where did {s} {verb} the {animal}?", "what happened in {city}?"),
+    _f("In {city}, {s} {past} the {adj} {animal} that {person} had {past2}.", "what did {s} do in {city}?", "which {animal} did {s} {verb}?", "where did {s} {verb} the {animal}?", "what (happened|took place|went on|was going on) in {city} [back then]?"),
     _f("{s}: {n} {things}, {code}, {adj}.", "(what about|tell me about|what is|what is listed for) {s} [?]", "(what|which) (entry|data|figures) (is|are) there for {s}?"),
     _f("If the {thing} is {adj}, call {s} or {verb} it at once.", "what (should|must|do) I do if the {thing} is {adj}?", "(whom|who) (should|do) I call if the {thing} is {adj}?", "the {thing} is {adj}, what (should|can) I do?"),
-    _f("Between {year} and {year2}, {s} {past} more than {n} {things}.", "how many {things} did {s} {verb}?", "what did {s} {verb} between {year} and {year2}?", "what happened between {year} and {year2}?"),
+    _f("Between {year} and {year2}, {s} {past} more than {n} {things}.", "how many {things} did {s} {verb}?", "what did {s} {verb} between {year} and {year2}?", "what (happened|took place|went on|was going on) (between {year} and {year2}|from {year} to {year2})?"),
 )  # fmt: skip
 
 HOUSE = (

@@ -49,6 +49,11 @@ _CHOSEN = _SPANS | {"passages": 18, "documents": 18, "search": 22, "excerpts": 1
 _CHOSEN |= {"smalltalk": 32, "identity": 20, "calculator": 10, "clock": 10, "changed persona": 6}
 _CHOSEN |= {"memory": 16, "far memory": 10, "unseen tool": 16}
 _Chosen = partial(Stage, is_short=True, has_pieces=True, choice_count=6)
+_TOLD = dict.fromkeys(_CHOSEN, 2.0) | {
+    "memory": 40.0, "far memory": 25.0, "documents": 30.0, "search": 30.0, "passages": 25.0,
+    "excerpts": 18.0, "title": 12.0, "mixture": 12.0, "persona": 5.0, "changed persona": 4.0,
+}  # fmt: skip
+_Phrases = partial(Stage, is_short=True, has_pieces=True, choice_count=3)
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -87,5 +92,7 @@ STAGES = [
     # On a GPU, from the mean of the weights after "home" and after "settled".
     Stage("wealth", 160_600_000, 1408, 65536, 0.01, 0.002, 700, parts=_WEALTH),
     Stage("calmest", 75_800_000, 2048, 65536, 0.002, 0.0, 800, parts=_CALMEST),
+    # Again on a processor, when sentences that nobody had been taught had got some company.
+    _Phrases("phrases", 1_650_000, 640, 8192, 0.001, 0.0, 901, _TOLD),
 ]
-"""So the committed weights were made: up to "settled" on two processor cores, then on a GPU."""
+"""The committed weights are the mean of those after "calmest" and after "phrases"."""

@@ -51,7 +51,7 @@ FACTS = (
         "(do you remember|do you know|tell me|can you tell me|remind me) where I live [please]?", "where is my home?", "where am I living?",
         "where did I say I live?")),
     Fact("origin", Words.city, (
-        "I come from {v}.", "(I am|I'm) from {v} [originally].", "I was born in {v}.", "I grew up in {v}."), "you come from {v}", (
+        "I come from {v}.", "(I am|I'm) from {v} [originally].", "I was (born|born and raised) in {v} [originally|as a matter of fact].", "I grew up in {v}."), "you come from {v}", (
         "where (do I come|am I) from [again|originally]?", "(what|which) (city|town|place) (do I come|am I) from?",
         "(do you remember|tell me|can you tell me|do you know) where I (come|am) from [please]?", "where did I say I come from?")),
     Fact("job", lambda w: a(w.choice("JOBS") if w.rng.random() < 0.8 else w.coined()), (
@@ -85,7 +85,7 @@ FACTS = (
         "what do I want to do [again]?", "(what is|what's) my (goal|plan)?", "(do you remember|tell me|can you tell me|do you know) what I want to do [please]?",
         "what (am I planning|do I plan|did I say I want) to do?")),
     Fact("language", lambda w: w.choice("LANGUAGES"), (
-        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my native language is {v}."), "you speak {v}", (
+        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my (native|first|own|home) language is {v} [of course]."), "you speak {v}", (
         "(what|which) language do I speak [at home]?", "(do you remember|tell me|can you tell me|do you know) (what|which) language I speak [please]?")),
 )  # fmt: skip
 
