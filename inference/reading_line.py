@@ -10,7 +10,6 @@ from dataclasses import dataclass
 _KEPT = 0.95  # of what was known, with each further step
 _FIRST_SHARE = 0.25  # of a step is its tokens' price, until steps of other sizes tell
 _LEAST_SPREAD = 0.1  # of the mean: steps more alike than that tell nothing of a slope
-
 _LEAST_TRIED = 64  # tokens
 
 

@@ -97,11 +97,11 @@ class Estimates:
         So the first samples have their share of what there is (Kingma and Ba 2015, section 3). A layer
         tells as much of many tokens as it has rows; but what disturbs its step is divided by little.
         """
-        share = 0.2 * min(1.0, max(num_read, num_layered) / 64)
         if self.has_fixed:
             self._line.learn(num_read, token_s * num_read)
             self.reading_s = self._line.token_s
             return
+        share = 0.2 * min(1.0, max(num_read, num_layered) / 64)
         if num_layered and self.reading_s:
             token_s = min(token_s, _MOST_DEARER * self.reading_s)
         self._reading_weight = _mixed(self._reading_weight, 1.0, share)

@@ -53,7 +53,6 @@ _TOLD = dict.fromkeys(_CHOSEN, 2.0) | {
     "memory": 40.0, "far memory": 25.0, "documents": 30.0, "search": 30.0, "passages": 25.0,
     "excerpts": 18.0, "title": 12.0, "mixture": 12.0, "persona": 5.0, "changed persona": 4.0,
 }  # fmt: skip
-_Phrases = partial(Stage, is_short=True, has_pieces=True, choice_count=3)
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -93,6 +92,6 @@ STAGES = [
     Stage("wealth", 160_600_000, 1408, 65536, 0.01, 0.002, 700, parts=_WEALTH),
     Stage("calmest", 75_800_000, 2048, 65536, 0.002, 0.0, 800, parts=_CALMEST),
     # Again on a processor, when sentences that nobody had been taught had got some company.
-    _Phrases("phrases", 1_650_000, 640, 8192, 0.001, 0.0, 901, _TOLD),
+    _Chosen("phrases", 1_650_000, 640, 8192, 0.001, 0.0, 901, _TOLD, choice_count=3),
 ]
 """The committed weights are the mean of those after "calmest" and after "phrases"."""

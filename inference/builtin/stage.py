@@ -56,7 +56,7 @@ class Stage:
     """Dialogs that are sorted by length at once."""
 
     parts: tuple["Stage", ...] = ()
-    """Mixtures that are read in turns, by a GPU; lengths, seeds and styles are theirs."""
+    """Mixtures that are read in turns, as packs; lengths, seeds and styles are theirs."""
 
     @property
     def batch_tokens(self) -> int:

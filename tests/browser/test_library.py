@@ -142,9 +142,11 @@ def test_search_opens_a_chat_on_the_branch_of_the_message(library: Page) -> None
 
 
 def test_other_scripts_other_results_and_none(library: Page) -> None:
+    listed = library.locator(".chat-link[data-conversation]").count()  # one may be archived by now
+    assert len(CHATS) - 1 <= listed <= len(CHATS)
     library.keyboard.press("Control+k")
     options = library.get_by_role("option")
-    expect(options.filter(has_text="Long one")).to_have_count(1)  # of the last ones
+    expect(options).to_have_count(listed)
     library.keyboard.type("京の天")
     expect(options).to_have_count(1)
     expect(options.locator("mark").first).to_have_text("京の天")
