@@ -24,9 +24,29 @@ async def diagram(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
+async def preview(request: HttpRequest) -> HttpResponse:
+    """Becomes the page that it is sent: its scripts run, and load and reach nothing.
+
+    A form may be submitted, for its own script to hear of that; it leads nowhere. Where the frame would
+    go elsewhere, the policy of the page around it (`frame-src`) is in the way.
+    """
+    page = render(request, "sandbox/preview.html")
+    page["X-DNS-Prefetch-Control"] = "off"  # names would be looked up, which no policy hinders
+    inside = "script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'"
+    media = "img-src data: blob:; media-src data: blob:; font-src data:"
+    return _boxed(page, f"{inside}; {media}; sandbox allow-scripts allow-forms")
+
+
+@login_not_required
 async def image(request: HttpRequest) -> HttpResponse:
     """`?url=` of an image that somebody wants to see; its host learns neither page nor person."""
-    if request.headers.get("Sec-Fetch-Dest", "iframe") != "iframe":
+    # Asked for by the page around it, after a click there: a preview cannot send its own frame here,
+    # with what it has to tell in the address.
+    told = request.headers
+    if (told.get("Sec-Fetch-Dest", "iframe"), told.get("Sec-Fetch-Site", "same-origin")) != (
+        "iframe",
+        "same-origin",
+    ):
         raise Http404
     url = request.GET.get("url", "")
     origin = _web_origin(url)

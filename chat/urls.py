@@ -44,6 +44,7 @@ urlpatterns = [
     path("settings/prompts/new", personal_pages.new_prompt, name="new-prompt"),
     path("settings/prompts/<uuid:prompt_id>", personal_pages.edit_prompt),
     path("sandbox/diagram", sandboxes.diagram, name="diagram-sandbox"),
+    path("sandbox/preview", sandboxes.preview, name="preview-sandbox"),
     path("sandbox/image", sandboxes.image, name="image-sandbox"),
     path("settings/api", api_page.show_api, name="api"),
 ]

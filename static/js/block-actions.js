@@ -27,7 +27,14 @@ export function actOnBlock(target) {
   else if (button.matches("[data-wrap-code]")) wrap(button, frame);
   else if (button.matches("[data-download-code]")) downloadCode(frame);
   else if (button.matches("[data-download-diagram]")) downloadDiagram(frame);
+  else if (button.matches("[data-preview-code]")) onPreview(({ togglePreview }) => togglePreview(button, frame));
+  else if (button.matches("[data-full-screen]")) onPreview(({ fillScreen }) => fillScreen(frame));
   else if (button.matches("[data-show-source]")) showSource(button, frame);
+}
+
+/** @param {(preview: typeof import("./preview.js")) => void} work */
+function onPreview(work) {
+  import("./preview.js").then(work, () => {}); // offline: the next click tries again
 }
 
 /**

@@ -120,7 +120,7 @@ NO_PAGES = {
     "settings/export", "settings/security/codes/download",  # files
     "accounts/who",
     "accounts/password/set/",  # leads elsewhere: every account has a password
-    "sandbox/diagram", "sandbox/image",  # frames; a picture is what people see of them
+    "sandbox/diagram", "sandbox/image", "sandbox/preview",  # frames in what people see
 }  # fmt: skip
 _ROUTES = """
 from django.urls import get_resolver

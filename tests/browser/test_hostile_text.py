@@ -194,6 +194,11 @@ def test_what_is_drawn_for_a_model_has_no_origin_and_no_network(
         f"{base_url}/sandbox/image?url=https://a.example/", headers={"Sec-Fetch-Dest": "document"}
     )
     assert top.status == 404
+    by_a_preview = reader.request.get(
+        f"{base_url}/sandbox/image?url=https://a.example/",
+        headers={"Sec-Fetch-Dest": "iframe", "Sec-Fetch-Site": "cross-site"},
+    )
+    assert by_a_preview.status == 404
 
 
 def test_hidden_direction_marks_show_in_code(chat: ScriptedChat, page: Page) -> None:

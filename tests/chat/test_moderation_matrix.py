@@ -88,7 +88,8 @@ NOT_WRITTEN_BEHIND = {
     "page settings/personalisation", "page settings/prompts",
     "page settings/prompts/<uuid:prompt_id>", "page settings/prompts/new",
     "page settings/sessions", "page settings/usage",
-    "page sandbox/diagram", "page sandbox/image", "page setup/<str:token>",
+    "page sandbox/diagram", "page sandbox/image", "page sandbox/preview",
+    "page setup/<str:token>",
     "page healthz", "page readyz", "page metrics", "page offline",
     "page manifest.webmanifest", "page service-worker.js",
 }  # fmt: skip
