@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from chat.announcement_models import Announcement as Announcement
 from chat.api_models import KeptAnswer as KeptAnswer
 from chat.api_models import StoredResponse as StoredResponse
 from chat.batch_models import UNFINISHED_BATCHES as UNFINISHED_BATCHES

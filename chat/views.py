@@ -10,6 +10,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import render
 
 from chat import access, history, library_api, personal, usage, values
+from chat.announcements import announcement_for
 from chat.db import in_db
 from chat.document_uploads import most_bytes_of
 from chat.errors import NotFound
@@ -89,6 +90,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "public_shares": settings.PUBLIC_SHARES,
         "may_keep_files": rights.may_keep_files,
         "writes_speech_down": bool(rights.models("transcription")),
+        "announcement": announcement_for(request),
         "tool_servers": servers,
         "tells_others": not all(server["is_own"] for server in servers),
         "bootstrap": {

@@ -23,6 +23,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 from chat.models import Usage
 from moderation.policy_store import rename_in_policies
 from webapp import (  # noqa: F401
+    announcement_admin,
     console_menu,
     evaluation_admin,
     feedback_admin,

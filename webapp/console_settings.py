@@ -34,6 +34,7 @@ NAVIGATION: list[dict[str, Any]] = [
             _entry("Users", "person", "webapp", "user"),
             _entry("Groups", "group", "auth", "group"),
             _entry("E-mail addresses", "mail", "account", "emailaddress"),
+            _entry("Announcement", "campaign", "chat", "announcement"),
         ],
     },
     {

@@ -439,6 +439,7 @@ def test_the_administration(member: Look) -> None:
         "/admin/chat/servertool/",
         "/admin/chat/modelprice/",
         "/admin/chat/modelprice/add/",
+        "/admin/chat/announcement/add/",
         "/admin/admin/logentry/",
         "/admin/webapp/invitation/add/",
         "/admin/webapp/signin/",

@@ -45,7 +45,7 @@ def test_a_list_without_rows_says_so_in_its_own_words(console: Client) -> None:
 
 
 def test_of_a_setting_that_is_one_row_no_other_is_added(console: Client) -> None:
-    for path in ("webapp/signuprule", "webapp/secondsteprule"):
+    for path in ("webapp/signuprule", "webapp/secondsteprule", "chat/announcement"):
         page = page_of(console, f"{path}/")
         assert "_addanother" not in page
         assert "addlink" not in page
