@@ -319,6 +319,10 @@ class EngineLoop:
         result, is_short = None, False
         try:
             result = self.runner.run(plan)
+            if not result.due:
+                # Nobody looks at its logits. A long prompt's steps would be launched far ahead of a GPU:
+                # who comes meanwhile would wait behind them, and none would tell what reading takes.
+                self.runner.wait()
         except Exception as error:
             if is_fault(error):
                 raise  # the next process goes on with all answers

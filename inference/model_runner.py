@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from inference import attention
 from inference.adapters import Adapters
 from inference.attention import StepContext
+from inference.gpu.stream import DeviceStream, Stream
 from inference.host_copy import HostCopy
 from inference.kv import KVCache
 from inference.layered_chunk import LayeredChunk
@@ -60,6 +61,7 @@ class ModelRunner:
         self.adapters = adapters or Adapters()
         self.eyes = eyes
         self.device = next(model.parameters()).device
+        self.stream: Stream = DeviceStream(self.device)
         self.kv = kv
         self.layers_seen: set[int] = set()
         self._copy: HostCopy | None = None  # while it sleeps
@@ -138,6 +140,10 @@ class ModelRunner:
             logits[: len(last_rows)],
             [(s, own) for (s, _), own in zip(prompts, of_prompts, strict=True)],
         )
+
+    def wait(self) -> None:
+        """Until the device has computed all that it was told."""
+        self.stream.mark().wait()
 
     def forward(
         self, ids: list[int], positions: list[int], spans: list[Span], rows: list[int]

@@ -24,7 +24,7 @@ from inference.speculation import GrammarOf, Guesser, Place, Speculation
 from inference.waiting import LEAST_CHUNK_TOKENS, Estimates, Told, WaitingQueue
 
 Plan = list[tuple[Sequence, int]]
-_CALM_EVERY = 32
+_CALM_EVERY, _CALM_EVERY_AT_FIRST = 32, 2
 _LEAST_CHUNK_WITH_STATES = 64  # a hybrid reads all its weights again for every prompt of a step
 _READ_AGAIN_SHARE = 4  # of a step's budget: an answer's tokens are attended to one by one
 _LEAST_SHARED_TOKENS = 64  # below, a sibling's prefill is not worth a wait
@@ -157,11 +157,13 @@ class Scheduler:
         num_to_read = self._num_reading + min(len(self.waiting), max(0, num_places))
         crowd = 2 * (num_to_read - 1) / num_writers
         chunk_tokens = self.estimates.chunk_tokens(num_writers, is_urgent=is_urgent, crowd=crowd)
-        if chunk_tokens is None:
+        if chunk_tokens is None and not self.estimates.reading_s:
             return budget, None
         self._num_steps += 1
-        if self._num_steps % _CALM_EVERY == 0:
+        if self._num_steps % (_CALM_EVERY_AT_FIRST if chunk_tokens is None else _CALM_EVERY) == 0:
             return 0, None
+        if chunk_tokens is None:
+            return budget, None
         # At least so much: it has to come to an end.
         return min(budget, max(least, int(chunk_tokens))), min(1.0, chunk_tokens / least)
 

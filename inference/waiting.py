@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from inference.fair_share import OUTPUT_COST, FairShare
+from inference.gathering import MOST_ON_GPU_S
 from inference.priority import RANK, has_room, has_room_for_images
 from inference.reading_line import ReadingLine
 from inference.sequence import Sequence
@@ -18,6 +19,7 @@ _URGENT_SPARE = 2.0  # for a user's only request, beside those of a user who has
 _MOST_DEARER = 4.0  # that a token has become within a step that took some through a layer
 _TOLD_EVERY_S = 1.0
 _LEAST_CHANGE, _LEAST_CHANGE_S = 1 / 3, 1.0  # of an estimated wait
+_LEAST_GAIN = 1 / 2  # of what a step that reads costs anyway, for reading
 _CROWD_STEP_S = 0.1  # of reading at least, where more wait to be read than write
 
 
@@ -68,14 +70,21 @@ class Estimates:
             self.calm_step_s = _mixed(self.calm_beside(num_rows), took_s, 0.3)
             self.calm_rows = num_rows
             return
-        if num_read == num_tokens:
-            self._learn_reading(took_s / num_read, num_read, num_layered)
-        elif self.calm_step_s is not None:
-            num_more = num_tokens - self.calm_rows
-            # Where writers have left, what a step varies by would be the price of few tokens.
-            if 2 * num_more >= num_read:
-                more_s = max(0.0, took_s - self.calm_step_s)
-                self._learn_reading(more_s / num_more, num_read, num_layered)
+        is_alone = num_read == num_tokens
+        num_more, beside_s = num_read, 0.0
+        if self.calm_step_s is not None and (self.has_fixed or not is_alone):
+            num_more, beside_s = num_tokens - self.calm_rows, self.calm_step_s
+        elif not is_alone:
+            return
+        # Where writers have left, what a step varies by would be the price of few tokens.
+        if 2 * num_more < num_read:
+            return
+        more_s = max(0.0, took_s - beside_s)
+        if self.has_fixed:
+            self._line.learn(num_more, more_s, beside_s)
+            self.reading_s = self._line.token_s
+        else:
+            self._learn_reading(more_s / num_more, num_read, num_layered)
 
     def tokens_in(self, took_s: float) -> float:
         """How many tokens the worker would have computed meanwhile; 0 while that is not known."""
@@ -97,10 +106,6 @@ class Estimates:
         So the first samples have their share of what there is (Kingma and Ba 2015, section 3). A layer
         tells as much of many tokens as it has rows; but what disturbs its step is divided by little.
         """
-        if self.has_fixed:
-            self._line.learn(num_read, token_s * num_read)
-            self.reading_s = self._line.token_s
-            return
         share = 0.2 * min(1.0, max(num_read, num_layered) / 64)
         if num_layered and self.reading_s:
             token_s = min(token_s, _MOST_DEARER * self.reading_s)
@@ -129,20 +134,22 @@ class Estimates:
         if crowd > 1 and not is_urgent:
             most_s = max(_URGENT_SPARE * calm_s, _CROWD_STEP_S)
             spare_s = max(spare_s, min(crowd * _SPARE * calm_s, most_s))
-        return self._num_within(spare_s)
+        # Where a step that reads is longer than that anyway, they would wait again and again for little:
+        # it takes twice as long, up to what their readers see nothing of.
+        unseen_s = max(MOST_ON_GPU_S - calm_s - self.fixed_s, self.fixed_s * _LEAST_GAIN)
+        return self._num_within(spare_s, min(self.fixed_s, unseen_s))
 
-    def _num_within(self, spare_s: float) -> float:
-        """Tokens that are read in so long; where most of it is lost anyway, as many as make it twice as
-        long, or the writers would wait again and again for little."""
+    def _num_within(self, spare_s: float, least_s: float) -> float:
+        """Tokens that are read in so long, or, where most of it is lost anyway, in `least_s`."""
         assert self.reading_s
-        return max(spare_s - self.fixed_s, self.fixed_s) / self.reading_s
+        return max(spare_s - self.fixed_s, least_s) / self.reading_s
 
     def shared_tokens(self) -> int | None:
         """So much is read in a step while others wait to be read: whoever comes next waits for the
         step's end. None while nothing is known."""
         if not self.reading_s:
             return None
-        return max(_LEAST_SHARED_TOKENS, int(self._num_within(_SHARED_STEP_S)))
+        return max(_LEAST_SHARED_TOKENS, int(self._num_within(_SHARED_STEP_S, self.fixed_s)))
 
     def learn_output(self, num_tokens: int) -> None:
         self.output_tokens = 0.75 * self.output_tokens + 0.25 * num_tokens

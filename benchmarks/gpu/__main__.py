@@ -4,7 +4,8 @@ serving, peers.
 Weights are random, of real shapes, and prompts are random tokens. `steps` adds one thing that a step may
 use after the other; `bfloat16`, `fp8`, `int8` and `int4` have all of it, with weights so. `generate` and
 `batching` are transformers'. Percents of the roofline are of the limits that were measured first.
-With `--quick` all of it is run in small on any device, to see that it works.
+What has not begun after `--limit-s` is left out, and said to be. With `--quick` all of it is run in
+small on any device, on a processor in Triton's interpreter, to see that it works.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,6 +25,7 @@ import torch
 
 from benchmarks.engine.accuracy import measure_accuracy
 from benchmarks.gpu.peers import measure_batching, measure_generate
+from benchmarks.gpu.roofline import add_share
 from benchmarks.gpu.serving import RATES, kept_model, measure_serving
 from benchmarks.gpu.steps import BATCHES, FEW_BITS, measure_best, measure_steps
 from benchmarks.gpu.timing import Bench, Ceilings, ceilings
@@ -30,6 +33,7 @@ from benchmarks.table import Row, machine, show, write
 from inference.cli.shapes import SHAPES
 
 KINDS = ("bfloat16", *FEW_BITS)
+LIMIT_S = 480.0  # a lent device may have ten minutes in all
 PARTS = ("kernels", "products", "steps", *KINDS, "dtypes", "serving", "generate", "batching")
 
 
@@ -42,6 +46,7 @@ def main() -> None:
     parser.add_argument("--rates", nargs="*", type=float, default=RATES, help="requests a second")
     parser.add_argument("--no-kill", action="store_true", help="none of the worker")
     parser.add_argument("--folder", type=Path, help="where models of random weights are kept")
+    parser.add_argument("--limit-s", type=float, default=LIMIT_S, help="to begin parts in")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -49,29 +54,45 @@ def main() -> None:
         parser.error("torch finds no CUDA device; --quick --device cpu shows that it works")
     if set(options.parts) - {*PARTS}:
         parser.error(f"the parts are {', '.join(PARTS)}")
+    if options.device == "cpu" and "TRITON_INTERPRET" not in os.environ:
+        _interpret()
     parts = options.parts or PARTS
     bench = Bench(torch.device(options.device), options.quick)
-    result = _Result(options.json or Path("var/benchmarks/gpu.json"))
+    limit_s = inf if options.quick else options.limit_s
+    result = _Result(options.json or Path("var/benchmarks/gpu.json"), limit_s)
     found = ceilings(bench)
     limits = {"GB/s": found.bytes_per_s / 1e9, "TFLOP/s": found.operations_per_s / 1e12}
     result.figures |= {"machine": machine(), "device": _name(bench.device), "limits": limits}
     show("Limits of the device, by a copy and a product of bfloat16", [limits])
-    has_triton = options.device == "cuda" or os.environ.get("TRITON_INTERPRET")
-    if "kernels" in parts and has_triton:
+    if "kernels" in parts:
         from benchmarks.gpu.kernels import measure_kernels
+        from benchmarks.gpu.prompt_kernels import measure_prompt_kernels
 
         result.add(
             "kernels", "Decode attention, Qwen3-8B's heads", lambda: measure_kernels(bench, found)
         )
-    if "products" in parts and has_triton:
+        result.add(
+            "prompt kernels",
+            "Kernels of prompts, Qwen3-8B's heads",
+            lambda: measure_prompt_kernels(bench, found),
+        )
+    if "products" in parts:
         from benchmarks.gpu.products import measure_products
 
         result.add(
-            "products", "Products of a layer, Qwen3-8B's sizes", lambda: measure_products(bench)
+            "products",
+            "Products of a layer, Qwen3-8B's sizes",
+            lambda: measure_products(bench, found),
         )
     for shape in options.shapes:
         _measure_shape(bench, found, shape, parts, options, result)
     sys.exit(bool(result.problems))
+
+
+def _interpret() -> None:
+    """Begin anew, in Triton's interpreter: it has to be asked for before Triton is imported."""
+    words = [sys.executable, "-m", "benchmarks.gpu", *sys.argv[1:]]
+    os.execve(sys.executable, words, os.environ | {"TRITON_INTERPRET": "1"})
 
 
 def _measure_shape(
@@ -97,8 +118,9 @@ def _measure_shape(
             result.add(
                 f"dtypes {shape}",
                 f"{shape}: weights of fewer bits, against float32",
-                lambda: measure_accuracy(
-                    kept_model(shape, folder), ("bfloat16", "bfloat16+fp8", *few)
+                lambda: _with_shares(
+                    found,
+                    measure_accuracy(kept_model(shape, folder), ("bfloat16", "bfloat16+fp8", *few)),
                 ),
             )
         if "serving" in parts:
@@ -110,27 +132,48 @@ def _measure_shape(
             result.add(
                 f"serving {shape}",
                 f"{shape}: requests through the engine",
-                lambda: asyncio.run(measure_serving(shape, folder, options.device, **settings)),
+                lambda: asyncio.run(
+                    measure_serving(found, shape, folder, options.device, **settings)
+                ),
             )
         if "batching" in parts:
-            work = partial(measure_batching, shape, folder, options.device, is_quick=options.quick)
+            where = (shape, folder, options.device)
+            work = partial(measure_batching, found, *where, is_quick=options.quick)
             result.add(f"batching {shape}", f"{shape}: requests, beside a peer", work)
     if "generate" in parts:
         title = f"{shape}: transformers' generate of one sequence"
-        result.add(f"generate {shape}", title, partial(measure_generate, bench, SHAPES[shape]))
+        result.add(
+            f"generate {shape}", title, partial(measure_generate, bench, found, SHAPES[shape])
+        )
+
+
+def _with_shares(found: Ceilings, rows: list[Row]) -> list[Row]:
+    """Of a single token, for which the weights are read."""
+    for row in rows:
+        if row["a token ms"]:
+            add_share(row, row["weights MiB"] * 2**20 / found.bytes_per_s, row["a token ms"] / 1e3)
+    return rows
 
 
 class _Result:
     """Written behind each part, for time on a lent device may end at any moment. A part that fails is
     told of, and the next one goes on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit_s: float) -> None:
         self.path = path
         self.figures: Row = {}
         self.problems: dict[str, str] = {}
+        self._left_out: list[str] = []
+        self._end_s = time.perf_counter() + limit_s
 
     def add(self, key: str, title: str, work: Callable[[], list[Row]]) -> None:
         begin_s = time.perf_counter()
+        if begin_s > self._end_s:
+            print(f"… {key}: left out, for the time is over (--limit-s)", file=sys.stderr)
+            self._left_out.append(key)
+            self.figures["left out"] = self._left_out
+            write(self.path, self.figures)
+            return
         try:
             rows = work()
         except Exception as error:

@@ -7,7 +7,8 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from benchmarks.gpu.timing import Bench
+from benchmarks.gpu.roofline import add_share
+from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference.gpu import whole
 from inference.whole_linear import WholeLinear, WholeWeight
@@ -18,12 +19,13 @@ _QUICK_SHAPES, _QUICK_ROWS = ((48, 64),), (1, 3)
 _ALL_BYTES = 2**29  # in bfloat16, of weights that are read in turn: more than caches hold
 
 
-def measure_products(bench: Bench) -> list[Row]:
+def measure_products(bench: Bench, found: Ceilings) -> list[Row]:
+    """The percent of the roofline is the quickest one's, and the roofline bfloat16's."""
     shapes = _QUICK_SHAPES if bench.is_quick else _SHAPES
-    return [row for size in shapes for row in _rows_of(bench, *size)]
+    return [row for size in shapes for row in _rows_of(bench, found, *size)]
 
 
-def _rows_of(bench: Bench, num_out: int, num_in: int) -> list[Row]:
+def _rows_of(bench: Bench, found: Ceilings, num_out: int, num_in: int) -> list[Row]:
     torch.manual_seed(num_out)
     linear = nn.Linear(num_in, num_out, bias=False, device=bench.device, dtype=torch.bfloat16)
     num_copies = 1 if bench.is_quick else max(1, _ALL_BYTES // linear.weight.nbytes)
@@ -44,7 +46,12 @@ def _rows_of(bench: Bench, num_out: int, num_in: int) -> list[Row]:
             row[f"int{bits} us"] = took_s and 1e6 * took_s
             spelt_s = bench.device_seconds([partial(_spelt_out, x, w) for w in weights])
             row[f"int{bits} spelt out us"] = 1e6 * spelt_s
-        rows.append(row)
+        num_weights = num_out * num_in
+        least_s = max(
+            2 * num_weights / found.bytes_per_s, 2 * num_weights * num_rows / found.operations_per_s
+        )
+        quickest_us = min(took for name, took in row.items() if name.endswith(" us") and took)
+        rows.append(add_share(row, least_s, quickest_us / 1e6))
     return rows
 
 

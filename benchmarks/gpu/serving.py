@@ -12,9 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from benchmarks.gpu.roofline import Roofline, add_share
+from benchmarks.gpu.timing import Ceilings
 from benchmarks.table import Row
 from inference import Engine, EngineConfig, GenerateRequest, SamplingParams, Tokens
 from inference.cli.random_model import make_random_model
+from inference.cli.shapes import SHAPES
 
 _MOST_AT_ONCE = 256
 _STEP_TOKENS = 2048
@@ -22,6 +25,7 @@ RATES = (2.0, 8.0, 16.0)  # requests a second
 
 
 async def measure_serving(
+    found: Ceilings,
     shape: str,
     folder: Path,
     device: str,
@@ -31,20 +35,24 @@ async def measure_serving(
     has_kill: bool = True,
 ) -> list[Row]:
     """`256 requests` is nano-vllm's: 100 to 1,024 tokens in and out, uniform, all asked at once. Of
-    `beside prompts` the gaps are of those who write while prompts arrive."""
-    path = kept_model(shape, folder)
+    `beside prompts` the gaps are of those who write while prompts arrive. The roofline is of the same
+    requests as if all had come at once: who waits for them to come is far below it."""
+    path, roofline = kept_model(shape, folder), Roofline.of(found, SHAPES[shape])
     engine = Engine(_config(path, device))
     try:
         begin_s = time.perf_counter()
         await _told(engine, _request(0, 8, 4), begin_s)  # loaded, compiled
         print(f"… loaded in {time.perf_counter() - begin_s:.1f} s", file=sys.stderr, flush=True)
         num, longest = (4, 16) if is_quick else (256, 1024)
-        rows = [await _all_at_once(engine, requests(1, num, longest), f"{num} requests at once")]
-        rows.append(await _beside_prompts(engine, *((2, 2, 40) if is_quick else (32, 24, 2000))))
+        asked = requests(1, num, longest)
+        name = f"{num} requests at once"
+        rows = [await _all_at_once(engine, asked, name, roofline.requests_s(sizes_of(asked)))]
+        sizes = (2, 2, 40) if is_quick else (32, 24, 2000)
+        rows.append(await _beside_prompts(engine, roofline, *sizes))
         for per_s in (20.0,) if is_quick else rates:
-            rows.append(await _as_they_come(engine, num // 4, per_s, longest))
+            rows.append(await _as_they_come(engine, roofline, num // 4, per_s, longest))
         if has_kill:
-            rows.append(await _killed(engine, min(8, num), longest))
+            rows.append(await _killed(engine, roofline, min(8, num), longest))
         return rows
     finally:
         await engine.close()
@@ -69,13 +77,13 @@ def _config(path: Path, device: str) -> EngineConfig:
 
 
 async def closed_loop(
-    path: Path, device: str, seed: int, count: int, longest: int, name: str
+    path: Path, device: str, asked: list[GenerateRequest], name: str, least_s: float
 ) -> Row:
-    """So many requests at once through an engine of their own."""
+    """Requests at once through an engine of their own."""
     engine = Engine(_config(path, device))
     try:
         await _told(engine, _request(0, 8, 4), time.perf_counter())
-        return await _all_at_once(engine, requests(seed, count, longest), name)
+        return await _all_at_once(engine, asked, name, least_s)
     finally:
         await engine.close()
 
@@ -105,44 +113,57 @@ def requests(first: int, count: int, longest: int) -> list[GenerateRequest]:
     return [_request(first + number, *size) for number, size in enumerate(sizes)]
 
 
-async def _all_at_once(engine: Engine, asked: list[GenerateRequest], name: str) -> Row:
+def sizes_of(asked: Sequence[GenerateRequest]) -> list[tuple[int, int]]:
+    """Tokens in and out of each."""
+    return [(len(one.prompt_ids), one.params.max_tokens) for one in asked]
+
+
+async def _all_at_once(
+    engine: Engine, asked: list[GenerateRequest], name: str, least_s: float
+) -> Row:
     begin_s = time.perf_counter()
     times = await asyncio.gather(*(_told(engine, one, begin_s) for one in asked))
-    return row_of(name, times, time.perf_counter() - begin_s)
+    return row_of(name, times, time.perf_counter() - begin_s, least_s)
 
 
-async def _as_they_come(engine: Engine, count: int, per_s: float, longest: int) -> Row:
+async def _as_they_come(
+    engine: Engine, roofline: Roofline, count: int, per_s: float, longest: int
+) -> Row:
     """A Poisson process: exponential gaps, whatever the engine is at."""
     rng = random.Random(per_s)
     begin_s = time.perf_counter()
     running = []
-    for request in requests(int(1000 * per_s), count, longest):
+    asked = requests(int(1000 * per_s), count, longest)
+    for request in asked:
         running.append(asyncio.create_task(_told(engine, request, time.perf_counter())))
         await asyncio.sleep(rng.expovariate(per_s))
     times = await asyncio.gather(*running)
-    return row_of(f"{per_s:g} a second", times, time.perf_counter() - begin_s)
+    took_s = time.perf_counter() - begin_s
+    return row_of(f"{per_s:g} a second", times, took_s, roofline.requests_s(sizes_of(asked)))
 
 
-async def _beside_prompts(engine: Engine, num_writers: int, num_prompts: int, length: int) -> Row:
+async def _beside_prompts(
+    engine: Engine, roofline: Roofline, num_writers: int, num_prompts: int, length: int
+) -> Row:
     """Four prompts a second arrive while others write; their own times are not in the row."""
     begin_s = time.perf_counter()
     num_tokens = 24 if length < 100 else 1200
-    writers = [
-        asyncio.create_task(_told(engine, _request(70_000 + n, 100, num_tokens), begin_s))
-        for n in range(num_writers)
-    ]
+    asked = [_request(70_000 + n, 100, num_tokens) for n in range(num_writers)]
+    writers = [asyncio.create_task(_told(engine, one, begin_s)) for one in asked]
     prompts = []
     for number in range(num_prompts):
         await asyncio.sleep(0.25)
         request = _request(80_000 + number, length, 1)
+        asked.append(request)
         prompts.append(asyncio.create_task(_told(engine, request, time.perf_counter())))
     times = await asyncio.gather(*writers)
     took_s = time.perf_counter() - begin_s
     await asyncio.gather(*prompts)
-    return row_of(f"{num_writers} beside prompts of {length:,}", times, took_s)
+    name = f"{num_writers} beside prompts of {length:,}"
+    return row_of(name, times, took_s, roofline.requests_s(sizes_of(asked)))
 
 
-async def _killed(engine: Engine, count: int, longest: int) -> Row:
+async def _killed(engine: Engine, roofline: Roofline, count: int, longest: int) -> Row:
     """kill -9 of the worker in the middle; the longest gap is what its readers see of it."""
     begin_s = time.perf_counter()
     asked = [_request(90_000 + n, longest // 2, longest) for n in range(count)]
@@ -151,11 +172,12 @@ async def _killed(engine: Engine, count: int, longest: int) -> Row:
     if pid := engine.worker_pid("model"):
         os.kill(pid, signal.SIGKILL)
     times = await asyncio.gather(*running)
-    return row_of("kill -9 of the worker", times, time.perf_counter() - begin_s)
+    took_s = time.perf_counter() - begin_s
+    return row_of("kill -9 of the worker", times, took_s, roofline.requests_s(sizes_of(asked)))
 
 
-def row_of(name: str, times: list[list[float]], took_s: float) -> Row:
-    row = _figures(name, times, took_s)
+def row_of(name: str, times: list[list[float]], took_s: float, least_s: float) -> Row:
+    row = add_share(_figures(name, times, took_s), least_s, took_s)
     print(f"… {json.dumps(row)}", file=sys.stderr, flush=True)
     return row
 

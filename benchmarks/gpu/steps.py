@@ -13,6 +13,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig
 
 from benchmarks.gpu.loops import VARIANTS, best_loop, each_variant, tokenizer_of
+from benchmarks.gpu.roofline import Roofline, add_share
 from benchmarks.gpu.timing import Bench, Ceilings
 from benchmarks.table import Row
 from inference import attention
@@ -44,10 +45,11 @@ def measure_steps(
     shape = sized(bench, shape)
     config = AutoConfig.for_model(**shape)
     model = random_model(bench, config)
-    has_kernels = choose_kernels("the model", config, bench.device) == ""
+    _choose_kernels(config, bench.device)
     model.set_attn_implementation(attention.NAME)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
+    roofline = Roofline.of(found, shape)
     tokenizer = tokenizer_of(shape["vocab_size"])
     rows: list[Row] = [{"sequences": number, "plain ms": None} for number in batches]
     try:
@@ -55,15 +57,14 @@ def measure_steps(
             few = [row for row in rows if row["sequences"] <= _MOST_PLAIN]
             _, loop = next(each_variant(model, tokenizer, (_MOST_PLAIN,), context + _MOST_STEPS))
             _measure(bench, loop, "plain", few, context)
-        if has_kernels:
-            for name, loop in each_variant(model, tokenizer, batches, context + _MOST_STEPS):
-                _measure(bench, loop, name, rows, context)
-                del loop  # its pages, before the next one's
+        for name, loop in each_variant(model, tokenizer, batches, context + _MOST_STEPS):
+            _measure(bench, loop, name, rows, context)
+            del loop  # its pages, before the next one's
     finally:
         attention.use_kernels(None)
     for row in rows:
         best_ms = min((ms for name in _COLUMNS if (ms := row.get(f"{name} ms"))), default=None)
-        _add_shares(row, best_ms, _floor_s(found, shape, model, row["sequences"], context))
+        _add_shares(row, best_ms, roofline.step_s(row["sequences"], row["sequences"] * context))
     return rows
 
 
@@ -81,25 +82,31 @@ def measure_best(
     model = random_model(bench, config)
     batches = _QUICK_BATCHES if bench.is_quick else sorted(batches)
     context = _QUICK_CONTEXT if bench.is_quick else _CONTEXT
-    floors_s = [_floor_s(found, shape, model, number, context) for number in batches]
+    roofline = Roofline.of(found, shape)
     if kind == "fp8":
         quantize(model, make=Fp8Linear, fits=fits)
     elif kind != "bfloat16":
         make, head = (partial(WholeLinear, bits=bits) for bits in (FEW_BITS[kind], 8))
         quantize(model, make=make, make_head=head)
     rows: list[Row] = [{"sequences": num_sequences} for num_sequences in batches]
-    if choose_kernels("the model", config, bench.device):
-        return rows
+    _choose_kernels(config, bench.device)
     try:
         tokenizer = tokenizer_of(shape["vocab_size"])
         model.set_attn_implementation(attention.NAME)
         loop = best_loop(model, tokenizer, batches, context + _MOST_STEPS)
         _measure(bench, loop, kind, rows, context)
-        for row, floor_s in zip(rows, floors_s, strict=True):
+        for row in rows:
+            floor_s = roofline.step_s(row["sequences"], row["sequences"] * context)
             _add_shares(row, row[f"{kind} ms"], floor_s)
     finally:
         attention.use_kernels(None)
     return rows
+
+
+def _choose_kernels(config: PretrainedConfig, device: torch.device) -> None:
+    """Raises where there are none: what is measured would not be what its name says."""
+    if problem := choose_kernels("the model", config, device):
+        raise RuntimeError(f"There are no kernels: {problem}")
 
 
 def sized(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +121,7 @@ def random_model(bench: Bench, config: PretrainedConfig) -> Any:
 
 def _add_shares(row: Row, step_ms: float | None, floor_s: float) -> None:
     row["tokens/s"] = step_ms and row["sequences"] / step_ms * 1e3
-    row["% of roofline"] = step_ms and 100 * 1e3 * floor_s / step_ms
+    add_share(row, floor_s, step_ms and step_ms / 1e3)
 
 
 @contextmanager
@@ -177,15 +184,3 @@ def _step(loop: EngineLoop) -> None:
     for frame in loop.step():
         problems = [update for _, update in frame.updates if isinstance(update, Failed)]
         assert not problems, problems
-
-
-def _floor_s(
-    found: Ceilings, shape: dict[str, Any], model: Any, num_sequences: int, context: int
-) -> float:
-    table = model.get_input_embeddings().weight.numel()
-    is_tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
-    values = sum(one.numel() for one in model.parameters()) - (0 if is_tied else table)
-    per_token = 4 * shape["num_hidden_layers"] * shape["num_key_value_heads"] * shape["head_dim"]
-    read_s = 2 * values / found.bytes_per_s
-    compute_s = 2 * values * num_sequences / found.operations_per_s
-    return max(read_s, compute_s) + num_sequences * context * per_token / found.bytes_per_s

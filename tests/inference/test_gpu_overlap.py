@@ -1,6 +1,6 @@
 """Steps that are launched ahead, replayed from graphs and drawn on the device tell everybody alike."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from inference.gpu.decode_step import DecodeStep, Flight
 from inference.gpu.graphs import Graphs
 from inference.gpu.overlap import OverlappedLoop
 from inference.messages import Failed, Finished, GenerateRequest, Update
-from inference.model_runner import ModelRunner
+from inference.model_runner import ModelRunner, StepResult
 from inference.paged_kv import PagedKV
 from inference.scheduler import Scheduler
 from tests.inference.device_stand_ins import LateStream, RecordedCalls
@@ -138,6 +138,45 @@ def test_most_steps_are_launched_ahead(
     assert isinstance(loop.decode.stream, LateStream)
     assert loop.decode.stream.most_queued == 2, "one step ahead, and no more"
     assert bool(len(loop.decode.graphs)) == has_graphs
+
+
+@dataclass
+class LaggingDevice:
+    """Is told a step in 20 ms, and computes it for 60. As a runner's stream it has one mark."""
+
+    runner: ModelRunner
+    now_s: float = 0.0
+    free_s: float = 0.0  # when it has computed all
+
+    def run(self, plan: Any) -> StepResult:
+        result = ModelRunner.run(self.runner, plan)
+        self.now_s += 0.02
+        self.free_s = max(self.free_s, self.now_s) + 0.06
+        if result.due:
+            self.wait()  # their tokens are read
+        return result
+
+    def submit(self, work: Callable[[], None]) -> None:
+        work()
+
+    def mark(self) -> "LaggingDevice":
+        return self
+
+    def wait(self) -> None:
+        self.now_s = max(self.now_s, self.free_s)
+
+
+def test_no_step_of_a_prompt_is_left_behind(
+    maker: LoopMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those before the last draw nothing that anybody would wait for."""
+    loop = overlapped(maker)
+    device = LaggingDevice(loop.runner)
+    monkeypatch.setattr(loop.runner, "run", device.run)
+    monkeypatch.setattr(loop.runner, "stream", device)
+    monkeypatch.setattr("inference.engine_loop.monotonic", lambda: device.now_s)
+    told_by(loop, [request("long", (5,) * 128, max_tokens=1)])
+    assert loop.scheduler.estimates.reading_s == pytest.approx(0.08 / 32)
 
 
 def test_who_is_aborted_is_told_nothing_more_and_gives_room_at_once(maker: LoopMaker) -> None:
