@@ -61,10 +61,14 @@ function previewOf(language, text) {
     title: gettext("Preview"), referrerpolicy: "no-referrer", allow: "fullscreen 'self'",
   }));
   const note = element("p", { class: "preview__note", role: "status" });
+  let isSent = false;
   const listen = (/** @type {MessageEvent} */ { source, data }) => {
     if (!box.isConnected) removeEventListener("message", listen);
     if (source !== box.contentWindow) return;
-    if (data?.type === "ready") box.contentWindow?.postMessage({ page: documentOf(language, text) }, "*"); // it has no origin to name
+    if (data?.type === "ready" && !isSent) {
+      isSent = true; // the page itself could say it again
+      box.contentWindow?.postMessage({ page: documentOf(language, text) }, "*"); // it has no origin to name
+    }
     if (data?.type === "refused") setText(note, gettext("A preview loads nothing from elsewhere, and leads nowhere."));
   };
   addEventListener("message", listen);
