@@ -23,6 +23,7 @@ from inference.messages import (
 MOST_S = 0.1
 MOST_ON_GPU_S = 0.05  # there the web process has processors of its own
 MOST_PATIENT_S = 0.2
+CALM_S = 0.1
 _PER_STREAM_S = 0.001
 _PER_PATIENT_STREAM_S = 0.002
 
@@ -35,7 +36,9 @@ class Gathering:
     `gather_s` passes at least between two frames of mere tokens, and a millisecond more for each
     stream, up to `most_s`; where a step takes longer than that, nothing is held. 0: never.
     A request's own `patience_s` stands in the place of that, or two milliseconds for each stream,
-    whichever is longer, up to MOST_PATIENT_S; those of one patience come in one frame.
+    whichever is longer, up to MOST_PATIENT_S; those of one patience come in one frame. Where another
+    request has come less than CALM_S ago, they wait for that as well: who waits for a first word is
+    served before who has one, and in a burst what has begun would be in the way of what begins.
     """
 
     def __init__(self, gather_s: float) -> None:
@@ -43,14 +46,16 @@ class Gathering:
         self._gather_s = gather_s
         self._patience_s: dict[str, float] = {}  # of requests that have one
         self._held: dict[float, _Updates] = {}  # by patience
+        self._begun_s = 0.0  # when a request came last
         self._taken_s: defaultdict[float, float] = defaultdict(float)
         self._stats = EngineStats()
         self._has_news = False  # whether the newest state has not been taken
         self._streams: set[str] = set()  # those whose first tokens have been sent
         self._urgent: set[str] = set()
 
-    def expect(self, request: GenerateRequest) -> None:
+    def expect(self, request: GenerateRequest, now_s: float) -> None:
         """Before anything of it is added; also from another thread."""
+        self._begun_s = now_s
         if request.patience_s:
             self._patience_s[request.request_id] = request.patience_s
 
@@ -79,12 +84,11 @@ class Gathering:
         return self._due_s(0.0) if self._has_news else None
 
     def _due_s(self, patience_s: float) -> float:
-        num_streams = len(self._streams)
-        if patience_s:
-            wait_s = min(MOST_PATIENT_S, max(patience_s, _PER_PATIENT_STREAM_S * num_streams))
-        else:
-            wait_s = min(self.most_s, self._gather_s + _PER_STREAM_S * num_streams)
-        return self._taken_s[patience_s] + wait_s
+        num_streams, taken_s = len(self._streams), self._taken_s[patience_s]
+        if not patience_s:
+            return taken_s + min(self.most_s, self._gather_s + _PER_STREAM_S * num_streams)
+        usual_s = max(patience_s, _PER_PATIENT_STREAM_S * num_streams)
+        return min(taken_s + MOST_PATIENT_S, max(taken_s + usual_s, self._begun_s + CALM_S))
 
     def take(self, now_s: float, *, everything: bool = False) -> StepFrame:
         """What is due of that which is held, or `everything`, as one frame with the newest state."""

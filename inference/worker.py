@@ -81,7 +81,7 @@ def _read(channel: BlockingChannel, inbox: "queue.SimpleQueue[Any]", gathering: 
         except (EOFError, OSError):
             os._exit(0)  # the web process is gone: nobody is left to answer
         if isinstance(value, Submit) and isinstance(value.request, GenerateRequest):
-            gathering.expect(value.request)
+            gathering.expect(value.request, monotonic())
         inbox.put(value)
 
 

@@ -8,7 +8,7 @@ from time import monotonic
 import pytest
 
 from inference import worker
-from inference.gathering import MOST_ON_GPU_S, MOST_PATIENT_S, MOST_S, Gathering
+from inference.gathering import CALM_S, MOST_ON_GPU_S, MOST_PATIENT_S, MOST_S, Gathering
 from inference.messages import (
     EngineStats,
     Finished,
@@ -43,7 +43,8 @@ def begun(*streams: str, patient: tuple[str, ...] = ()) -> Gathering:
     gathering = Gathering(GATHER_S)
     for stream in patient:
         params = SamplingParams(max_tokens=9)
-        gathering.expect(GenerateRequest(stream, "m", (1,), params, patience_s=PATIENCE_S))
+        request = GenerateRequest(stream, "m", (1,), params, patience_s=PATIENCE_S)
+        gathering.expect(request, -9.0)
     gathering.add(frame(*((stream, tokens(0)) for stream in streams)))
     gathering.take(0.0)
     return gathering
@@ -144,6 +145,19 @@ def test_a_patient_reader_is_told_as_often_as_it_asked() -> None:
     assert gathering.take(0.04).updates == (("b", tokens(1)),)
     assert gathering.due_s == pytest.approx(PATIENCE_S)
     assert gathering.take(0.08).updates == (("a", tokens(1)),)
+
+
+def test_patient_readers_wait_for_those_who_begin_but_not_for_ever() -> None:
+    gathering = begun("a", "b", patient=("a",))
+    gathering.add(frame(("a", tokens(1)), ("b", tokens(1))))
+    begins = GenerateRequest("c", "m", (1,), SamplingParams(max_tokens=9))
+    gathering.expect(begins, 0.01)
+    assert gathering.due_s == pytest.approx(GATHER_S + 0.002), "programs get theirs as ever"
+    assert gathering.take(0.04).updates == (("b", tokens(1)),)
+    assert gathering.due_s == pytest.approx(0.01 + CALM_S)
+    gathering.expect(begins, 0.19)
+    assert gathering.due_s == pytest.approx(MOST_PATIENT_S)
+    assert gathering.take(0.2).updates == (("a", tokens(1)),)
 
 
 def test_many_patient_readers_are_told_less_often_but_not_for_ever() -> None:
