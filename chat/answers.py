@@ -203,6 +203,7 @@ def _start(
         confirmed=tuple(generation.params.get("confirmed", ())),
         confirmed_texts=asked.confirmed,
         begun=asked.begun,
+        patience_s=runs.FLUSH_S,
     )
     run = runs.Run(
         generation.pk,

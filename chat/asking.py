@@ -78,6 +78,7 @@ class AnswerRequest:
     (moderation.text_hashes) of those of which that was said before in the chat. `begun` is what the
     answer goes on from, where no model has written that here. `asked` is what of the `messages` was
     judged as what they ask, where that is not all of them.
+    `patience_s` as in `GenerateRequest`: of text behind the first of it.
     `clock` counts the milliseconds of the answer's spans; without one they begin at 0 here.
     """
 
@@ -109,6 +110,7 @@ class AnswerRequest:
     confirmed_texts: frozenset[str] = frozenset()
     begun: tuple[ChatMessage, ...] = ()
     asked: tuple[str, ...] | None = None
+    patience_s: float = 0.0
 
 
 class Control:

@@ -272,4 +272,5 @@ class EngineTurn(Turn):
             cache_salt=request.user,
             priority=request.priority,
             is_replay=any(isinstance(event, Resumed) for event in request.events),
+            patience_s=request.patience_s,
         )

@@ -8,10 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
-from django.db import connections
-
 from chat import run_log
-from chat.db import database_threads, in_db
+from chat.database_line import DatabaseLine
 from chat.events import LogEvent
 from chat.persisting import AWAY
 from chat.run_log import LeaseLost, ToAppend
@@ -28,7 +26,7 @@ class LogWriter:
         self._waiting: list[_Waiting] = []
         self._writing: asyncio.Task[None] | None = None
         # Of its own: what is written down must not stand in line behind what asks to begin.
-        self._thread = database_threads(1, "log writer")
+        self._line = DatabaseLine()
 
     async def append(
         self,
@@ -48,10 +46,8 @@ class LogWriter:
         await done
 
     def close(self) -> None:
-        """Give the connection back to the pool. The process has one of these and never does; who makes
-        another, and leaves it, would keep a connection from everybody for good."""
-        self._thread.submit(connections.close_all)
-        self._thread.shutdown()
+        """Close the connection. The process has one of these and never does."""
+        self._line.close()
 
     async def _write_all(self) -> None:
         while self._waiting:
@@ -61,7 +57,7 @@ class LogWriter:
     async def _write(self, batch: list[_Waiting]) -> None:
         news = [each for each, _ in batch]
         try:
-            held = await in_db(run_log.append_all, self._thread)(self.lease_owner, news)
+            held = await run_log.append_all_on(self._line, self.lease_owner, news)
         except AWAY as error:
             _fail(batch, error)
         except Exception as error:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from ninja import Schema
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -21,6 +20,7 @@ from pydantic import (
 
 from chat.image_urls import checked_url
 from chat.json_texts import MAX_DEPTH, depth_of
+from chat.strict import Body
 from inference import IMAGE_PLACE, Image
 
 Text = Annotated[str, Field(max_length=1_000_000)]
@@ -70,7 +70,7 @@ Metadata = Annotated[dict[_Name, _Value], Field(max_length=16)]
 """What a caller notes of something for themselves; the limits are OpenAI's."""
 
 
-class Strict(Schema):
+class Strict(Body):
     """What is understood is listed; a field that would change the answer and is not yet understood
     is refused, never ignored."""
 

@@ -19,6 +19,7 @@ from chat import access, budgets, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
 from chat.asking import MAX_DECIDED
+from chat.database_line import DatabaseLine
 from chat.engine import is_known_elsewhere
 from chat.events import (
     Delta,
@@ -63,6 +64,8 @@ UPDATE chat_generation SET lease_until = %s
 WHERE id = %s AND lease_owner = %s AND status = ANY(%s)
 RETURNING stop_requested, (params ->> 'stop_chars')::int
 """
+
+APPEND = "SELECT chat_append_events({}, {}, {})"
 
 
 class LeaseLost(Exception):
@@ -128,15 +131,38 @@ def append_all(lease_owner: str, news: Sequence[ToAppend]) -> set[UUID]:
 
     Returns whose lease is still held; for the others nothing was written.
     """
-    num_spans = [len(each.trace.spans) if each.trace else 0 for each in news]
-    given = json.dumps([each.to_json() for each in news])
+    num_spans = _num_spans(news)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT chat_append_events(%s, %s, %s)", [given, lease_owner, _lease_end()])
+        cursor.execute(APPEND.format("%s", "%s", "%s"), _given(lease_owner, news))
         held = {row[0] for row in cursor.fetchall()}
+    _note_saved(news, num_spans, held)
+    return held
+
+
+async def append_all_on(
+    line: DatabaseLine, lease_owner: str, news: Sequence[ToAppend]
+) -> set[UUID]:
+    """The same without a thread."""
+    num_spans = _num_spans(news)
+    rows = await line.column(APPEND.format("$1", "$2", "$3"), _given(lease_owner, news))
+    held = set(map(UUID, rows))
+    _note_saved(news, num_spans, held)
+    return held
+
+
+def _given(lease_owner: str, news: Sequence[ToAppend]) -> list[str]:
+    given = json.dumps([each.to_json() for each in news])
+    return [given, lease_owner, _lease_end().isoformat()]
+
+
+def _num_spans(news: Sequence[ToAppend]) -> list[int]:
+    return [len(each.trace.spans) if each.trace else 0 for each in news]
+
+
+def _note_saved(news: Sequence[ToAppend], num_spans: Sequence[int], held: set[UUID]) -> None:
     for each, num in zip(news, num_spans, strict=True):
         if each.trace and each.generation_id in held:
             each.trace.is_saved = len(each.trace.spans) == num  # none was added meanwhile
-    return held
 
 
 def _state_after(events: Sequence[LogEvent]) -> dict[str, str]:

@@ -49,6 +49,7 @@ RENEW_S = 2.0  # a third of the lease
 REVOKED_S = 0.5  # between two looks whether what the model has read may still be read
 FLUSH_S = 0.08  # a dozen flushes a second read as fluent text
 FLUSH_S_PER_ANSWER = 0.002  # a hundred of them: five a second
+GATHERED = 0.6  # of a beat behind the last flush: no more than jitter is missing
 PHASE_S = 0.25  # between two numbers of the same phase
 STORAGE_PATIENCE_S = 30.0
 REMEMBER_S = 60.0  # how long an ended run can be followed from memory
@@ -80,7 +81,7 @@ class Run:
         self._news = asyncio.Event()
         self._stop_chars: int | None = None
         self._renewed_s = self._held_s = monotonic()
-        self._told_phase_s = 0.0
+        self._told_phase_s = self._flushed_s = 0.0
         self._reads: frozenset[str] = frozenset()  # versions of documents that are in the prompt
         self._looked_s = monotonic()
 
@@ -117,8 +118,8 @@ class Run:
             await self._note_reads(request)
             while not self.has_ended:
                 await self._wait_for_events()
+                await self._gather()
                 await self._flush()
-                await self._pause()
         except LeaseLost:
             logger.warning("run %s is written by another process now", self.id)
         except asyncio.CancelledError:
@@ -191,13 +192,16 @@ class Run:
             self._urgent.set()
 
     def _hear_phase(self, phase: Phase) -> None:
-        """Another phase is news at once; the same one with other numbers a few times a second."""
+        """Another phase is news at once; the same one with other numbers a few times a second.
+
+        Where something is about to be flushed, it is told with that.
+        """
         is_other = self.phase is None or self.phase.phase != phase.phase
-        self.phase = phase
         now_s = monotonic()
         if is_other or now_s - self._told_phase_s > PHASE_S:
-            self._told_phase_s = now_s
-            self._announce()
+            self.phase, self._told_phase_s = phase, now_s
+            if not self._pending:
+                self._announce()
 
     async def _wait_for_events(self) -> None:
         while not self._pending:
@@ -234,22 +238,28 @@ class Run:
         if await self._patiently(in_db(revoked.readable), reads) < reads:
             self.control.stop()
 
-    async def _pause(self) -> None:
-        """Gather text until the next beat, which all runs share, so that their text is logged together.
+    async def _gather(self) -> None:
+        """Let text wait until the next beat, which all runs share, so that it is logged together.
 
-        Anything but text is worth a flush of its own at once.
+        What an engine has gathered comes at its own pace, and waits no second time. Anything but text
+        is worth a flush of its own at once.
         """
-        if self.has_ended or not isinstance(self.events[-1], Delta):
+        if not self.events or not isinstance(self.events[-1], Delta):
             return
         self._urgent.clear()
-        if not any(not isinstance(event, Delta) for event in self._pending):
-            beat_s = max(FLUSH_S, FLUSH_S_PER_ANSWER * num_active())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(beat_s - monotonic() % beat_s):
-                    await self._urgent.wait()
+        if any(not isinstance(event, Delta) for event in self._pending):
+            return
+        beat_s = max(FLUSH_S, FLUSH_S_PER_ANSWER * num_active())
+        now_s = monotonic()
+        if now_s - self._flushed_s > GATHERED * beat_s:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(beat_s - now_s % beat_s):
+                await self._urgent.wait()
 
     async def _flush(self) -> None:
         """Log what is pending, then show it."""
+        self._flushed_s = monotonic()
         events, self._pending = self._pending, []
         if isinstance(events[-1], Failed):
             events[-1] = replace(events[-1], trace_id=self.trace.id)

@@ -212,6 +212,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
         num_brought=len(asked.before),
         source="temporary",
         begun=tuple(assistant_messages(ask.messages[-1].parts)) if ask.goes_on else (),
+        patience_s=runs.FLUSH_S,
     )
     runs.start(run, request, after=_forget_nothing)
     watch_orphan(run)

@@ -91,6 +91,8 @@ class GenerateRequest:
     `is_replay`: a worker had accepted it, and that or the web process died, so that no other one is
     too full for it.
     `images` stand in the prompt in this order, for models that see.
+    `patience_s`: its reader hears of new text only so often, so that tokens may wait for each other so
+    long (see `gathering`); 0 is the worker's own pace.
     """
 
     request_id: str
@@ -106,6 +108,7 @@ class GenerateRequest:
     adapter: str = ""
     is_replay: bool = False
     images: tuple[PromptImage, ...] = ()
+    patience_s: float = 0.0
 
     @property
     def kv_salt(self) -> str:

@@ -25,6 +25,7 @@ from inference.messages import (
     Abort,
     Asleep,
     FromWorker,
+    GenerateRequest,
     GiveWay,
     LoadFailed,
     Loading,
@@ -62,8 +63,8 @@ def main(descriptor: int) -> None:
         setup: WorkerSetup = channel.receive()
     except EOFError:
         return
-    threading.Thread(target=_read, args=(channel, inbox), daemon=True).start()
     gathering = Gathering(setup.config.gather_s)
+    threading.Thread(target=_read, args=(channel, inbox, gathering), daemon=True).start()
     writer = threading.Thread(target=_write, args=(channel, outbox, gathering), daemon=True)
     writer.start()
     try:
@@ -73,12 +74,15 @@ def main(descriptor: int) -> None:
         writer.join(timeout=5)
 
 
-def _read(channel: BlockingChannel, inbox: "queue.SimpleQueue[Any]") -> None:
+def _read(channel: BlockingChannel, inbox: "queue.SimpleQueue[Any]", gathering: Gathering) -> None:
     while True:
         try:
-            inbox.put(channel.receive())
+            value = channel.receive()
         except (EOFError, OSError):
             os._exit(0)  # the web process is gone: nobody is left to answer
+        if isinstance(value, Submit) and isinstance(value.request, GenerateRequest):
+            gathering.expect(value.request, monotonic())
+        inbox.put(value)
 
 
 def _write(
@@ -108,7 +112,7 @@ def _when_due(
             gathering.add(value)
             continue
         if gathering.due_s is not None:
-            yield gathering.take(monotonic())
+            yield gathering.take(monotonic(), everything=True)
         if value is None:
             return
         yield value

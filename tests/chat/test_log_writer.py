@@ -13,6 +13,7 @@ from django.db import DataError, connection
 from django.utils import timezone
 
 from chat import actions, run_log, turns
+from chat.database_line import DatabaseLine
 from chat.events import Delta, LogEvent, Started
 from chat.log_writer import LogWriter
 from chat.models import Generation, GenerationEvent
@@ -59,14 +60,14 @@ async def write(user: "User", texts: dict[UUID, Sequence[LogEvent]]) -> list[Bas
 
 def test_each_gets_its_own(alice: "User", bob: "User", monkeypatch: pytest.MonkeyPatch) -> None:
     statements: list[int] = []
-    append_all = run_log.append_all
+    append_all = run_log.append_all_on
 
-    def counted(lease_owner: str, news: Sequence[ToAppend]) -> set[UUID]:
+    async def counted(line: DatabaseLine, lease_owner: str, news: Sequence[ToAppend]) -> set[UUID]:
         statements.append(len(news))
-        return append_all(lease_owner, news)
+        return await append_all(line, lease_owner, news)
 
     runs = {begun(alice): alice, begun(bob): bob}
-    monkeypatch.setattr(run_log, "append_all", counted)
+    monkeypatch.setattr(run_log, "append_all_on", counted)
     texts = {run: [Delta(f"{user.name} 1", 0), Delta(" 2", 7)] for run, user in runs.items()}
     assert async_to_sync(write)(alice, texts) == [None, None]
     assert statements == [2]

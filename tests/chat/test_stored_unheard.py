@@ -58,9 +58,24 @@ async def written(run: runs.Run) -> list[runs.Run]:
     return seen
 
 
-@pytest.mark.parametrize("function", ["append_all", "finish"])
+def unheard_on_line(append_all: Any) -> Any:
+    known: set[str] = set()
+
+    async def tried(line: Any, owner: Any, news: Any) -> Any:
+        done = await append_all(line, owner, news)
+        if repr(news) not in known:
+            known.add(repr(news))
+            raise OperationalError("server closed the connection unexpectedly")
+        return done
+
+    return tried
+
+
+@pytest.mark.parametrize(
+    ("function", "unheard"), [("append_all_on", unheard_on_line), ("finish", unheard)]
+)
 def test_an_answer_goes_on_to_its_end(
-    alice: "User", monkeypatch: pytest.MonkeyPatch, function: str
+    alice: "User", monkeypatch: pytest.MonkeyPatch, function: str, unheard: Any
 ) -> None:
     monkeypatch.setattr(runs, "answer", two_words)
     monkeypatch.setattr(run_log, function, unheard(getattr(run_log, function)))

@@ -8,14 +8,16 @@ from time import monotonic
 import pytest
 
 from inference import worker
-from inference.gathering import MOST_ON_GPU_S, MOST_S, Gathering
+from inference.gathering import CALM_S, MOST_ON_GPU_S, MOST_PATIENT_S, MOST_S, Gathering
 from inference.messages import (
     EngineStats,
     Finished,
     FromWorker,
+    GenerateRequest,
     Loading,
     Prefill,
     Reply,
+    SamplingParams,
     StepFrame,
     Timings,
     TokenLogprob,
@@ -24,6 +26,7 @@ from inference.messages import (
 )
 
 GATHER_S = 0.03
+PATIENCE_S = 0.08
 END = Finished("stop", Usage(1, 0, 1), Timings())
 
 
@@ -35,9 +38,13 @@ def frame(*updates: tuple[str, Reply], num_running: int = 1) -> StepFrame:
     return StepFrame(updates, EngineStats(num_running=num_running))
 
 
-def begun(*streams: str) -> Gathering:
+def begun(*streams: str, patient: tuple[str, ...] = ()) -> Gathering:
     """Of these streams the first token has been sent, at time 0."""
     gathering = Gathering(GATHER_S)
+    for stream in patient:
+        params = SamplingParams(max_tokens=9)
+        request = GenerateRequest(stream, "m", (1,), params, patience_s=PATIENCE_S)
+        gathering.expect(request, -9.0)
     gathering.add(frame(*((stream, tokens(0)) for stream in streams)))
     gathering.take(0.0)
     return gathering
@@ -115,7 +122,53 @@ def test_what_somebody_waits_for_goes_at_once(urgent: tuple[str, Reply]) -> None
     gathering.add(frame(("a", tokens(1))))
     gathering.add(frame(urgent))
     assert gathering.due_s == 0.0
-    assert gathering.take(0.0).updates == (("a", tokens(1)), urgent)
+    its_own = [("a", tokens(1))] if urgent[0] == "a" else []
+    assert gathering.take(0.0).updates == (*its_own, urgent)
+
+
+def test_what_another_waits_for_brings_no_tokens_along() -> None:
+    gathering = begun("a", "b")
+    gathering.add(frame(("a", tokens(1)), ("b", tokens(1)), ("c", tokens(0))))
+    assert gathering.take(0.01).updates == (("c", tokens(0)),)
+    gathering.add(frame(("a", tokens(2)), ("b", END)))
+    assert gathering.take(0.02).updates == (("b", tokens(1)), ("b", END))
+    assert gathering.due_s == pytest.approx(GATHER_S + 0.002)
+    joined = Tokens("t1 t2 ", (1, 2), 2, 5.0)
+    assert gathering.take(0.04).updates == (("a", joined),)
+    assert gathering.due_s is None
+
+
+def test_a_patient_reader_is_told_as_often_as_it_asked() -> None:
+    gathering = begun("a", "b", patient=("a",))
+    gathering.add(frame(("a", tokens(1)), ("b", tokens(1))))
+    assert gathering.due_s == pytest.approx(GATHER_S + 0.002)
+    assert gathering.take(0.04).updates == (("b", tokens(1)),)
+    assert gathering.due_s == pytest.approx(PATIENCE_S)
+    assert gathering.take(0.08).updates == (("a", tokens(1)),)
+
+
+def test_patient_readers_wait_for_those_who_begin_but_not_for_ever() -> None:
+    gathering = begun("a", "b", patient=("a",))
+    gathering.add(frame(("a", tokens(1)), ("b", tokens(1))))
+    begins = GenerateRequest("c", "m", (1,), SamplingParams(max_tokens=9))
+    gathering.expect(begins, 0.01)
+    assert gathering.due_s == pytest.approx(GATHER_S + 0.002), "programs get theirs as ever"
+    assert gathering.take(0.04).updates == (("b", tokens(1)),)
+    assert gathering.due_s == pytest.approx(0.01 + CALM_S)
+    gathering.expect(begins, 0.19)
+    assert gathering.due_s == pytest.approx(MOST_PATIENT_S)
+    assert gathering.take(0.2).updates == (("a", tokens(1)),)
+
+
+def test_many_patient_readers_are_told_less_often_but_not_for_ever() -> None:
+    streams = tuple(map(str, range(64)))
+    gathering = begun(*streams, patient=streams)
+    gathering.add(frame(("0", tokens(1))))
+    assert gathering.due_s == pytest.approx(0.128)
+    streams = tuple(map(str, range(500)))
+    gathering = begun(*streams, patient=streams)
+    gathering.add(frame(("0", tokens(1))))
+    assert gathering.due_s == pytest.approx(MOST_PATIENT_S)
 
 
 def test_a_stream_that_comes_again_is_new() -> None:
@@ -137,12 +190,12 @@ def test_nothing_is_held_where_it_is_switched_off() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_or_swapped(seed: int) -> None:
     rng = random.Random(seed)
-    gathering, now_s = Gathering(GATHER_S), 0.0
+    gathering, now_s = begun(patient=("a", "b")), 0.0
     said: dict[str, list[Reply]] = {}
     heard: dict[str, list[Reply]] = {}
 
-    def take() -> None:
-        for stream, update in gathering.take(now_s).updates:
+    def take(*, everything: bool = False) -> None:
+        for stream, update in gathering.take(now_s, everything=everything).updates:
             heard.setdefault(stream, []).append(update)
 
     for number in range(300):
@@ -155,7 +208,8 @@ def test_nothing_is_lost_or_swapped(seed: int) -> None:
             updates.append((stream, update))
             said.setdefault(stream, []).append(update)
         gathering.add(frame(*updates))
-    take()
+    take(everything=True)
+    assert gathering.due_s is None
     assert {s: flat(each) for s, each in heard.items()} == {s: flat(e) for s, e in said.items()}
 
 
