@@ -51,8 +51,9 @@ behind a space; `carry.py` took its embedding over, and "carried" begins there:
 From "chosen" on, what no copying tells of an answer counts several times: its first word, and each that
 could go on in another way. "wealth" begins with the mean of the weights after "home" and after "settled"
 (`python -m inference.builtin average`), which could more than either; its mixtures, and those of
-"calmest", come in turns (`recipe.py`). What is here is the mean of the weights after "calmest" and after
-"phrases".
+"calmest", come in turns (`recipe.py`). "company" begins with the mean of the weights after "calmest" and
+after "phrases"; before it, groups of phrasings were widened: what came to them is company for those that
+scoring asks.
 
 ## What it can
 

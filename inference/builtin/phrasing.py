@@ -59,7 +59,7 @@ tell me|let me know|say to me; show me|let me see; give me|get me|hand me;
 remember|keep in mind|note; I like|I do like|I quite like; I live|I have my home|I am at home;
 I work|I have work; I speak|I can speak|I do speak; I want|I wish|I intend;
 I need|I require|I could use; my name|the name of me;
-I come from|I originally come from|I do come from; how much|how many;
+I come from|I originally come from|I do come from;
 how long|for how long|how much time; how often|how many times; which|what;
 when does|at what time does|what time does; when is|at what time is|what time is;
 where does|at which place does|in what place does;
@@ -101,6 +101,9 @@ def normal(text: str) -> str:
     return " ".join(re.sub(r"[^\w\s{}+*/^%-]", "", text.lower()).split())
 
 
+MORE = "+"
+"""Among the patterns of a group: those behind it are company for the ones before, from which scoring
+takes what it can. So a group can be widened, and what is scored stays as usual as it was."""
 Groups = tuple[tuple[str, ...], ...]
 
 
@@ -112,7 +115,8 @@ def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
     understood, only guessed, by a model that knows no other English.
     A group too small to lose a sixth by chance gives the one phrasing with the lowest hash.
     """
-    patterns = tuple(varied(p) for p in patterns)
+    num_usual = patterns.index(MORE) if MORE in patterns else len(patterns)
+    patterns = tuple(varied(p) for p in patterns if p != MORE)
     texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: (hash_of(normal(t)), t))
     held_out = {t for t in texts if is_held_out(normal(t))}
     for own in map(set, map(expand, patterns)):
@@ -123,7 +127,8 @@ def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
         held_out = set(texts[: len(texts) // 3 or 1])
     train = tuple(tuple(t for t in expand(p) if t not in held_out) for p in patterns)
     test = tuple(tuple(t for t in expand(p) if t in held_out) for p in patterns)
-    return {"train": tuple(g for g in train if g), "test": tuple(g for g in test if g)}
+    usual = tuple(g for g in test[:num_usual] if g)
+    return {"train": tuple(g for g in train if g), "test": usual or tuple(g for g in test if g)}
 
 
 def pick(rng: random.Random, split: Split, patterns: Sequence[str]) -> str:
@@ -162,7 +167,10 @@ _CLOSERS = (" please", ", please", " thanks", " Thank you.", ", thanks", " pls",
 def typed(rng: random.Random, typing: Typing, template: str, *, wrap: bool = True) -> str:
     """Put a way of typing on a phrasing; slots stay untouched."""
     if wrap and typing.is_chatty and rng.random() < 0.5:
-        template = _wrapped(rng, template)
+        wrapped = _wrapped(rng, template)
+        # "Say something funny" with a "please" behind it is another phrasing, and may be a held-out one.
+        if is_held_out(normal(template)) or not is_held_out(normal(wrapped)):
+            template = wrapped
     parts = _SLOT.split(template)
     return "".join(
         p if i % 2 else _mistyped(rng, typing, p, i == len(parts) - 1) for i, p in enumerate(parts)

@@ -53,6 +53,11 @@ _TOLD = dict.fromkeys(_CHOSEN, 2.0) | {
     "memory": 40.0, "far memory": 25.0, "documents": 30.0, "search": 30.0, "passages": 25.0,
     "excerpts": 18.0, "title": 12.0, "mixture": 12.0, "persona": 5.0, "changed persona": 4.0,
 }  # fmt: skip
+_COMPANY = dict.fromkeys(_CHOSEN, 3.0) | {
+    "memory": 36.0, "far memory": 16.0, "documents": 32.0, "search": 36.0, "passages": 34.0,
+    "excerpts": 18.0, "title": 10.0, "mixture": 8.0, "persona": 5.0, "changed persona": 4.0,
+    "fallback": 6.0, "smalltalk": 6.0, "follow-ups": 5.0, "summary": 5.0,
+}  # fmt: skip
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -93,5 +98,8 @@ STAGES = [
     Stage("calmest", 75_800_000, 2048, 65536, 0.002, 0.0, 800, parts=_CALMEST),
     # Again on a processor, when sentences that nobody had been taught had got some company.
     _Chosen("phrases", 1_650_000, 640, 8192, 0.001, 0.0, 901, _TOLD, choice_count=3),
+    # From the mean of the weights after "calmest" and after "phrases", when questions about documents
+    # and sentences about oneself had got company of their own. For 90 minutes of most of a core.
+    _Chosen("company", 7_120_000, 768, 8192, 0.0012, 0.0, 1001, _COMPANY, choice_count=3),
 ]
-"""The committed weights are the mean of those after "calmest" and after "phrases"."""
+"""The committed weights are those after "company"."""

@@ -18,7 +18,7 @@ from inference.builtin.by_hand import dialogs as by_hand
 from inference.builtin.dialog import Dialog, Message
 from inference.builtin.mixture import SKILLS, Style, score_items, training_dialogs
 from inference.builtin.packing import rows_of
-from inference.builtin.phrasing import expand, normal, split_of
+from inference.builtin.phrasing import MORE, Typing, expand, normal, split_of, typed
 from inference.builtin.skills.calculator import value_of
 from inference.builtin.template import IM_END, JINJA, prompt_text, segments
 from inference.builtin.tokenizer import load, name_pieces
@@ -53,6 +53,26 @@ def test_no_phrasing_is_used_both_for_training_and_for_scoring() -> None:
         assert train
         assert test
         assert not train & test
+
+
+def test_what_widens_a_group_is_scored_only_where_nothing_else_of_it_is() -> None:
+    numbers = "|".join(str(number) for number in range(60))
+    split = split_of(
+        (f"how old is number ({numbers})?", MORE, f"since when is there a ({numbers})?")
+    )
+    assert {text.split()[0] for texts in split["test"] for text in texts} == {"how"}
+    assert {text.split()[0] for texts in split["train"] for text in texts} == {"how", "since"}
+    alone = next(f"is it {n}?" for n in range(60) if not is_held_out(normal(f"is it {n}?")))
+    split = split_of((alone, MORE, f"since when is there a ({numbers})?"))
+    assert {text.split()[0] for texts in split["test"] for text in texts} == {"since"}
+
+
+def test_a_please_makes_no_held_out_phrasing_of_a_trained_one() -> None:
+    assert is_held_out(normal("say something funny please"))
+    rng, chatty = random.Random(1), Typing(is_chatty=True)
+    said = {typed(rng, chatty, "say something funny") for _ in range(500)}
+    assert len(said) > 10
+    assert not any(is_held_out(normal(text)) for text in said)
 
 
 def test_held_out_small_talk_never_occurs_in_training_dialogs() -> None:

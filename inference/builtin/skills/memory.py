@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inference.builtin import lexicon
-from inference.builtin.phrasing import fill
+from inference.builtin.phrasing import MORE, fill
 from inference.builtin.scene import Scene, a, capitalised, joined
 from inference.builtin.words import Words, plural, words_of
 
@@ -39,53 +39,53 @@ FACTS = (
         "(hello|hi|hey), (my name is|my name's|I am|I'm|this is) {v}.", "(I am|I'm) called {v}.", "the name is {v}.",
         "name's {v}.", "this is {v} [speaking|here].", "(you are|you're) (talking|speaking) to {v}.", "let me introduce myself: I am {v}.",
         "{v} is my name.", "my friends call me {v}.", "(just so you know|for the record|by the way), my name is {v}.",
-        "it's {v} here.", "you may call me {v}.", "I go by {v}."), "your name is {v}", (
+        "it's {v} here.", "you may call me {v}.", "I go by {v}.", MORE, "(good morning|good evening|hello there|hi there|oh hi), (this is|it's|it is|I'm) {v} [speaking|here|again].", "{v} (speaking|here|is who I am).", "(it is|it's) {v} (speaking|who is speaking|talking).", "(this is|here is) {v} (who is speaking|talking|on the line)."), "your name is {v}", (
         *_remembered("my name"), "who am I?", "(what am I|how am I) called?", "(do you know|do you remember|tell me|can you tell me) who I am?",
         "what did I say my name (is|was)?", "(who are you|with whom are you|who do you think you are) (talking|speaking) to [now]?",
         "do you (remember|know|recall) me?", "how do you call me?", "what do you call me?",
-        "what should you call me?", "say my name [please].", "which name did I (give|tell) you?")),
+        "what should you call me?", "say my name [please].", "which name did I (give|tell) you?", MORE, "(what|which) name do I have?")),
     Fact("city", Words.city, (
         "I live in {v}.", "(I am|I'm) living in {v} [now|these days].", "my home is in {v}.", "(I have|I've) lived in {v} for years.",
-        "{v} is where I live.", "I (just|recently) moved to {v}, so I live in {v}.", "my home town is {v}."), "you live in {v}", (
+        "{v} is where I live.", "I (just|recently) moved to {v}, so I live in {v}.", "my home town is {v}.", MORE, "{v} is where I (live|am at home|have my flat)."), "you live in {v}", (
         "where do I live [now|again]?", "(what|which) (city|town|place) do I live in?", "(in which|in what) (city|town) do I live?",
         "(do you remember|do you know|tell me|can you tell me|remind me) where I live [please]?", "where is my home?", "where am I living?",
         "where did I say I live?")),
     Fact("origin", Words.city, (
-        "I come from {v}.", "(I am|I'm) from {v} [originally].", "I was (born|born and raised) in {v} [originally|as a matter of fact].", "I grew up in {v}."), "you come from {v}", (
+        "I come from {v}.", "(I am|I'm) from {v} [originally].", "I was (born|born and raised) in {v} [originally|as a matter of fact].", "I grew up in {v}.", MORE, "{v} is where I (come from|was born|grew up).", "(I was|we were) (raised|brought up) in {v}.", "my (birthplace|place of birth) is {v}.", "(originally|by birth), I (am|come) from {v}."), "you come from {v}", (
         "where (do I come|am I) from [again|originally]?", "(what|which) (city|town|place) (do I come|am I) from?",
         "(do you remember|tell me|can you tell me|do you know) where I (come|am) from [please]?", "where did I say I come from?")),
     Fact("job", lambda w: a(w.choice("JOBS") if w.rng.random() < 0.8 else w.coined()), (
         "I work as {v}.", "(I am|I'm) {v} [by profession|by trade].", "my job is being {v}.", "I earn my living as {v}.",
-        "(professionally|by profession), I am {v}.", "I have a job as {v}.", "(I've|I have) worked as {v} for years."), "you work as {v}", (
+        "(professionally|by profession), I am {v}.", "I have a job as {v}.", "(I've|I have) worked as {v} for years.", MORE, "(professionally|by profession|by trade|in my day job|at work), (I am|I'm|I work as) {v}.", "(being|working as) {v} is (my job|what I do).", "{v} is what I am (by trade|by profession|at work)."), "you work as {v}", (
         "(what is|what's|what was) my (job|profession|occupation) [again]?", "what do I do [for a living|for work]?",
         "what do I work as?", "(do you remember|tell me|can you tell me|do you know|remind me) what (I do for a living|my job is|my profession is|I work as) [please]?",
-        "what is it that I do for a living?", "how do I earn my living?")),
+        "what is it that I do for a living?", "how do I earn my living?", MORE, "what (do I|is it I) do (all day|at work|in my job|professionally)?")),
     Fact("age", lambda w: str(w.number(8, 120)), (
-        "(I am|I'm) {v} years old.", "(I am|I'm) {v} years of age.", "my age is {v}.", "I (just turned|turned|will soon be) {v} years old [today|last week]."), "you are {v} years old", (
+        "(I am|I'm) {v} years old.", "(I am|I'm) {v} years of age.", "my age is {v}.", "I (just turned|turned|will soon be) {v} years old [today|last week].", MORE, "I (just turned|turned) {v} years old [today|last week].", "I will (soon|shortly) be {v} years old.", "{v} is my age.", "I am {v} [of age|now]."), "you are {v} years old", (
         "how old am I [now|again]?", "(what is|what's|what was) my age [again]?", "(do you remember|tell me|can you tell me|do you know) (my age|how old I am) [please]?",
         "how old did I say I am?", "(say|repeat|give me) my age.")),
     Fact("employer", Words.proper, (
-        "I work (for|at) {v}.", "my employer is {v}.", "(I am|I'm) employed (by|at) {v}.", "I have a job at {v}."), "you work for {v}", (
+        "I work (for|at) {v}.", "my employer is {v}.", "(I am|I'm) employed (by|at) {v}.", "I have a job at {v}.", MORE, "I have a job (at|with) {v}.", "(the company|the firm) I work for is {v}.", "{v} (employs me|is my employer|is where I work|is the company I work for).", "(I am|I'm) (with|working for|working at) {v}."), "you work for {v}", (
         "(where|for whom|who) do I work [for]?", "(what|which) company do I work for?", "(who|what) is my employer?",
-        "(do you remember|tell me|can you tell me|do you know) (where I work|who I work for|my employer) [please]?")),
+        "(do you remember|tell me|can you tell me|do you know) (where I work|who I work for|my employer) [please]?", MORE, "(who|what) is my employer [again]?", "(for whom|for which company|for what company) do I work [again]?", "(whom|who|what company) (do I work|am I working) for?", "who employs me?")),
     Fact("likes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), w.topic(), plural(w.choice("ANIMALS")))), (
-        "I (really like|like|enjoy) {v}.", "(I am|I'm) (fond of|a fan of|into) {v}.", "{v} is what I like [most|best].", "what I like is {v}."), "you like {v}", (
+        "I (really like|like|enjoy) {v}.", "(I am|I'm) (fond of|a fan of|into) {v}.", "{v} is what I like [most|best].", "what I like is {v}.", MORE, "what I like [most|best] is {v}.", "(the thing|something|a thing) I (like|like most|like best|love) is {v}.", "I (love|adore|like best|like most) {v}.", "{v} is (my favourite thing|something I like|something I love|what I love most)."), "you like {v}", (
         "what do I like [again|most]?", "(do you remember|tell me|can you tell me|do you know|remind me) what I like [please]?",
-        "what did I say I like?", "what is it that I like?", "(which|what) thing do I like?")),
+        "what did I say I like?", "what is it that I like?", "(which|what) thing do I like?", MORE, "what is it that I (like|love)?", "(which|what) thing (do I like|did I say I like|is it that I like) [best]?", "(say|tell me|name) what I like [please].")),
     Fact("dislikes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), plural(w.choice("ANIMALS")))), (
-        "I (really hate|hate|dislike|cannot stand|do not like|don't like) {v}.", "{v} is what I hate."), "you do not like {v}", (
+        "I (really hate|hate|dislike|cannot stand|do not like|don't like) {v}.", "{v} is what I hate.", MORE, "I (really|just|simply) (cannot stand|can't stand|cannot bear|do not like|dislike) {v} [at all].", "(what|something|one thing) I (cannot stand|can't stand|hate|dislike|do not like) is {v}.", "{v} is (what|something) I (cannot stand|can't stand|dislike|do not like)."), "you do not like {v}", (
         "what do I (hate|dislike|not like) [again]?", "(do you remember|tell me|can you tell me|do you know) what I (hate|dislike|do not like) [please]?",
         "what did I say I (hate|do not like)?")),
     Fact("allergy", lambda w: w.choice("FOODS"), (
-        "(I am|I'm) allergic to {v}.", "I have an allergy to {v}.", "I cannot eat {v} because of an allergy."), "you are allergic to {v}", (
+        "(I am|I'm) allergic to {v}.", "I have an allergy to {v}.", "I cannot eat {v} because of an allergy.", MORE, "(there is|there's) an allergy to {v} that I have.", "{v} (makes me ill|gives me a rash), (I am|I'm) allergic to it.", "(an|my) allergy to {v} is what I have.", "(I suffer|I do suffer) from an allergy to {v}."), "you are allergic to {v}", (
         "what am I allergic to [again]?", "(what is|what's) my allergy?", "(do you remember|tell me|can you tell me|do you know) what I am allergic to [please]?",
-        "(which|what) (food|foods) am I allergic to?", "do I have an allergy?")),
+        "(which|what) (food|foods) am I allergic to?", "do I have an allergy?", MORE, "(which|what) (food|foods|meals|dish) (can I not eat|must I not eat|should I not eat)?")),
     Fact("goal", lambda w: f"{w.choice('VERBS').split(':')[0]} {a(w.choice('THINGS'))}", (
-        "I (want|plan|would like|hope) to {v} [this year|soon|tomorrow|next week].", "my goal is to {v}.", "my plan is to {v}."), "you want to {v}", (
+        "I (want|plan|would like|hope) to {v} [this year|soon|tomorrow|next week].", "my goal is to {v}.", "my plan is to {v}.", MORE, "my (goal|plan|wish|hope|aim) is to {v} [this year|soon].", "(I am|I'm) (planning|hoping|going) to {v} [soon|tomorrow]."), "you want to {v}", (
         "what do I want to do [again]?", "(what is|what's) my (goal|plan)?", "(do you remember|tell me|can you tell me|do you know) what I want to do [please]?",
         "what (am I planning|do I plan|did I say I want) to do?")),
     Fact("language", lambda w: w.choice("LANGUAGES"), (
-        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my (native|first|own|home) language is {v} [of course]."), "you speak {v}", (
+        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my (native|first|own|home) language is {v} [of course].", MORE, "(the language|what) I speak [at home] is {v}.", "{v} is (my language|my native language|my first language|my home language|the language I speak|my mother tongue).", "(at home|as a child), I (spoke|speak) {v}.", "I (can speak|know) {v}."), "you speak {v}", (
         "(what|which) language do I speak [at home]?", "(do you remember|tell me|can you tell me|do you know) (what|which) language I speak [please]?")),
 )  # fmt: skip
 
@@ -97,6 +97,7 @@ _TELL_ATTRIBUTE = (
     "{v} is my {k}.", "(by the way|just so you know|for later|for the record|you should know), my {k} is {v}.",
     "(I want you|I'd like you) to (remember|know) that my {k} is {v}.", "as for my {k}, it is {v}.",
     "the {k} I have is {v}, so my {k} is {v}.", "my {k}: {v}.",
+    MORE, "(just so you know|so that you know|note this|so you know), my {k} is {v}.", "(note|do note|please note|do remember|do not forget|don't ever forget|never forget) that my {k} is {v}.", "{v}, that is my {k}.", "my {k} (happens to be|has always been|would be) {v}.",
 )  # fmt: skip
 _ASK_ATTRIBUTE = (
     *_remembered("my {k}"),
@@ -114,6 +115,7 @@ _ASK_PET = (
 )  # fmt: skip
 _TELL_OTHER = (
     "{p}'s {k} is {v}.", "the {k} of {p} is {v}.", "(remember|note|keep in mind) that {p}'s {k} is {v}.", "for {p}, the {k} is {v}.",
+    MORE, "(please remember|please note|keep in mind|don't forget|do not forget|you should know) that (the {k} of {p}|{p}'s {k}) is {v}.", "(just so you know|for later|by the way), (the {k} of {p}|{p}'s {k}) is {v}.", "{v} is (the {k} of {p}|{p}'s {k}).", "{p} has {v} as {k}.",
 )  # fmt: skip
 _ASK_OTHER = (
     "(what is|what's|what was) {p}'s {k} [again]?", "(what is|what's) the {k} of {p}?", "(do you remember|tell me|do you know|remind me of|give me) {p}'s {k} [please]?",
@@ -122,6 +124,7 @@ _ASK_OTHER = (
 _TELL_THE = (
     "the {k} is {v}.", "(remember|please remember|note|keep in mind) that the {k} is {v}.", "(remember|note): the {k} is {v}.",
     "(just so you know|for later|by the way), the {k} is {v}.", "{v} is the {k}.",
+    MORE, "(just so you know|for later|by the way|so you know|for the record|you should know), the {k} is {v}.", "(don't forget|do not forget|never forget) that the {k} is {v}.", "as for the {k}, it is {v}.", "the {k} (will be|would be|is going to be) {v}.",
 )  # fmt: skip
 _ASK_THE = (
     "(what is|what's|what was|when is|which is|where is) the {k} [again]?", "(do you remember|tell me|do you know|remind me of|give me|repeat) the {k} [please]?",
@@ -133,6 +136,8 @@ _QUESTIONS = {fact.key: fact.questions for fact in FACTS}
 _CORRECT = (
     "(actually|no|sorry|wait|correction|no wait|oh wait|I mean), ",
     "(I was wrong|I made a mistake|that was wrong|that's not right): ",
+    MORE,
+    "(actually|no|sorry|wait|correction|no wait|oh wait|oh no|oh sorry|oh|I mean), ",
 )
 _UNTOLD = "You have not told me {} yet."
 _MY = {"name": "your name", "city": "where you live", "origin": "where you come from", "job": "what you do for a living",
@@ -184,6 +189,7 @@ def untold(scene: Scene) -> None:
 _KNOWN = (
     "what do you (know|remember) about me [so far]?", "what (have I|did I) (told|tell) you about (me|myself) [so far]?", "(tell me|say|list|repeat) what you know about me [please].",
     "(do you know|do you remember|have you learnt) anything about me?", "(sum up|summarise|recap) what I told you about (me|myself).", "what (facts|things) do you know about me?",
+    MORE, "(what|which) (facts|things) (do you know|have you learnt|did I tell you) about me?",
 )  # fmt: skip
 _NOTHING_KNOWN = "You have not told me anything about yourself yet."
 
