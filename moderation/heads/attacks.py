@@ -1,11 +1,12 @@
 """From what the heads for attacks say of a text's parts to how likely it is an attack."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from moderation.heads.weights import Floats
 
 OF_LENGTH = 0.5
 """By how much a text's logit for a jailbreak falls for each time that it has e times as many windows:
@@ -25,6 +26,21 @@ class Found:
     wholes: Floats
     pieces: Floats
     num_windows: Floats
+
+    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> "Found":
+        """Of some of the texts."""
+        return Found(
+            self.windows[which], self.wholes[which], self.pieces[which], self.num_windows[which]
+        )
+
+    @staticmethod
+    def joined(some: "Sequence[Found]") -> "Found":
+        return Found(
+            np.concatenate([one.windows for one in some]),
+            np.concatenate([one.wholes for one in some]),
+            np.concatenate([one.pieces for one in some]),
+            np.concatenate([one.num_windows for one in some]),
+        )
 
     def inputs(self) -> Floats:
         """(texts, 7), of the combination: what each head has found, and the length."""
@@ -64,7 +80,9 @@ class Attacks:
         """(texts,) logits."""
         weights = (self.of_direct, self.of_jailbreak, self.of_planted, self.of_planted_piece)
         wholes = (self.of_direct_whole, self.of_jailbreak_whole)
-        logits: Floats = found.inputs() @ np.array([*weights, *wholes, self.of_length]) + self.bias
+        # Not a product of matrices, which rounds a row by how many there are.
+        summands = found.inputs() * np.array([*weights, *wholes, self.of_length])
+        logits: Floats = summands.sum(axis=1) + self.bias
         return logits
 
     def steeper(self, scale: float, logit: float) -> "Attacks":

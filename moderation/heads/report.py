@@ -16,18 +16,14 @@ from moderation.categories import (
     Scores,
 )
 from moderation.heads import examples as written
+from moderation.heads.combining import MAX_NATURAL_FLAGGED, NaturalShare
 from moderation.heads.heads import WEIGHTS, Heads, shipped_thresholds
 from moderation.heads.published import published
-from moderation.heads.train import (
-    CACHE_DIR,
-    MAX_NATURAL_FLAGGED,
-    NaturalShare,
-    Trained,
-    scores_of,
-)
-from moderation.heads.vectors import vectors_of
+from moderation.heads.train import Trained
+from moderation.heads.vectors import CACHE_DIR, vectors_of, vectors_of_pieces
 from moderation.heads_adapter import HEADS_ADAPTER
-from moderation.windows import WINDOW_WORDS
+from moderation.normalising import judged
+from moderation.windows import WINDOW_WORDS, read
 
 REPORT = Path(__file__).parent / "REPORT.md"
 _ADAPTER = HEADS_ADAPTER.path / WEIGHTS_FILE
@@ -240,7 +236,7 @@ def _natural(shares: Sequence[NaturalShare]) -> str:
 def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     texts = written.held_out_examples()
     by_file = {one.group: [] for one in texts}  # type: dict[str, list[Scores]]
-    for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
+    for one, scores in zip(texts, _scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
     titles = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
@@ -255,6 +251,12 @@ def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
             labels = [True] * len(found) + [False] * len(harmless)
             rows.append(_row(f"{title}: {kind}", labels, [*found, *harmless], names, thresholds))
     return _table("set", "found of", "AUPRC", "ROC", "recall", "flagged of harmless", rows=rows)
+
+
+def _scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
+    """As a text is scored when it's served: by its windows and its pieces."""
+    texts_read = [read(judged(text)) for text in texts]
+    return heads.judge(texts_read, vectors_of_pieces(texts_read, HEADS_ADAPTER.path))
 
 
 def _row(
@@ -294,7 +296,7 @@ def _injection(heads: Heads, thresholds: dict[str, float], directory: Path) -> s
     """The development set of PurpleLlama's CybersecurityBenchmarks and BIPIA, where it's at hand."""
     rows = []
     for title, texts in published(directory).items():
-        found = scores_of(texts, heads)
+        found = _scores_of(texts, heads)
         flagged = [_is_flagged(one, INJECTION_CATEGORIES, thresholds) for one in found]
         unsafe = [_is_flagged(one, UNSAFE_CATEGORIES, thresholds) for one in found]
         rows.append(

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from moderation.heads.attacks import Attacks, Floats, Found, fit_combination
+from moderation.heads.attacks import Attacks, Found, fit_combination
+from moderation.heads.weights import Floats
 
 ALIKE = Attacks(1, 1, 1, 1, 1, 1, of_length=-0.5, bias=-4, foreign_shift=-2, jailbreak_shift=-1)
 NOTHING = -9.0

@@ -22,7 +22,8 @@ from moderation.categories import (
     Scores,
     parent,
 )
-from moderation.heads import Heads, examples, read, shipped_thresholds, train
+from moderation.heads import Heads, examples, files, read, shipped_thresholds, train, vectors
+from moderation.heads.folds import folds_of
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
     NUM_DIMENSIONS,
@@ -135,7 +136,7 @@ def score(heads: Heads, tmp_path_factory: pytest.TempPathFactory) -> Score:
     """Texts as they're scored in service: by the engine's vectors of all their parts."""
     folder = tmp_path_factory.mktemp("models")
 
-    async def vectors(texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    async def embedded(texts: Sequence[str]) -> list[NDArray[np.float32]]:
         config = EngineConfig(models_dir=folder, num_threads=1, adapters=(HEADS_ADAPTER,))
         engine = Engine(config)
         try:
@@ -149,7 +150,7 @@ def score(heads: Heads, tmp_path_factory: pytest.TempPathFactory) -> Score:
     every = [*UNSAFE, *SAFE, *INJECTIONS, *ORDINARY, *within, *held_out, DOCUMENT]
     per_text = {text: read(text) for text in every}
     flat = list(dict.fromkeys(part for found in per_text.values() for part in found))
-    of_parts = dict(zip(flat, asyncio.run(vectors(flat)), strict=True))
+    of_parts = dict(zip(flat, asyncio.run(embedded(flat)), strict=True))
     return lambda texts: heads.judge([per_text[text] for text in texts], of_parts)
 
 
@@ -205,7 +206,7 @@ def test_all_that_a_writer_apart_has_written_is_held_out_together() -> None:
     natural = [one for one in examples.natural_texts() if examples.is_apart(one.group)]
     folds: dict[str, set[int]] = {}
     for one in natural:
-        folds.setdefault(one.group.split()[1], set()).add(train._fold(one.group))
+        folds.setdefault(one.group.split()[1], set()).add(int(folds_of([one.group])[0]))
     assert sorted(folds) == ["first", "second"]
     assert all(len(found) == 1 for found in folds.values())
     assert folds["first"] != folds["second"]
@@ -270,7 +271,7 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     """All other weights, and their calibration, stay to the bit."""
     weights = tmp_path / "weights.npz"
     shutil.copy(WEIGHTS, weights)
-    monkeypatch.setattr(train, "WEIGHTS", weights)
+    monkeypatch.setattr(files, "WEIGHTS", weights)
     some = examples.training_examples()[::90]
     monkeypatch.setattr(examples, "training_examples", lambda: some)
     documents = [
@@ -281,7 +282,7 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch.setattr(examples, "documents", lambda: documents)
     natural = examples.natural_texts()[::40]
     monkeypatch.setattr(examples, "natural_texts", lambda: natural)
-    monkeypatch.setattr(train, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
+    monkeypatch.setattr(vectors, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
     shares = train.fit_to_adapter()
     assert {one.kind for one in shares} == {"harmless", "direct", "planted"}
     assert sum(one.num_texts for one in shares) == len(natural)

@@ -1,0 +1,103 @@
+"""How much each head for attacks counts, and from where on a text is one: fitted to natural texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from moderation.evaluation import threshold_for
+from moderation.heads import examples as written
+from moderation.heads.attacks import Attacks, Found, fit_combination
+from moderation.heads.folds import NUM_FOLDS, folds_of
+from moderation.heads.heads import attacks_said
+from moderation.heads.parts import said_of
+from moderation.heads.vectors import vectors_of_pieces
+from moderation.heads.weights import Weights
+from moderation.normalising import judged
+from moderation.windows import read
+
+# Of one writer's; of others the heads before flagged 1.7 to 2.5 %, so there is something left below 2 %.
+MAX_NATURAL_FLAGGED = 0.0175
+# By the head for foreign tasks alone, and by that for jailbreaks. With 5 of a thousand .73 instead of
+# .84 of the attacks of writers apart are found.
+MAX_FLAGGED_ALONE = 0.003
+ATTACKS_FROM = 0.773
+"""The threshold of attacks: their logits are shifted to where it flags `MAX_NATURAL_FLAGGED`."""
+NOTHING_FOUND = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalShare:
+    """How many of the natural texts of a kind are flagged by heads that have not seen their group."""
+
+    kind: str
+    title: str
+    num_flagged: int
+    num_texts: int
+
+
+def natural_found(
+    weights: Sequence[Weights], of_pieces: Sequence[Weights], adapters: Sequence[Path]
+) -> Found:
+    """Of natural texts as they're scored when served, by heads that have not seen their group."""
+    texts = written.natural_texts()
+    folds = folds_of([one.group for one in texts])
+    order, found = [], []
+    for fold in range(NUM_FOLDS):
+        own = np.flatnonzero(folds == fold)
+        texts_read = [read(judged(texts[at].text)) for at in own]
+        vectors = vectors_of_pieces(texts_read, adapters[fold])
+        found.append(attacks_said(said_of(texts_read, vectors, weights[fold], of_pieces[fold])))
+        order.append(own)
+    return Found.joined(found).of(np.argsort(np.concatenate(order)))
+
+
+def fit_attacks(
+    natural: Found, jailbreak_scale: float, foreign_scale: float
+) -> tuple[Attacks, list[NaturalShare]]:
+    """How much each head counts, fitted to natural texts, and shifted so that `ATTACKS_FROM` is the cut;
+    and what is flagged of these texts from there, by all that has not seen their fold.
+
+    The cut is the lowest one from which of no writer apart more than `MAX_NATURAL_FLAGGED` of the
+    ordinary texts are flagged, by heads that have not seen this writer."""
+    texts = written.natural_texts()
+    inputs = natural.inputs()
+    folds = folds_of([one.group for one in texts])
+    labels = np.array([float(one.kind != "harmless") for one in texts])
+    combined = np.zeros(len(texts))
+    for fold in set(folds.tolist()):
+        of_others = fit_combination(inputs[folds != fold], labels[folds != fold])
+        combined[folds == fold] = of_others.combined(natural)[folds == fold]
+    harmless = labels == 0
+    foreign, jailbreak = natural.foreign_logits(), natural.jailbreak_logits()
+    foreign_cut = threshold_for(foreign[harmless], MAX_FLAGGED_ALONE)
+    jailbreak_cut = threshold_for(jailbreak[harmless], MAX_FLAGGED_ALONE)
+    scores = np.where(foreign >= foreign_cut, np.inf, combined)
+    writers = np.array([one.group if written.is_apart(one.group) else "" for one in texts])
+    cut = max(
+        threshold_for(scores[harmless & (writers == writer)], MAX_NATURAL_FLAGGED)
+        for writer in set(writers[harmless].tolist()) - {""}
+    )
+    flagged: dict[tuple[str, str], list[bool]] = {}
+    for one, score in zip(texts, scores, strict=True):
+        title = one.group.partition(": ")[2].partition(" [")[0]
+        flagged.setdefault((one.kind, title), []).append(bool(score >= cut))
+    start = _logit(ATTACKS_FROM)
+    fitted = fit_combination(inputs, labels)
+    fitted = replace(
+        fitted,
+        bias=fitted.bias + start - cut,
+        jailbreak_scale=float(jailbreak_scale),
+        jailbreak_shift=float(start - jailbreak_scale * jailbreak_cut),
+        foreign_scale=float(foreign_scale),
+        foreign_shift=float(start - foreign_scale * foreign_cut),
+    )
+    # Attacks are a third of these texts, and in service few: where no head finds anything, a text of one
+    # window has its bias alone.
+    fitted = fitted.steeper((start - _logit(NOTHING_FOUND)) / (start - fitted.bias), start)
+    return fitted, [NaturalShare(*key, sum(own), len(own)) for key, own in flagged.items()]
+
+
+def _logit(probability: float) -> float:
+    return float(np.log(probability / (1 - probability)))
