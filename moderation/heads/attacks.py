@@ -112,7 +112,23 @@ class Attacks:
 
 
 def fit_combination(inputs: Floats, labels: Floats) -> Attacks:
-    """Logistic regression on `Found.inputs` by Newton's method. labels: (texts,) of 0 and 1."""
+    """Logistic regression on `Found.inputs`, in which no head takes back what others have found: one
+    that would is left out, those that would most first. labels: (texts,) of 0 and 1."""
+    used = list(range(inputs.shape[1]))
+    length = inputs.shape[1] - 1
+    while True:
+        weights, bias = _logistic(inputs[:, used], labels)
+        of_heads = np.where(np.array(used) == length, 0.0, weights)
+        if of_heads.min() >= 0:
+            break
+        used.pop(int(of_heads.argmin()))
+    found = np.zeros(inputs.shape[1])
+    found[used] = weights
+    return Attacks(*[*found.tolist(), bias])
+
+
+def _logistic(inputs: Floats, labels: Floats) -> tuple[Floats, float]:
+    """Weights and bias, by Newton's method."""
     mean, deviation = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
     rows = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
     decay = np.diag([*[_L2] * inputs.shape[1], 0.0])
@@ -125,9 +141,8 @@ def fit_combination(inputs: Floats, labels: Floats) -> Attacks:
         found = found - step
         if float(np.abs(step).max()) < 1e-9:
             break
-    weights = found[:-1] / deviation
-    bias = float(found[-1] - weights @ mean)
-    return Attacks(*[*weights.tolist(), bias])
+    weights: Floats = found[:-1] / deviation
+    return weights, float(found[-1] - weights @ mean)
 
 
 def _sigmoid(logits: Floats) -> Floats:

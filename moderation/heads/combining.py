@@ -1,6 +1,6 @@
 """How much each head for attacks counts, and from where on a text is one: fitted to natural texts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +9,8 @@ import numpy as np
 from moderation.evaluation import threshold_for
 from moderation.heads import examples as written
 from moderation.heads.attacks import Attacks, Found, fit_combination
-from moderation.heads.folds import NUM_FOLDS, folds_of
+from moderation.heads.examples import NaturalText
+from moderation.heads.folds import folds_of
 from moderation.heads.heads import attacks_said
 from moderation.heads.parts import said_of
 from moderation.heads.vectors import vectors_of_pieces
@@ -38,15 +39,17 @@ class NaturalShare:
 
 
 def natural_found(
-    weights: Sequence[Weights], of_pieces: Sequence[Weights], adapters: Sequence[Path]
+    texts: Sequence[NaturalText],
+    weights: Mapping[int, Weights],
+    of_pieces: Mapping[int, Weights],
+    adapters: Sequence[Path],
 ) -> Found:
-    """Of natural texts as they're scored when served, by heads that have not seen their group."""
-    texts = written.natural_texts()
+    """Of texts as they're scored when served, by heads that have not seen their group."""
     folds = folds_of([one.group for one in texts])
     order, found = [], []
-    for fold in range(NUM_FOLDS):
+    for fold in sorted(set(folds.tolist())):
         own = np.flatnonzero(folds == fold)
-        texts_read = [read(judged(texts[at].text)) for at in own]
+        texts_read = [read(judged(texts[at].text)) for at in own.tolist()]
         vectors = vectors_of_pieces(texts_read, adapters[fold])
         found.append(attacks_said(said_of(texts_read, vectors, weights[fold], of_pieces[fold])))
         order.append(own)
@@ -54,37 +57,28 @@ def natural_found(
 
 
 def fit_attacks(
-    natural: Found, jailbreak_scale: float, foreign_scale: float
+    texts: Sequence[NaturalText], natural: Found, jailbreak_scale: float, foreign_scale: float
 ) -> tuple[Attacks, list[NaturalShare]]:
-    """How much each head counts, fitted to natural texts, and shifted so that `ATTACKS_FROM` is the cut;
-    and what is flagged of these texts from there, by all that has not seen their fold.
+    """How much each head counts, fitted to natural texts that the heads have not seen, and shifted so
+    that `ATTACKS_FROM` is the cut; and what is flagged from there of the same texts.
 
-    The cut is the lowest one from which of no writer apart more than `MAX_NATURAL_FLAGGED` of the
-    ordinary texts are flagged, by heads that have not seen this writer."""
-    texts = written.natural_texts()
-    inputs = natural.inputs()
-    folds = folds_of([one.group for one in texts])
+    The cut is the lowest one from which no more than `MAX_NATURAL_FLAGGED` of the ordinary texts of
+    writers apart are flagged."""
     labels = np.array([float(one.kind != "harmless") for one in texts])
-    combined = np.zeros(len(texts))
-    for fold in set(folds.tolist()):
-        of_others = fit_combination(inputs[folds != fold], labels[folds != fold])
-        combined[folds == fold] = of_others.combined(natural)[folds == fold]
+    fitted = fit_combination(natural.inputs(), labels)
+    combined = fitted.combined(natural)
     harmless = labels == 0
     foreign, jailbreak = natural.foreign_logits(), natural.jailbreak_logits()
     foreign_cut = threshold_for(foreign[harmless], MAX_FLAGGED_ALONE)
     jailbreak_cut = threshold_for(jailbreak[harmless], MAX_FLAGGED_ALONE)
     scores = np.where(foreign >= foreign_cut, np.inf, combined)
-    writers = np.array([one.group if written.is_apart(one.group) else "" for one in texts])
-    cut = max(
-        threshold_for(scores[harmless & (writers == writer)], MAX_NATURAL_FLAGGED)
-        for writer in set(writers[harmless].tolist()) - {""}
-    )
+    is_apart = np.array([written.is_apart(one.group) for one in texts])
+    cut = threshold_for(scores[harmless & is_apart], MAX_NATURAL_FLAGGED)
     flagged: dict[tuple[str, str], list[bool]] = {}
     for one, score in zip(texts, scores, strict=True):
         title = one.group.partition(": ")[2].partition(" [")[0]
         flagged.setdefault((one.kind, title), []).append(bool(score >= cut))
     start = _logit(ATTACKS_FROM)
-    fitted = fit_combination(inputs, labels)
     fitted = replace(
         fitted,
         bias=fitted.bias + start - cut,

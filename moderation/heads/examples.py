@@ -12,12 +12,15 @@ A title that ends in [planted] marks instructions as they are planted in documen
 within documents as well; one that ends in [before] has orders to ignore others, which are learnt
 before all kinds of requests as well; [host] has documents; [natural] has whole texts as people write
 them, by writers who knew nothing of the heads: these count more, and calibrate attacks; [apart] has all
-that one such writer wrote, which is held out as a whole, and joined to nobody else's attacks. The lines
+that one such writer wrote, which is held out as a whole, and joined to nobody else's attacks; [sounding]
+harmless texts of that writer that sound harmful. The lines
 of a block "by pattern" are made of the same parts (see `slots`), and are held out together.
 
 `in_documents/` has what may stand in a document (see `documents`): questions to it, and orders that it
 doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
-In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there.
+In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there: by hand,
+or, of a block that is [rough], by the heads before, to the ends of sentences. One in ten of these marks
+is not right, so nothing harmless is learnt from what stands beside them.
 """
 
 import hashlib
@@ -42,6 +45,15 @@ from moderation.windows import WINDOW_WORDS, pieces_of, readings, windows, words
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"
 
+WRITERS_APART = (
+    "first stranger",
+    "second stranger",
+    "third stranger",
+    "writer A",
+    "writer B",
+    "writer C",
+)
+"""Whoever wrote the blocks that are [apart]."""
 COPIES_OF_ACT = 3
 COPIES_WITH_BLANKS = 4
 COPIES_OF_PATTERN = 10
@@ -218,9 +230,10 @@ class NaturalText:
 @cache
 def natural_texts() -> tuple[NaturalText, ...]:
     found = []
+    of_harm = set(HEAD_CATEGORIES) - set(INJECTION_CATEGORIES)
     for name in _all_names():
         for line in _lines(name):
-            if not is_natural(line.group):
+            if not is_natural(line.group) or name in of_harm:
                 continue
             if name.startswith("safe/"):
                 found.append(NaturalText(line.text, "harmless", line.group))
@@ -238,6 +251,21 @@ def is_natural(group: str) -> bool:
 def is_apart(group: str) -> bool:
     """Whether all of a writer is in it, or in groups that differ in what stands in brackets alone."""
     return "[apart]" in group
+
+
+def is_rough(group: str) -> bool:
+    """Whether the orders of that group's documents are marked by machine."""
+    return "[rough]" in group
+
+
+def is_sounding(group: str) -> bool:
+    """Whether the harmless texts of that group sound harmful."""
+    return "[sounding]" in group
+
+
+def writer_of(group: str) -> str:
+    """Of what is apart."""
+    return group.removeprefix("apart: ").partition(" [")[0]
 
 
 def is_planted(group: str) -> bool:
@@ -367,7 +395,7 @@ def _windows_with_orders() -> Iterator[Example]:
             shared = min(end, at + len(window.text)) - max(start, at)
             if shared >= len(order) / 2:
                 yield _of_category("prompt_injection", window.text, line.group)
-            elif shared <= 0:
+            elif shared <= 0 and not is_rough(line.group):
                 yield _harmless(window.text, line.group)
 
 

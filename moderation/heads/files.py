@@ -1,6 +1,7 @@
 """The files that training writes: weights, and the thresholds of the categories."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +16,21 @@ from moderation.heads.weights import Weights
 from moderation.heads_adapter import HEADS_ADAPTER
 
 _HEAD = """\
-# From which probability on a category counts as found. Written by `python -m moderation.heads train`;
-# policies may choose others.
+# From which probability on a category counts as found. Written by `python -m moderation.heads train`
+# or `fit`; policies may choose others.
 #
-# Chosen on the project's own harmless examples, most of which sound harmful, each scored by heads that
-# have not seen it or its neighbours. The categories of harmful content together flag at most
-# {unsafe:.1%} of them, so that 5% of what others write is not passed; prompt_injection and jailbreak
-# together at most {injection:.2%} of the ordinary texts of a writer from whom the heads learnt nothing.
-# The categories of such a group have one threshold; their kinds (hate/threatening) have their own, by
-# each of which {kind:.1%} are flagged at most.
+# `train` chooses on the project's own harmless examples, most of which sound harmful, each scored by
+# heads that have not seen it or its neighbours. The categories of harmful content together flag at
+# most {unsafe:.1%} of them, so that 5% of what others write is not passed; after `fit` the threshold
+# that they have in common is HARM_FROM of thresholds.py. prompt_injection and jailbreak together flag
+# at most {injection:.2%} of the ordinary texts of writers from whom the heads learnt nothing. Kinds of a
+# category (hate/threatening) have their own, by each of which `train` flags {kind:.1%} at most.
 
 [thresholds]
 """
 
 
-def kept() -> dict[str, NDArray[np.generic]]:
+def kept() -> dict[str, NDArray[Any]]:
     """The arrays of the last training."""
     with np.load(WEIGHTS, allow_pickle=False) as found:
         return dict(found)

@@ -1,7 +1,7 @@
 """What is held out together, and heads that have not seen it."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +11,18 @@ from moderation.heads import examples as written
 from moderation.heads.fit import fit
 from moderation.heads.weights import Floats, Inputs, Weights
 
-NUM_FOLDS = 5
+NUM_FOLDS = len(written.WRITERS_APART)
 InputsBy = Callable[[Path], Inputs]
 
 
 def folds_of(groups: Sequence[str]) -> NDArray[np.int64]:
-    """(groups,): all that a writer apart wrote is of one fold."""
+    """(groups,): all that a writer apart wrote is of one fold, which is no other such writer's."""
     return np.array([_fold(group) for group in groups], np.int64)
 
 
 def _fold(group: str) -> int:
     if written.is_apart(group):
-        group = group.partition(" [")[0]
+        return written.WRITERS_APART.index(written.writer_of(group))
     return int.from_bytes(hashlib.sha256(group.encode()).digest()[:4]) % NUM_FOLDS
 
 
@@ -33,18 +33,19 @@ def weights_of_folds(
     labels: Floats,
     judged: Floats,
     importance: Floats,
-) -> list[Weights]:
-    """Heads, on vectors of an adapter, neither of which has seen the fold."""
-    found = []
-    for fold in range(NUM_FOLDS):
+    wanted: Sequence[int] = range(NUM_FOLDS),
+) -> dict[int, Weights]:
+    """By the folds that are wanted, heads on vectors of its adapter that have not seen it."""
+    found = {}
+    for fold in wanted:
         seen: NDArray[np.int64] = np.flatnonzero(folds != fold)
         inputs = inputs_by(adapters[fold])
-        found.append(fit(inputs.of(seen), labels[seen], judged[seen], importance[seen]))
+        found[fold] = fit(inputs.of(seen), labels[seen], judged[seen], importance[seen])
     return found
 
 
 def logits_of_folds(
-    weights: Sequence[Weights],
+    weights: Mapping[int, Weights],
     folds: NDArray[np.int64],
     adapters: Sequence[Path],
     inputs_by: InputsBy,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moderation.categories import HEAD_CATEGORIES
+from moderation.categories import HEAD_CATEGORIES, UNSAFE_CATEGORIES
 from moderation.heads import examples as written
 from moderation.heads.examples import Example
 from moderation.heads.heads import ATTACK_OUTPUTS, OUTPUTS
@@ -34,6 +35,21 @@ def outputs_of(examples: Sequence[Example]) -> tuple[Floats, Floats, Floats]:
     importance = np.ones_like(labels)
     natural = np.array([written.is_natural(one.group) for one in examples])
     attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
-    for attack in attacks:
-        importance[natural, attack] = NATURAL_IMPORTANCE
+    harm = [OUTPUTS.index(name) for name in UNSAFE_CATEGORIES]
+    of_harm = _are_of_harm_apart(examples)
+    for column in attacks:
+        importance[natural, column] = NATURAL_IMPORTANCE
+    for column in harm:
+        importance[of_harm, column] = NATURAL_IMPORTANCE
     return labels, np.column_stack([known, known_of_planted]), importance
+
+
+def _are_of_harm_apart(examples: Sequence[Example]) -> NDArray[np.bool_]:
+    """Which are harmful, or sound so, of writers apart."""
+    return np.array(
+        [
+            written.is_sounding(one.group)
+            or (written.is_apart(one.group) and not one.categories.isdisjoint(UNSAFE_CATEGORIES))
+            for one in examples
+        ]
+    )

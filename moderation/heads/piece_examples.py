@@ -1,6 +1,7 @@
 """The sentences of documents that the heads for pieces learn from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -59,16 +60,19 @@ class PieceExamples:
         every: NDArray[np.int64] = np.arange(len(self._folds))
         return self._fit_some(every, self._inputs_by(adapter))
 
-    def weights_of_folds(self, adapters: Sequence[Path]) -> list[Weights]:
-        """Heads, on vectors of an adapter, neither of which has seen the fold."""
-        found = []
-        for fold in range(NUM_FOLDS):
+    def weights_of_folds(
+        self, adapters: Sequence[Path], wanted: Sequence[int] = range(NUM_FOLDS)
+    ) -> dict[int, Weights]:
+        """By the folds that are wanted, heads on vectors of its adapter that have not seen it."""
+        found = {}
+        inputs_by = lru_cache(1)(self._inputs_by)  # often it is one adapter
+        for fold in wanted:
             seen: NDArray[np.int64] = np.flatnonzero(self._folds != fold)
-            found.append(self._fit_some(seen, self._inputs_by(adapters[fold])))
+            found[fold] = self._fit_some(seen, inputs_by(adapters[fold]))
         return found
 
     def calibrated(
-        self, weights: Sequence[Weights], adapters: Sequence[Path]
+        self, weights: Mapping[int, Weights], adapters: Sequence[Path]
     ) -> tuple[Floats, Floats]:
         """Logits of all pieces by heads that have not seen their groups, and their scales by Platt."""
         logits = logits_of_folds(weights, self._folds, adapters, self._inputs_by)

@@ -46,13 +46,13 @@ added up (`attacks.py`). All of it was learnt from `examples/`, which were writt
 
 ## Whole texts, by folds
 
-Most examples are lines that frames and blanks multiply. These are whole texts instead: messages to an
+Most examples are lines that frames and blanks multiply. There are whole texts as well: messages to an
 assistant, and documents with an order planted in them or with none, by writers who had not seen the
-heads and were asked for ordinary texts that a careless detector would flag. Each is scored as texts are
-when they're served, by heads that have not seen it or its neighbours in the file; all that the first or
-the second stranger wrote, by heads that have seen nothing of that writer, as the adapter has not either.
-By these scores it is learnt how much each head counts, and where attacks begin: so that of neither
-stranger's ordinary texts more than {most:.2%} are flagged.
+heads and were asked for ordinary texts that a careless detector would flag. {apart_writers} of them are
+held out as a whole each. Of two of these the adapter has seen nothing. Their texts are scored here as
+they are when they're served, by heads that have seen nothing of that writer. By these scores it is
+learnt how much each head counts, and where attacks begin: so that of both writers' ordinary texts
+together {most:.2%} are flagged.
 
 {natural}
 
@@ -106,9 +106,10 @@ Reliability, all categories together (`p`: mean probability, `share`: how many o
 {reliability}
 """
 _SINCE = """\
-The heads for attacks have been fitted anew since the last whole training, to more examples
-(`python -m moderation.heads fit`), and those for planted orders have come since. The adapter, the other
-heads, the thresholds and the figures of the held-out folds are those of that training."""
+Since the last whole training, the adapter has learnt more by whole texts of several writers
+(`python -m moderation.heads tune`), and all heads have been fitted to it and to more examples
+(`python -m moderation.heads fit`). What makes probabilities of the logits for harmful content, and the
+figures of the held-out folds, are those of that training."""
 
 
 def write(trained: Trained | None, natural: Sequence[NaturalShare], injection: Path | None) -> str:
@@ -123,6 +124,7 @@ def write(trained: Trained | None, natural: Sequence[NaturalShare], injection: P
         window=WINDOW_WORDS,
         folds=_folds(trained) if trained else _folds_kept(),
         most=MAX_NATURAL_FLAGGED,
+        apart_writers=len(written.WRITERS_APART),
         natural=_natural(natural),
         apart=_apart(heads, thresholds),
         injection=_injection(heads, thresholds, injection) if injection else "",

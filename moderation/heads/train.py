@@ -14,7 +14,7 @@ from moderation.categories import (
     Scores,
 )
 from moderation.heads import examples as written
-from moderation.heads.adapters import tuned_adapters
+from moderation.heads.adapters import is_unseen, tuned_adapters
 from moderation.heads.attacks import Found
 from moderation.heads.combining import (
     ATTACKS_FROM,
@@ -27,10 +27,10 @@ from moderation.heads.features import n_grams
 from moderation.heads.files import kept, of_pieces, save, write_thresholds
 from moderation.heads.fit import fit, platt
 from moderation.heads.folds import NUM_FOLDS, folds_of, logits_of_folds, weights_of_folds
-from moderation.heads.heads import ATTACK_OUTPUTS, OUTPUTS, PIECE_OUTPUTS
+from moderation.heads.heads import ATTACK_OUTPUTS, OUTPUTS, PIECE_OUTPUTS, shipped_thresholds
 from moderation.heads.labels import labels_of, outputs_of
 from moderation.heads.piece_examples import PieceExamples
-from moderation.heads.thresholds import MAX_SAFE_FLAGGED, thresholds_of
+from moderation.heads.thresholds import MAX_SAFE_FLAGGED, thresholds_of, with_harm_from
 from moderation.heads.vectors import vectors_of_wholes
 from moderation.heads.weights import Inputs
 from moderation.heads_adapter import HEADS_ADAPTER
@@ -76,8 +76,12 @@ def train() -> Trained:
     pieces_by_folds = pieces.weights_of_folds(adapters)
     piece_logits, piece_scales = pieces.calibrated(pieces_by_folds, adapters)
     columns = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
-    natural = natural_found([one.of(columns) for one in by_folds], pieces_by_folds, adapters)
-    attacks, shares = fit_attacks(natural, scales[OUTPUTS.index("jailbreak")], piece_scales[0])
+    of_attacks = {fold: one.of(columns) for fold, one in by_folds.items()}
+    texts = written.natural_texts()
+    natural = natural_found(texts, of_attacks, pieces_by_folds, adapters)
+    attacks, shares = fit_attacks(
+        texts, natural, scales[OUTPUTS.index("jailbreak")], piece_scales[0]
+    )
     of_weights = scales.copy()
     of_weights[columns], shifts[columns] = 1, 0
     probabilities = 1 / (1 + np.exp(-(logits * of_weights + shifts)))
@@ -117,35 +121,44 @@ def train() -> Trained:
 
 
 def fit_to_adapter() -> list[NaturalShare]:
-    """Write the weights, of which those for attacks are fitted anew, to the committed adapter and to all
-    of today's examples; of whole texts and of pieces.
+    """Write the weights, fitted anew to the committed adapter and to all of today's examples.
 
-    All else stays as the last whole training left it: to calibrate takes an adapter for each fold that
-    has not seen it, and hours. Returns what the heads of folds flag of natural texts."""
+    What makes probabilities of the logits for harmful content stays as it is, and their threshold is
+    chosen by hand: to calibrate takes an adapter for each fold that has not seen it, and hours. How much
+    each head for attacks counts, and where they begin, is learnt by the writers of whom the adapter has
+    seen nothing. Returns what is flagged of theirs, by heads that have seen nothing of the writer."""
     arrays = kept()
     examples = written.training_examples()
     attacks = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
-    labels, judged, importance = (of_all[:, attacks] for of_all in outputs_of(examples))
+    labels, judged, importance = outputs_of(examples)
     vectors = vectors_of_wholes([whole(one.text) for one in examples], HEADS_ADAPTER.path)
     inputs = Inputs(vectors, n_grams([one.text for one in examples]))
     adapters = [HEADS_ADAPTER.path] * NUM_FOLDS
+    unseen = [one for one in written.natural_texts() if is_unseen(one.group)]
+    wanted = sorted(set(folds_of([one.group for one in unseen]).tolist()))
     by_folds = weights_of_folds(
         folds_of([one.group for one in examples]),
         adapters,
         lambda _: inputs,
-        labels,
-        judged,
-        importance,
+        labels[:, attacks],
+        judged[:, attacks],
+        importance[:, attacks],
+        wanted,
     )
     pieces = PieceExamples(written.documents())
-    natural = natural_found(by_folds, pieces.weights_of_folds(adapters), adapters)
+    pieces_by_folds = pieces.weights_of_folds(adapters, wanted)
+    natural = natural_found(unseen, by_folds, pieces_by_folds, adapters)
     scales = arrays["scales"][OUTPUTS.index("jailbreak")], arrays["piece_scales"][0]
-    found, shares = fit_attacks(natural, *scales)
-    arrays["attacks"] = np.array(astuple(found))
-    arrays["shifts"][attacks] = 0
-    weights = fit(inputs, labels, judged, importance)
-    arrays["of_vector"][:, attacks] = weights.of_vector
-    arrays["of_words"][:, attacks] = weights.of_words
-    arrays["bias"][attacks] = weights.bias
+    found, shares = fit_attacks(unseen, natural, *scales)
+    of_weights = arrays["scales"].copy()
+    of_weights[attacks], arrays["shifts"][attacks] = 1, 0
+    weights = fit(inputs, labels, judged, importance).scaled(of_weights, arrays["shifts"])
+    arrays |= {
+        "of_vector": weights.of_vector,
+        "of_words": weights.of_words.astype(np.float16),
+        "bias": weights.bias,
+        "attacks": np.array(astuple(found)),
+    }
     save(arrays | of_pieces(pieces.fit(HEADS_ADAPTER.path)))
+    write_thresholds(with_harm_from(shipped_thresholds()))
     return shares

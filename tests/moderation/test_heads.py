@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from moderation.categories import (
     parent,
 )
 from moderation.heads import Heads, examples, files, read, shipped_thresholds, train, vectors
+from moderation.heads.adapters import WRITERS_UNSEEN, is_unseen
 from moderation.heads.folds import folds_of
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
@@ -35,7 +37,7 @@ from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, Read
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "moderation"
-THIRD_BY_STRANGERS = BENCHMARK / "by_strangers" / "third.jsonl"
+FOURTH_BY_STRANGERS = BENCHMARK / "by_strangers" / "fourth.jsonl"
 
 # None of these is among the examples.
 UNSAFE = {
@@ -110,18 +112,18 @@ def _with(line: str) -> tuple[str, str, str]:
 
 # Of the texts held back, with room for the last bits of another machine.
 LEAST_INJECTIONS_FOUND = {
-    "": 0.76,
-    "2": 0.67,
+    "": 0.85,
+    "2": 0.72,
     "3": 0.80,
-    "4": 0.63,
-    "5": 0.50,
-    "6": 0.79,
-    "7": 0.58,
+    "4": 0.68,
+    "5": 0.54,
+    "6": 0.82,
+    "7": 0.66,
 }
-MOST_BENIGN_FLAGGED = 0.015
+MOST_BENIGN_FLAGGED = 0.025
 MOST_TECHNICAL_FLAGGED = 0.08
-LEAST_UNSAFE_FOUND = 0.87
-MOST_SAFE_FLAGGED = 0.04
+LEAST_UNSAFE_FOUND = 0.89
+MOST_SAFE_FLAGGED = 0.055
 
 Score = Callable[[Sequence[str]], list[Scores]]
 
@@ -177,8 +179,8 @@ def test_nothing_is_learnt_from_what_is_measured() -> None:
     learnt |= {one.text for one in examples.documents()}
     held_out = [one.text for one in examples.held_out_examples()]
     assert learnt.isdisjoint([*held_out, *UNSAFE, *SAFE, *INJECTIONS, *ORDINARY])
-    lines = THIRD_BY_STRANGERS.read_text("utf-8").splitlines()
-    assert len(lines) == 700
+    lines = FOURTH_BY_STRANGERS.read_text("utf-8").splitlines()
+    assert len(lines) >= 500
     assert learnt.isdisjoint(json.loads(line)["text"] for line in lines)
 
 
@@ -204,12 +206,13 @@ def test_a_group_is_of_one_fold_only_for_its_variants() -> None:
 
 def test_all_that_a_writer_apart_has_written_is_held_out_together() -> None:
     natural = [one for one in examples.natural_texts() if examples.is_apart(one.group)]
+    harm = [one for one in examples.training_examples() if examples.is_apart(one.group)]
     folds: dict[str, set[int]] = {}
-    for one in natural:
-        folds.setdefault(one.group.split()[1], set()).add(int(folds_of([one.group])[0]))
-    assert sorted(folds) == ["first", "second"]
+    for group in {one.group for one in [*natural, *harm]}:
+        folds.setdefault(examples.writer_of(group), set()).add(int(folds_of([group])[0]))
+    assert set(folds) == set(examples.WRITERS_APART)
     assert all(len(found) == 1 for found in folds.values())
-    assert folds["first"] != folds["second"]
+    assert len(set.union(*folds.values())) == len(folds)
     ordinary = {one.text for one in natural if one.kind == "harmless"}
     attacks = [
         one.text
@@ -241,9 +244,9 @@ def test_of_natural_texts_each_kind_is_there_and_nothing_of_what_is_held_out() -
     kinds = {
         kind: sum(one.kind == kind for one in found) for kind in ("harmless", "direct", "planted")
     }
-    assert kinds["harmless"] >= 1_000
-    assert kinds["direct"] >= 100
-    assert kinds["planted"] >= 300
+    assert kinds["harmless"] >= 2_500
+    assert kinds["direct"] >= 600
+    assert kinds["planted"] >= 800
     assert {one.text for one in found}.isdisjoint(one.text for one in examples.held_out_examples())
 
 
@@ -265,13 +268,15 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         Heads(tmp_path / "bad.npz")
 
 
-def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
+def test_heads_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All other weights, and their calibration, stay to the bit."""
-    weights = tmp_path / "weights.npz"
+    """What calibrates those for harm stays to the bit. Writers of whom the adapter has seen nothing say
+    where attacks begin."""
+    weights, thresholds = tmp_path / "weights.npz", tmp_path / "thresholds.toml"
     shutil.copy(WEIGHTS, weights)
     monkeypatch.setattr(files, "WEIGHTS", weights)
+    monkeypatch.setattr(files, "THRESHOLDS", thresholds)
     some = examples.training_examples()[::90]
     monkeypatch.setattr(examples, "training_examples", lambda: some)
     documents = [
@@ -285,19 +290,21 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch.setattr(vectors, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
     shares = train.fit_to_adapter()
     assert {one.kind for one in shares} == {"harmless", "direct", "planted"}
-    assert sum(one.num_texts for one in shares) == len(natural)
-    apart = [one for one in shares if "stranger" in one.title]
-    assert apart
-    assert not [one for one in apart if one.kind == "harmless" and one.num_flagged]
+    unseen = [one for one in natural if is_unseen(one.group)]
+    assert sum(one.num_texts for one in shares) == len(unseen)
+    assert {one.title for one in shares} == set(WRITERS_UNSEEN)
+    assert not [one for one in shares if one.kind == "harmless" and one.num_flagged]
     with np.load(WEIGHTS) as before, np.load(weights) as after:
         for name in ("of_vector", "of_words", "bias"):
-            is_new = [output in ATTACK_OUTPUTS for output in OUTPUTS]
-            differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
-            assert differs.tolist() == is_new, name
-        for name in ("scales", "shifts", "piece_scales", "adapter", "categories"):
+            assert np.any(np.atleast_2d(before[name] != after[name]), axis=0).all(), name
+        is_of_harm = [output not in ATTACK_OUTPUTS for output in OUTPUTS]
+        assert np.array_equal(before["shifts"][is_of_harm], after["shifts"][is_of_harm])
+        for name in ("scales", "piece_scales", "adapter", "categories"):
             assert np.array_equal(before[name], after[name]), name
         for name in ("piece_of_vector", "attacks"):
             assert not np.array_equal(before[name], after[name]), name
+    found = tomllib.loads(thresholds.read_text())["thresholds"]
+    assert found == dict(shipped_thresholds())
     assert Heads(weights).digest == examples.digest() != Heads().digest
 
 
