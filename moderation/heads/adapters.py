@@ -88,7 +88,10 @@ def _orders() -> list[str]:
     return [
         piece
         for one in written.documents()
-        if one.is_order and written.is_natural(one.group) and not is_unseen(one.group)
+        if one.is_order
+        and written.is_natural(one.group)
+        and written.is_planted(one.group)
+        and not is_unseen(one.group)
         for piece in read(one.text).pieces
         if one.is_added(piece) and words_in(piece) >= _LEAST_ORDER_WORDS
     ] * 2

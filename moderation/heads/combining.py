@@ -20,9 +20,10 @@ from moderation.windows import read
 
 # Of one writer's; of others the heads before flagged 1.7 to 2.5 %, so there is something left below 2 %.
 MAX_NATURAL_FLAGGED = 0.0175
-# By the head for foreign tasks alone, and by that for jailbreaks. With 5 of a thousand .73 instead of
-# .84 of the attacks of writers apart are found.
-MAX_FLAGGED_ALONE = 0.003
+# By the head for foreign tasks alone, and by that for jailbreaks. What the first flags is part of
+# MAX_NATURAL_FLAGGED, so less of it is left for all heads together. Of the attacks of writers apart .82
+# are found with 3 of a thousand, .80 with 8 and .75 with 10; of BIPIA's .81, .86 and .83.
+MAX_FLAGGED_ALONE = 0.008
 ATTACKS_FROM = 0.773
 """The threshold of attacks: their logits are shifted to where it flags `MAX_NATURAL_FLAGGED`."""
 NOTHING_FOUND = 0.01

@@ -20,7 +20,8 @@ of a block "by pattern" are made of the same parts (see `slots`), and are held o
 doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
 In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there: by hand,
 or, of a block that is [rough], by the heads before, to the ends of sentences. One in ten of these marks
-is not right, so nothing harmless is learnt from what stands beside them.
+is not right, so nothing harmless is learnt from what stands beside them. What is [foreign] would be fine
+elsewhere and names no machine: that is learnt by its place among other sentences alone.
 """
 
 import hashlib
@@ -52,6 +53,9 @@ WRITERS_APART = (
     "writer A",
     "writer B",
     "writer C",
+    "writer D",
+    "writer E",
+    "writer F",
 )
 """Whoever wrote the blocks that are [apart]."""
 COPIES_OF_ACT = 3
@@ -237,7 +241,7 @@ def natural_texts() -> tuple[NaturalText, ...]:
                 continue
             if name.startswith("safe/"):
                 found.append(NaturalText(line.text, "harmless", line.group))
-            elif is_planted(line.group):
+            elif name == "in_documents/planted":
                 found.append(NaturalText("".join(_marked(line.text)), "planted", line.group))
             else:
                 found.append(NaturalText(line.text, "direct", line.group))
@@ -387,6 +391,8 @@ def _windows_with_orders() -> Iterator[Example]:
     """Of documents as they were written with an order: windows with half of it or more are attacks, and
     those without any of it harmless."""
     for line in _lines("in_documents/planted"):
+        if not is_planted(line.group):
+            continue
         before, order, behind = _marked(line.text)
         text = before + order + behind
         start, end = len(before), len(before) + len(order)

@@ -24,7 +24,7 @@ from moderation.categories import (
     parent,
 )
 from moderation.heads import Heads, examples, files, read, shipped_thresholds, train, vectors
-from moderation.heads.adapters import WRITERS_UNSEEN, is_unseen
+from moderation.heads.adapters import WRITERS_UNSEEN, is_unseen, texts_to_go_on_with
 from moderation.heads.folds import folds_of
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
@@ -112,15 +112,15 @@ def _with(line: str) -> tuple[str, str, str]:
 
 # Of the texts held back, with room for the last bits of another machine.
 LEAST_INJECTIONS_FOUND = {
-    "": 0.85,
-    "2": 0.72,
-    "3": 0.80,
-    "4": 0.68,
-    "5": 0.54,
-    "6": 0.82,
+    "": 0.80,
+    "2": 0.67,
+    "3": 0.76,
+    "4": 0.60,
+    "5": 0.45,
+    "6": 0.75,
     "7": 0.66,
 }
-MOST_BENIGN_FLAGGED = 0.025
+MOST_BENIGN_FLAGGED = 0.02
 MOST_TECHNICAL_FLAGGED = 0.08
 LEAST_UNSAFE_FOUND = 0.89
 MOST_SAFE_FLAGGED = 0.055
@@ -237,6 +237,20 @@ def test_the_order_is_taken_out_of_its_marks_and_its_windows_are_attacks() -> No
     attacks = [one for one in windows if one.categories]
     assert len(planted) <= len(attacks) < len(windows)
     assert {name for one in attacks for name in one.categories} == {"prompt_injection"}
+
+
+def test_what_would_be_fine_elsewhere_is_learnt_by_its_place_alone() -> None:
+    """ "Write a haiku." is no attack, and one only where it stands in a letter."""
+    foreign = [one for one in examples.documents() if "[foreign]" in one.group and one.is_order]
+    assert len(foreign) >= 100
+    assert not [one for one in foreign if examples.is_planted(one.group)]
+    attacks = {one.text for one in examples.training_examples() if one.categories}
+    windows = {window.text for one in foreign for window in read(one.text).parts}
+    assert attacks.isdisjoint(windows)
+    planted = {one.text for one in examples.natural_texts() if one.kind == "planted"}
+    assert planted >= {one.text for one in foreign}
+    parts, *_ = texts_to_go_on_with()
+    assert {part.text for part in parts}.isdisjoint(one.added for one in foreign)
 
 
 def test_of_natural_texts_each_kind_is_there_and_nothing_of_what_is_held_out() -> None:
