@@ -1,5 +1,6 @@
 """Tune a LoRA adapter of an embedding model, so that linear heads on its vectors tell labels apart:
-`python -m inference.tuning EXAMPLES OUT`.
+`python -m inference.tuning EXAMPLES OUT`; or go on with one, in the layers from FIRST on (which takes
+half as long for the upper half of them): `… --start ADAPTER --first-layer FIRST`.
 
 EXAMPLES are JSON lines, each of one text: `pieces` are pairs of a text and its share, whose vectors
 make one vector by their mean; `labels` are 0 or 1, one for each head; `counts` say how much each label
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, linear, normalize
@@ -41,6 +42,7 @@ injections as whole, and which sentence of a document is of another matter as we
 NUM_EPOCHS = 4
 _BATCH = 32  # texts
 _RATE, _HEADS_RATE = 7e-4, 3e-3
+RATE_GOING_ON = 4e-4
 _WARM_STEPS = 100
 _DROPOUT = 0.1
 _LENGTH = 8.0  # of vectors before the heads, whose weights would have to grow for long else
@@ -61,18 +63,19 @@ class _Text:
 
 
 class _LowRank(nn.Module):
-    """W·x + SCALE · B·A·x, of which A and B are trained."""
+    """W·x + scale · B·A·x, of which A and B are trained."""
 
     def __init__(self, base: nn.Linear) -> None:
         super().__init__()
         self.base = base
+        self.scale = SCALE
         self.a = nn.Parameter(torch.randn(RANK, base.in_features) / base.in_features**0.5)
         self.b = nn.Parameter(torch.zeros(base.out_features, RANK))
         self.dropout = nn.Dropout(_DROPOUT)
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.base(x)
-        return out + linear(linear(self.dropout(x), self.a), self.b) * SCALE
+        return out + linear(linear(self.dropout(x), self.a), self.b) * self.scale
 
 
 def tune(
@@ -83,18 +86,26 @@ def tune(
     num_epochs: int = NUM_EPOCHS,
     rate: float = _RATE,
     seed: int = 1,
+    start: Path | None = None,
+    first_layer: int = 0,
 ) -> None:
-    """Read the examples, train, and write the adapter of the model in `base`."""
+    """Read the examples, train, and write the adapter of the model in `base`.
+
+    With the folder of an adapter to `start` with, it is gone on with as it is served, and only in layers
+    from `first_layer` on; what drops out then are inputs of the adapter alone."""
     torch.manual_seed(seed)
     rng = random.Random(seed)  # noqa: S311 - the order of examples
     model: Any = AutoModel.from_pretrained(base, dtype=torch.float32, local_files_only=True)
     lows = _with_low_ranks(model)
     model.train()
+    if start:
+        model.eval()
+        _go_on(lows, start, first_layer)
     texts = _read(examples, Tokenizer.from_file(str(base / "tokenizer.json")))
     heads = nn.Linear(model.config.hidden_size, len(texts[0].labels))
     nn.init.zeros_(heads.weight)
     nn.init.constant_(heads.bias, _RARE)
-    parameters = [p for low in lows.values() for p in (low.a, low.b)]
+    parameters = [p for low in lows.values() for p in (low.a, low.b) if p.requires_grad]
     rates = ((rate, parameters), (_HEADS_RATE, list(heads.parameters())))
     optimiser = torch.optim.AdamW(
         [{"params": own, "lr": lr} for lr, own in rates], weight_decay=0.01
@@ -117,7 +128,7 @@ def tune(
             rate_at.step()
             sum_of_losses += loss.item() * len(batch)
         logger.info("epoch %d: loss %.3f", epoch + 1, sum_of_losses / len(texts))
-    _write(lows, out)
+    _write(lows, out, 1.0 if start else SERVED_SHARE)
 
 
 def _with_low_ranks(model: nn.Module) -> dict[str, _LowRank]:
@@ -134,6 +145,21 @@ def _with_low_ranks(model: nn.Module) -> dict[str, _LowRank]:
         lows[path] = _LowRank(module)
         setattr(model.get_submodule(owner), name, lows[path])
     return lows
+
+
+def _go_on(lows: dict[str, _LowRank], start: Path, first_layer: int) -> None:
+    """From the matrices of an adapter, those below `first_layer` as they are."""
+    tensors = load_file(start / WEIGHTS_FILE)
+    config = json.loads((start / CONFIG_FILE).read_text())
+    for path, low in lows.items():
+        low.a.data, low.b.data = (tensors[_name(path, which)].float() for which in "AB")
+        low.scale = config["lora_alpha"] / config["r"]
+        is_trained = int(path.partition("layer.")[2].partition(".")[0]) >= first_layer
+        low.requires_grad_(is_trained).train(is_trained)
+
+
+def _name(path: str, which: str) -> str:
+    return f"base_model.model.{path}.lora_{which}.weight"
 
 
 def _read(examples: Path, tokenizer: Tokenizer) -> list[_Text]:
@@ -181,19 +207,19 @@ def _loss(logits: Tensor, batch: Sequence[_Text]) -> Tensor:
     return (losses * counts).sum(1).mean()
 
 
-def _write(lows: dict[str, _LowRank], out: Path) -> None:
+def _write(lows: dict[str, _LowRank], out: Path, share: float) -> None:
     out.mkdir(parents=True, exist_ok=True)
     # By two names each: one layer called "dense" is the pooler's.
+    (scale,) = {low.scale for low in lows.values()}
     names = sorted({".".join(path.split(".")[-2:]) for path in lows})
-    config = {"peft_type": "LORA", "r": RANK, "lora_alpha": SERVED_SHARE * SCALE * RANK}
+    config = {"peft_type": "LORA", "r": RANK, "lora_alpha": share * scale * RANK}
     config |= {"bias": "none"}
     config |= {"target_modules": names, "base_model_name_or_path": BUILTIN_EMBEDDING}
     (out / CONFIG_FILE).write_text(json.dumps(config, indent=1) + "\n")
     tensors = {}
     for path, low in lows.items():
         for which, matrix in (("A", low.a), ("B", low.b)):
-            name = f"base_model.model.{path}.lora_{which}.weight"
-            tensors[name] = matrix.detach().bfloat16().contiguous()
+            tensors[_name(path, which)] = matrix.detach().bfloat16().contiguous()
     save_file(tensors, out / WEIGHTS_FILE)
 
 
@@ -202,12 +228,25 @@ def main() -> None:
     parser.add_argument("examples", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--start", type=Path, help="the folder of an adapter to go on with")
+    parser.add_argument("--first-layer", type=int, default=0, help="of those that are trained")
+    parser.add_argument("--epochs", type=int, default=NUM_EPOCHS)
+    parser.add_argument("--rate", type=float, help="7e-4, or 4e-4 to go on")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     torch.set_num_threads(arguments.threads)
     base = discover(EngineConfig(Path("var/models")))[BUILTIN_EMBEDDING].path
     assert base is not None
-    tune(base, arguments.examples, arguments.out)
+    rate = arguments.rate or (RATE_GOING_ON if arguments.start else _RATE)
+    tune(
+        base,
+        arguments.examples,
+        arguments.out,
+        num_epochs=arguments.epochs,
+        rate=rate,
+        start=arguments.start,
+        first_layer=arguments.first_layer,
+    )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,7 @@ from moderation.heads_adapter import HEADS_ADAPTER
 _APART = WEIGHTS.parent / "held_out"
 _BY_STRANGERS = Path(__file__).parent / "by_strangers"
 _KINDS = ("unsafe", "injection", "safe", "benign")
+_SHARES = (0.01, 0.02, 0.03, 0.05)
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
 
 
@@ -50,10 +52,22 @@ def measure() -> tuple[list[Row], list[Row]]:
             false = [scores[text] for one in others for text in sets[f"{group}: {one}"]]
             highest = evaluation.any_of([dict(one) for one in [*true, *false]], names)
             labels = [True] * len(true) + [False] * len(false)
+            ordinary = highest[-len(sets[f"{group}: {others[-1]}"]) :]
+            found_at = _found_at(highest[: len(true)], ordinary)
             for row in rows:
                 if row["set"] == f"{group}: {kind}":
-                    row["AUPRC"] = evaluation.auprc(labels, highest)
+                    row |= {"AUPRC": evaluation.auprc(labels, highest), **found_at}
     return rows, [_kind(name, [scores[text] for text in group]) for name, group in kinds.items()]
+
+
+def _found_at(true: Sequence[float], false: Sequence[float]) -> Row:
+    """What share is found with thresholds by which so many of the others are flagged: of ordinary texts
+    for injections, of those that sound unsafe for unsafe ones."""
+    cuts = {share: evaluation.threshold_for(false, share) for share in _SHARES}
+    return {
+        f"at {share:.0%}": 100 * sum(one >= cut for one in true) / len(true)
+        for share, cut in cuts.items()
+    }
 
 
 def _kind(name: str, found: list[Scores]) -> Row:
@@ -74,18 +88,23 @@ def _row(name: str, found: list[Scores]) -> Row:
         "unsafe %": flagged(UNSAFE_CATEGORIES),
         "injection %": flagged(INJECTION_CATEGORIES),
         "AUPRC": "",
+        **{f"at {share:.0%}": "" for share in _SHARES},
     }
 
 
 def _by_strangers() -> dict[str, list[str]]:
     """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of the
-    first two what is unsafe or sounds so: from their attacks and ordinary texts the heads have learnt.
-    Nothing was learnt from the third, nor chosen by it."""
+    first three what is unsafe or sounds so: from their attacks and ordinary texts the heads have learnt.
+    Nothing was learnt from the fourth, but how much of it is found was seen while today's heads were
+    chosen: it is a development set."""
     found: dict[str, list[str]] = {}
     for path in sorted(_BY_STRANGERS.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             one = json.loads(line)
-            found.setdefault(f"{path.stem} by strangers: {one['set']}", []).append(one["text"])
+            name = f"{path.stem} by strangers: {one['set']}"
+            found.setdefault(name, []).append(one["text"])
+            if one["set"] in ("injection", "benign"):
+                found.setdefault(f"{name}, {one['kind']}", []).append(one["text"])
     return found
 
 

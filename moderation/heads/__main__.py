@@ -1,5 +1,6 @@
 """`python -m moderation.heads train`: from the examples to an adapter, weights, thresholds and a report.
-`python -m moderation.heads fit`: to the weights for attacks, by the adapter and thresholds there are."""
+`python -m moderation.heads tune`: go on with the adapter, by whole texts of many writers.
+`python -m moderation.heads fit`: to the weights, by the adapter and thresholds there are."""
 
 import argparse
 import os
@@ -14,16 +15,20 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, told in (
         ("train", "write adapter, weights, thresholds and the report"),
-        ("fit", "write the weights for attacks, and what the report says of them"),
+        ("fit", "write the weights, and what the report says of them"),
     ):
         command = commands.add_parser(name, help=told)
         command.add_argument("--injection", type=Path, help="attacks to report on as well")
+    commands.add_parser("tune", help="write the adapter: it learns more of whole texts")
     arguments = parser.parse_args()
 
+    from moderation.heads.adapters import go_on
     from moderation.heads.report import write
     from moderation.heads.train import fit_to_adapter, train
 
-    if arguments.command == "train":
+    if arguments.command == "tune":
+        go_on()
+    elif arguments.command == "train":
         trained = train()
         sys.stdout.write(write(trained, trained.natural, arguments.injection))
     else:

@@ -1,11 +1,12 @@
 """From what the heads for attacks say of a text's parts to how likely it is an attack."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from moderation.heads.weights import Floats
 
 OF_LENGTH = 0.5
 """By how much a text's logit for a jailbreak falls for each time that it has e times as many windows:
@@ -25,6 +26,21 @@ class Found:
     wholes: Floats
     pieces: Floats
     num_windows: Floats
+
+    def of(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> "Found":
+        """Of some of the texts."""
+        return Found(
+            self.windows[which], self.wholes[which], self.pieces[which], self.num_windows[which]
+        )
+
+    @staticmethod
+    def joined(some: "Sequence[Found]") -> "Found":
+        return Found(
+            np.concatenate([one.windows for one in some]),
+            np.concatenate([one.wholes for one in some]),
+            np.concatenate([one.pieces for one in some]),
+            np.concatenate([one.num_windows for one in some]),
+        )
 
     def inputs(self) -> Floats:
         """(texts, 7), of the combination: what each head has found, and the length."""
@@ -64,7 +80,9 @@ class Attacks:
         """(texts,) logits."""
         weights = (self.of_direct, self.of_jailbreak, self.of_planted, self.of_planted_piece)
         wholes = (self.of_direct_whole, self.of_jailbreak_whole)
-        logits: Floats = found.inputs() @ np.array([*weights, *wholes, self.of_length]) + self.bias
+        # Not a product of matrices, which rounds a row by how many there are.
+        summands = found.inputs() * np.array([*weights, *wholes, self.of_length])
+        logits: Floats = summands.sum(axis=1) + self.bias
         return logits
 
     def steeper(self, scale: float, logit: float) -> "Attacks":
@@ -94,7 +112,23 @@ class Attacks:
 
 
 def fit_combination(inputs: Floats, labels: Floats) -> Attacks:
-    """Logistic regression on `Found.inputs` by Newton's method. labels: (texts,) of 0 and 1."""
+    """Logistic regression on `Found.inputs`, in which no head takes back what others have found: one
+    that would is left out, those that would most first. labels: (texts,) of 0 and 1."""
+    used = list(range(inputs.shape[1]))
+    length = inputs.shape[1] - 1
+    while True:
+        weights, bias = _logistic(inputs[:, used], labels)
+        of_heads = np.where(np.array(used) == length, 0.0, weights)
+        if of_heads.min() >= 0:
+            break
+        used.pop(int(of_heads.argmin()))
+    found = np.zeros(inputs.shape[1])
+    found[used] = weights
+    return Attacks(*[*found.tolist(), bias])
+
+
+def _logistic(inputs: Floats, labels: Floats) -> tuple[Floats, float]:
+    """Weights and bias, by Newton's method."""
     mean, deviation = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
     rows = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
     decay = np.diag([*[_L2] * inputs.shape[1], 0.0])
@@ -107,9 +141,8 @@ def fit_combination(inputs: Floats, labels: Floats) -> Attacks:
         found = found - step
         if float(np.abs(step).max()) < 1e-9:
             break
-    weights = found[:-1] / deviation
-    bias = float(found[-1] - weights @ mean)
-    return Attacks(*[*weights.tolist(), bias])
+    weights: Floats = found[:-1] / deviation
+    return weights, float(found[-1] - weights @ mean)
 
 
 def _sigmoid(logits: Floats) -> Floats:

@@ -12,12 +12,16 @@ A title that ends in [planted] marks instructions as they are planted in documen
 within documents as well; one that ends in [before] has orders to ignore others, which are learnt
 before all kinds of requests as well; [host] has documents; [natural] has whole texts as people write
 them, by writers who knew nothing of the heads: these count more, and calibrate attacks; [apart] has all
-that one such writer wrote, which is held out as a whole, and joined to nobody else's attacks. The lines
+that one such writer wrote, which is held out as a whole, and joined to nobody else's attacks; [sounding]
+harmless texts of that writer that sound harmful. The lines
 of a block "by pattern" are made of the same parts (see `slots`), and are held out together.
 
 `in_documents/` has what may stand in a document (see `documents`): questions to it, and orders that it
 doesn't call for. Most of those orders would be fine if somebody had written them and nothing else.
-In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there.
+In `planted` are whole documents, of each of which ⟦the order⟧ is marked that was planted there: by hand,
+or, of a block that is [rough], by the heads before, to the ends of sentences. One in ten of these marks
+is not right, so nothing harmless is learnt from what stands beside them. What is [foreign] would be fine
+elsewhere and names no machine: that is learnt by its place among other sentences alone.
 """
 
 import hashlib
@@ -42,6 +46,18 @@ from moderation.windows import WINDOW_WORDS, pieces_of, readings, windows, words
 DIRECTORY = Path(__file__).parent / "examples"
 HELD_OUT = Path(__file__).parent / "held_out"
 
+WRITERS_APART = (
+    "first stranger",
+    "second stranger",
+    "third stranger",
+    "writer A",
+    "writer B",
+    "writer C",
+    "writer D",
+    "writer E",
+    "writer F",
+)
+"""Whoever wrote the blocks that are [apart]."""
 COPIES_OF_ACT = 3
 COPIES_WITH_BLANKS = 4
 COPIES_OF_PATTERN = 10
@@ -218,13 +234,14 @@ class NaturalText:
 @cache
 def natural_texts() -> tuple[NaturalText, ...]:
     found = []
+    of_harm = set(HEAD_CATEGORIES) - set(INJECTION_CATEGORIES)
     for name in _all_names():
         for line in _lines(name):
-            if not is_natural(line.group):
+            if not is_natural(line.group) or name in of_harm:
                 continue
             if name.startswith("safe/"):
                 found.append(NaturalText(line.text, "harmless", line.group))
-            elif is_planted(line.group):
+            elif name == "in_documents/planted":
                 found.append(NaturalText("".join(_marked(line.text)), "planted", line.group))
             else:
                 found.append(NaturalText(line.text, "direct", line.group))
@@ -238,6 +255,21 @@ def is_natural(group: str) -> bool:
 def is_apart(group: str) -> bool:
     """Whether all of a writer is in it, or in groups that differ in what stands in brackets alone."""
     return "[apart]" in group
+
+
+def is_rough(group: str) -> bool:
+    """Whether the orders of that group's documents are marked by machine."""
+    return "[rough]" in group
+
+
+def is_sounding(group: str) -> bool:
+    """Whether the harmless texts of that group sound harmful."""
+    return "[sounding]" in group
+
+
+def writer_of(group: str) -> str:
+    """Of what is apart."""
+    return group.removeprefix("apart: ").partition(" [")[0]
 
 
 def is_planted(group: str) -> bool:
@@ -359,6 +391,8 @@ def _windows_with_orders() -> Iterator[Example]:
     """Of documents as they were written with an order: windows with half of it or more are attacks, and
     those without any of it harmless."""
     for line in _lines("in_documents/planted"):
+        if not is_planted(line.group):
+            continue
         before, order, behind = _marked(line.text)
         text = before + order + behind
         start, end = len(before), len(before) + len(order)
@@ -367,7 +401,7 @@ def _windows_with_orders() -> Iterator[Example]:
             shared = min(end, at + len(window.text)) - max(start, at)
             if shared >= len(order) / 2:
                 yield _of_category("prompt_injection", window.text, line.group)
-            elif shared <= 0:
+            elif shared <= 0 and not is_rough(line.group):
                 yield _harmless(window.text, line.group)
 
 

@@ -16,18 +16,14 @@ from moderation.categories import (
     Scores,
 )
 from moderation.heads import examples as written
+from moderation.heads.combining import MAX_NATURAL_FLAGGED, NaturalShare
 from moderation.heads.heads import WEIGHTS, Heads, shipped_thresholds
 from moderation.heads.published import published
-from moderation.heads.train import (
-    CACHE_DIR,
-    MAX_NATURAL_FLAGGED,
-    NaturalShare,
-    Trained,
-    scores_of,
-)
-from moderation.heads.vectors import vectors_of
+from moderation.heads.train import Trained
+from moderation.heads.vectors import CACHE_DIR, vectors_of, vectors_of_pieces
 from moderation.heads_adapter import HEADS_ADAPTER
-from moderation.windows import WINDOW_WORDS
+from moderation.normalising import judged
+from moderation.windows import WINDOW_WORDS, read
 
 REPORT = Path(__file__).parent / "REPORT.md"
 _ADAPTER = HEADS_ADAPTER.path / WEIGHTS_FILE
@@ -50,13 +46,13 @@ added up (`attacks.py`). All of it was learnt from `examples/`, which were writt
 
 ## Whole texts, by folds
 
-Most examples are lines that frames and blanks multiply. These are whole texts instead: messages to an
+Most examples are lines that frames and blanks multiply. There are whole texts as well: messages to an
 assistant, and documents with an order planted in them or with none, by writers who had not seen the
-heads and were asked for ordinary texts that a careless detector would flag. Each is scored as texts are
-when they're served, by heads that have not seen it or its neighbours in the file; all that the first or
-the second stranger wrote, by heads that have seen nothing of that writer, as the adapter has not either.
-By these scores it is learnt how much each head counts, and where attacks begin: so that of neither
-stranger's ordinary texts more than {most:.2%} are flagged.
+heads and were asked for ordinary texts that a careless detector would flag. {apart_writers} of them are
+held out as a whole each. Of two of these the adapter has seen nothing. Their texts are scored here as
+they are when they're served, by heads that have seen nothing of that writer. By these scores it is
+learnt how much each head counts, and where attacks begin: so that of both writers' ordinary texts
+together {most:.2%} are flagged.
 
 {natural}
 
@@ -110,9 +106,10 @@ Reliability, all categories together (`p`: mean probability, `share`: how many o
 {reliability}
 """
 _SINCE = """\
-The heads for attacks have been fitted anew since the last whole training, to more examples
-(`python -m moderation.heads fit`), and those for planted orders have come since. The adapter, the other
-heads, the thresholds and the figures of the held-out folds are those of that training."""
+Since the last whole training, the adapter has learnt more by whole texts of several writers
+(`python -m moderation.heads tune`), and all heads have been fitted to it and to more examples
+(`python -m moderation.heads fit`). What makes probabilities of the logits for harmful content, and the
+figures of the held-out folds, are those of that training."""
 
 
 def write(trained: Trained | None, natural: Sequence[NaturalShare], injection: Path | None) -> str:
@@ -127,6 +124,7 @@ def write(trained: Trained | None, natural: Sequence[NaturalShare], injection: P
         window=WINDOW_WORDS,
         folds=_folds(trained) if trained else _folds_kept(),
         most=MAX_NATURAL_FLAGGED,
+        apart_writers=len(written.WRITERS_APART),
         natural=_natural(natural),
         apart=_apart(heads, thresholds),
         injection=_injection(heads, thresholds, injection) if injection else "",
@@ -240,7 +238,7 @@ def _natural(shares: Sequence[NaturalShare]) -> str:
 def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
     texts = written.held_out_examples()
     by_file = {one.group: [] for one in texts}  # type: dict[str, list[Scores]]
-    for one, scores in zip(texts, scores_of([one.text for one in texts], heads), strict=True):
+    for one, scores in zip(texts, _scores_of([one.text for one in texts], heads), strict=True):
         by_file[one.group].append(scores)
     rows = []
     titles = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
@@ -255,6 +253,12 @@ def _apart(heads: Heads, thresholds: dict[str, float]) -> str:
             labels = [True] * len(found) + [False] * len(harmless)
             rows.append(_row(f"{title}: {kind}", labels, [*found, *harmless], names, thresholds))
     return _table("set", "found of", "AUPRC", "ROC", "recall", "flagged of harmless", rows=rows)
+
+
+def _scores_of(texts: Sequence[str], heads: Heads) -> list[Scores]:
+    """As a text is scored when it's served: by its windows and its pieces."""
+    texts_read = [read(judged(text)) for text in texts]
+    return heads.judge(texts_read, vectors_of_pieces(texts_read, HEADS_ADAPTER.path))
 
 
 def _row(
@@ -294,7 +298,7 @@ def _injection(heads: Heads, thresholds: dict[str, float], directory: Path) -> s
     """The development set of PurpleLlama's CybersecurityBenchmarks and BIPIA, where it's at hand."""
     rows = []
     for title, texts in published(directory).items():
-        found = scores_of(texts, heads)
+        found = _scores_of(texts, heads)
         flagged = [_is_flagged(one, INJECTION_CATEGORIES, thresholds) for one in found]
         unsafe = [_is_flagged(one, UNSAFE_CATEGORIES, thresholds) for one in found]
         rows.append(

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from inference import BUILTIN_EMBEDDING, Adapter, Engine, EngineConfig
 from inference.adapter_files import read_adapter
+from moderation.heads.parts import part_input
+from moderation.windows import Part, Read
 
-NUM_DIMENSIONS = 384
+CACHE_DIR = Path("var/moderation")
 _AT_ONCE = 512
 
 
@@ -32,6 +34,19 @@ def vectors_of(
         known |= {_key(text): row for text, row in zip(missing, rows, strict=True)}
         _write(cache, known)
     return np.stack([known[_key(text)] for text in texts])
+
+
+def vectors_of_wholes(parts: Sequence[Part], adapter: Path) -> NDArray[np.float32]:
+    """(texts, NUM_DIMENSIONS), of longer ones as of a window: the mean of their pieces."""
+    pieces = list(dict.fromkeys(piece for part in parts for piece in part.pieces))
+    vectors = dict(zip(pieces, vectors_of(pieces, adapter, CACHE_DIR), strict=True))
+    return np.stack([part_input(part, vectors) for part in parts])
+
+
+def vectors_of_pieces(texts: Sequence[Read], adapter: Path) -> dict[str, NDArray[np.float32]]:
+    """Of all pieces that are not blank."""
+    pieces = list(dict.fromkeys(piece for text in texts for piece in text if piece.strip()))
+    return dict(zip(pieces, vectors_of(pieces, adapter, CACHE_DIR), strict=True))
 
 
 async def _embed(texts: Sequence[str], path: Path) -> list[NDArray[np.float32]]:

@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from inference import EngineConfig
+from inference.adapter_config import CONFIG_FILE
+from inference.adapter_files import WEIGHTS_FILE
 from inference.adapter_loader import Base, load_adapters
 from inference.config import Adapter
 from inference.encoder_layout import read_encoder_layout
@@ -68,3 +71,16 @@ def test_a_tuned_adapter_tells_apart_what_its_base_does_not(tmp_path: Path) -> N
         spread(vectors(unseen["fox"], name), vectors(unseen["dog"], name)) for name in ("", "tuned")
     )
     assert after > 2 * before
+
+
+def test_whoever_goes_on_changes_upper_layers_only_and_keeps_the_scale(tmp_path: Path) -> None:
+    base = make_encoder(tmp_path / "base", pooling="mean")
+    learnt = examples(tmp_path / "examples.jsonl", random.Random(1))
+    first, second = tmp_path / "first", tmp_path / "second"
+    tune(base, learnt, first, num_epochs=1)
+    tune(base, learnt, second, num_epochs=2, start=first, first_layer=1)
+    before, after = (load_file(one / WEIGHTS_FILE) for one in (first, second))
+    assert before.keys() == after.keys()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed == {name for name in before if ".layer.0." not in name}
+    assert (first / CONFIG_FILE).read_text() == (second / CONFIG_FILE).read_text()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from moderation.heads.attacks import Attacks, Floats, Found, fit_combination
+from moderation.heads.attacks import Attacks, Found, fit_combination
+from moderation.heads.weights import Floats
 
 ALIKE = Attacks(1, 1, 1, 1, 1, 1, of_length=-0.5, bias=-4, foreign_shift=-2, jailbreak_shift=-1)
 NOTHING = -9.0
@@ -68,3 +69,16 @@ def test_the_combination_is_learnt_from_what_the_heads_find() -> None:
     assert learnt.of_planted_piece == pytest.approx(0, abs=1e-6)
     likely, _ = learnt.probabilities(found)
     assert likely.mean() == pytest.approx(labels.mean(), abs=0.02)
+
+
+def test_what_one_head_has_found_another_does_not_take_back() -> None:
+    """Of two heads that say nearly the same, the worse one would count against."""
+    rng = np.random.default_rng(5)
+    labels = (rng.random(3000) < 0.3).astype(float)
+    better = rng.normal(size=3000) + 3 * labels
+    worse = better + np.abs(rng.normal(size=3000)) * (1 - labels)
+    windows = np.column_stack([better, worse, rng.normal(size=3000)])
+    learnt = fit_combination(_found(windows).inputs(), labels)
+    assert learnt.of_direct > 1
+    assert learnt.of_jailbreak == 0
+    assert min(learnt.of_planted, learnt.of_planted_piece, learnt.of_direct_whole) >= 0

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from moderation.heads.features import n_grams
-from moderation.heads.fit import Inputs, fit, platt
+from moderation.heads.fit import fit, platt
+from moderation.heads.weights import Inputs
 
 
 @pytest.mark.parametrize("sure", [1.0, 30.0, 1000.0])

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -22,7 +23,9 @@ from moderation.categories import (
     Scores,
     parent,
 )
-from moderation.heads import Heads, examples, read, shipped_thresholds, train
+from moderation.heads import Heads, examples, files, read, shipped_thresholds, train, vectors
+from moderation.heads.adapters import WRITERS_UNSEEN, is_unseen, texts_to_go_on_with
+from moderation.heads.folds import folds_of
 from moderation.heads.heads import (
     ATTACK_OUTPUTS,
     NUM_DIMENSIONS,
@@ -34,7 +37,7 @@ from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, Read
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "moderation"
-THIRD_BY_STRANGERS = BENCHMARK / "by_strangers" / "third.jsonl"
+FOURTH_BY_STRANGERS = BENCHMARK / "by_strangers" / "fourth.jsonl"
 
 # None of these is among the examples.
 UNSAFE = {
@@ -109,18 +112,18 @@ def _with(line: str) -> tuple[str, str, str]:
 
 # Of the texts held back, with room for the last bits of another machine.
 LEAST_INJECTIONS_FOUND = {
-    "": 0.76,
+    "": 0.80,
     "2": 0.67,
-    "3": 0.80,
-    "4": 0.63,
-    "5": 0.50,
-    "6": 0.79,
-    "7": 0.58,
+    "3": 0.76,
+    "4": 0.60,
+    "5": 0.45,
+    "6": 0.75,
+    "7": 0.66,
 }
-MOST_BENIGN_FLAGGED = 0.015
+MOST_BENIGN_FLAGGED = 0.02
 MOST_TECHNICAL_FLAGGED = 0.08
-LEAST_UNSAFE_FOUND = 0.87
-MOST_SAFE_FLAGGED = 0.04
+LEAST_UNSAFE_FOUND = 0.89
+MOST_SAFE_FLAGGED = 0.055
 
 Score = Callable[[Sequence[str]], list[Scores]]
 
@@ -135,7 +138,7 @@ def score(heads: Heads, tmp_path_factory: pytest.TempPathFactory) -> Score:
     """Texts as they're scored in service: by the engine's vectors of all their parts."""
     folder = tmp_path_factory.mktemp("models")
 
-    async def vectors(texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    async def embedded(texts: Sequence[str]) -> list[NDArray[np.float32]]:
         config = EngineConfig(models_dir=folder, num_threads=1, adapters=(HEADS_ADAPTER,))
         engine = Engine(config)
         try:
@@ -149,7 +152,7 @@ def score(heads: Heads, tmp_path_factory: pytest.TempPathFactory) -> Score:
     every = [*UNSAFE, *SAFE, *INJECTIONS, *ORDINARY, *within, *held_out, DOCUMENT]
     per_text = {text: read(text) for text in every}
     flat = list(dict.fromkeys(part for found in per_text.values() for part in found))
-    of_parts = dict(zip(flat, asyncio.run(vectors(flat)), strict=True))
+    of_parts = dict(zip(flat, asyncio.run(embedded(flat)), strict=True))
     return lambda texts: heads.judge([per_text[text] for text in texts], of_parts)
 
 
@@ -176,8 +179,8 @@ def test_nothing_is_learnt_from_what_is_measured() -> None:
     learnt |= {one.text for one in examples.documents()}
     held_out = [one.text for one in examples.held_out_examples()]
     assert learnt.isdisjoint([*held_out, *UNSAFE, *SAFE, *INJECTIONS, *ORDINARY])
-    lines = THIRD_BY_STRANGERS.read_text("utf-8").splitlines()
-    assert len(lines) == 700
+    lines = FOURTH_BY_STRANGERS.read_text("utf-8").splitlines()
+    assert len(lines) >= 500
     assert learnt.isdisjoint(json.loads(line)["text"] for line in lines)
 
 
@@ -203,12 +206,13 @@ def test_a_group_is_of_one_fold_only_for_its_variants() -> None:
 
 def test_all_that_a_writer_apart_has_written_is_held_out_together() -> None:
     natural = [one for one in examples.natural_texts() if examples.is_apart(one.group)]
+    harm = [one for one in examples.training_examples() if examples.is_apart(one.group)]
     folds: dict[str, set[int]] = {}
-    for one in natural:
-        folds.setdefault(one.group.split()[1], set()).add(train._fold(one.group))
-    assert sorted(folds) == ["first", "second"]
+    for group in {one.group for one in [*natural, *harm]}:
+        folds.setdefault(examples.writer_of(group), set()).add(int(folds_of([group])[0]))
+    assert set(folds) == set(examples.WRITERS_APART)
     assert all(len(found) == 1 for found in folds.values())
-    assert folds["first"] != folds["second"]
+    assert len(set.union(*folds.values())) == len(folds)
     ordinary = {one.text for one in natural if one.kind == "harmless"}
     attacks = [
         one.text
@@ -235,14 +239,28 @@ def test_the_order_is_taken_out_of_its_marks_and_its_windows_are_attacks() -> No
     assert {name for one in attacks for name in one.categories} == {"prompt_injection"}
 
 
+def test_what_would_be_fine_elsewhere_is_learnt_by_its_place_alone() -> None:
+    """ "Write a haiku." is no attack, and one only where it stands in a letter."""
+    foreign = [one for one in examples.documents() if "[foreign]" in one.group and one.is_order]
+    assert len(foreign) >= 100
+    assert not [one for one in foreign if examples.is_planted(one.group)]
+    attacks = {one.text for one in examples.training_examples() if one.categories}
+    windows = {window.text for one in foreign for window in read(one.text).parts}
+    assert attacks.isdisjoint(windows)
+    planted = {one.text for one in examples.natural_texts() if one.kind == "planted"}
+    assert planted >= {one.text for one in foreign}
+    parts, *_ = texts_to_go_on_with()
+    assert {part.text for part in parts}.isdisjoint(one.added for one in foreign)
+
+
 def test_of_natural_texts_each_kind_is_there_and_nothing_of_what_is_held_out() -> None:
     found = examples.natural_texts()
     kinds = {
         kind: sum(one.kind == kind for one in found) for kind in ("harmless", "direct", "planted")
     }
-    assert kinds["harmless"] >= 1_000
-    assert kinds["direct"] >= 100
-    assert kinds["planted"] >= 300
+    assert kinds["harmless"] >= 2_500
+    assert kinds["direct"] >= 600
+    assert kinds["planted"] >= 800
     assert {one.text for one in found}.isdisjoint(one.text for one in examples.held_out_examples())
 
 
@@ -264,13 +282,15 @@ def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
         Heads(tmp_path / "bad.npz")
 
 
-def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
+def test_heads_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All other weights, and their calibration, stay to the bit."""
-    weights = tmp_path / "weights.npz"
+    """What calibrates those for harm stays to the bit. Writers of whom the adapter has seen nothing say
+    where attacks begin."""
+    weights, thresholds = tmp_path / "weights.npz", tmp_path / "thresholds.toml"
     shutil.copy(WEIGHTS, weights)
-    monkeypatch.setattr(train, "WEIGHTS", weights)
+    monkeypatch.setattr(files, "WEIGHTS", weights)
+    monkeypatch.setattr(files, "THRESHOLDS", thresholds)
     some = examples.training_examples()[::90]
     monkeypatch.setattr(examples, "training_examples", lambda: some)
     documents = [
@@ -281,22 +301,24 @@ def test_heads_for_attacks_are_fitted_anew_for_the_adapter_that_there_is(
     monkeypatch.setattr(examples, "documents", lambda: documents)
     natural = examples.natural_texts()[::40]
     monkeypatch.setattr(examples, "natural_texts", lambda: natural)
-    monkeypatch.setattr(train, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
+    monkeypatch.setattr(vectors, "vectors_of", lambda texts, *_: _random_vectors(len(texts)))
     shares = train.fit_to_adapter()
     assert {one.kind for one in shares} == {"harmless", "direct", "planted"}
-    assert sum(one.num_texts for one in shares) == len(natural)
-    apart = [one for one in shares if "stranger" in one.title]
-    assert apart
-    assert not [one for one in apart if one.kind == "harmless" and one.num_flagged]
+    unseen = [one for one in natural if is_unseen(one.group)]
+    assert sum(one.num_texts for one in shares) == len(unseen)
+    assert {one.title for one in shares} == set(WRITERS_UNSEEN)
+    assert not [one for one in shares if one.kind == "harmless" and one.num_flagged]
     with np.load(WEIGHTS) as before, np.load(weights) as after:
         for name in ("of_vector", "of_words", "bias"):
-            is_new = [output in ATTACK_OUTPUTS for output in OUTPUTS]
-            differs = np.any(np.atleast_2d(before[name] != after[name]), axis=0)
-            assert differs.tolist() == is_new, name
-        for name in ("scales", "shifts", "piece_scales", "adapter", "categories"):
+            assert np.any(np.atleast_2d(before[name] != after[name]), axis=0).all(), name
+        is_of_harm = [output not in ATTACK_OUTPUTS for output in OUTPUTS]
+        assert np.array_equal(before["shifts"][is_of_harm], after["shifts"][is_of_harm])
+        for name in ("scales", "piece_scales", "adapter", "categories"):
             assert np.array_equal(before[name], after[name]), name
         for name in ("piece_of_vector", "attacks"):
             assert not np.array_equal(before[name], after[name]), name
+    found = tomllib.loads(thresholds.read_text())["thresholds"]
+    assert found == dict(shipped_thresholds())
     assert Heads(weights).digest == examples.digest() != Heads().digest
 
 
