@@ -58,6 +58,11 @@ _COMPANY = dict.fromkeys(_CHOSEN, 3.0) | {
     "excerpts": 18.0, "title": 10.0, "mixture": 8.0, "persona": 5.0, "changed persona": 4.0,
     "fallback": 6.0, "smalltalk": 6.0, "follow-ups": 5.0, "summary": 5.0,
 }  # fmt: skip
+_EVEN = dict.fromkeys(_CHOSEN, 6.0) | {
+    "memory": 26.0, "far memory": 8.0, "documents": 16.0, "search": 34.0, "passages": 22.0,
+    "excerpts": 24.0, "title": 22.0, "mixture": 20.0, "unseen tool": 14.0, "smalltalk": 12.0,
+    "follow-ups": 9.0, "summary": 9.0, "fallback": 9.0,
+}  # fmt: skip
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -101,5 +106,6 @@ STAGES = [
     # From the mean of the weights after "calmest" and after "phrases", when questions about documents
     # and sentences about oneself had got company of their own. For 90 minutes of most of a core.
     _Chosen("company", 7_120_000, 768, 8192, 0.0012, 0.0, 1001, _COMPANY, choice_count=3),
+    _Chosen("even", 1_860_000, 896, 8192, 0.0007, 0.0, 1002, _EVEN, choice_count=3),
 ]
-"""The committed weights are those after "company"."""
+"""The committed weights are those after "even"."""
