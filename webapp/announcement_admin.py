@@ -29,10 +29,5 @@ class AnnouncementAdmin(OneRowAdmin):
         }
         return super().get_form(request, obj, **kwargs)
 
-    def save_model(self, request: HttpRequest, obj: Announcement, form: Any, change: bool) -> None:
-        super().save_model(request, obj, form, change)
-        forget_announcement()
-
-    def delete_model(self, request: HttpRequest, obj: Announcement) -> None:
-        super().delete_model(request, obj)
+    def forget(self) -> None:
         forget_announcement()

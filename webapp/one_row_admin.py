@@ -13,6 +13,9 @@ class OneRowAdmin(ModelAdmin):  # type: ignore[misc]
 
     show_add_link = False
 
+    def forget(self) -> None:
+        """Called once it has changed: what this process remembers of it is asked anew."""
+
     def by_environment(self) -> str:
         """What the environment says, in words: `NAME (value)`."""
         raise NotImplementedError
@@ -47,3 +50,8 @@ class OneRowAdmin(ModelAdmin):  # type: ignore[misc]
         # Of two who add it at the same time the later one counts.
         values = {name: getattr(obj, name) for name in self.fields or ()}
         self.model.objects.update_or_create(pk=obj.pk, defaults=values)
+        self.forget()
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)
+        self.forget()

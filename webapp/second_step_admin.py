@@ -26,12 +26,5 @@ class SecondStepRuleAdmin(OneRowAdmin):
         }
         return super().get_form(request, obj, **kwargs)
 
-    def save_model(
-        self, request: HttpRequest, obj: SecondStepRule, form: Any, change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        forget_rule()
-
-    def delete_model(self, request: HttpRequest, obj: SecondStepRule) -> None:
-        super().delete_model(request, obj)
+    def forget(self) -> None:
         forget_rule()
