@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 
 from chat.api_errors import api_error
+from chat.missing_families import MISSING_FAMILIES
 
 _ANY = ["GET", "POST", "DELETE", "PATCH", "PUT"]
-_NO_SPEECH = "There is no speech in real time here; there is /v1/audio/transcriptions."
 _NO_PICTURES = "There is no model for pictures here."
 _MISSING = {
     "/images/generations": _NO_PICTURES,
@@ -17,20 +17,6 @@ _MISSING = {
     "/chat/completions/{path:rest}": "Chat completions are not kept here; /v1/responses are.",
     "/responses/compact": "Responses are not shortened here; say it anew in fewer words.",
 }
-MISSING_FAMILIES = {
-    "assistants": "There are no assistants under /v1; there is /v1/responses.",
-    "chatkit": "There is no ChatKit here.",
-    "containers": "No code is run here.",
-    "conversations": "Go on from a response with previous_response_id, or use /api/conversations.",
-    "evals": "There are no evaluations under /v1.",
-    "fine_tuning": "Models are not trained here.",
-    "realtime": _NO_SPEECH,
-    "skills": "There are no skills here.",
-    "threads": "There are no threads here; there is /v1/responses.",
-    "uploads": "Files are sent whole, to /v1/files.",
-    "videos": "There is no model for films here.",
-}
-"""With all that lies below them."""
 
 
 def add_missing(api: NinjaAPI) -> None:

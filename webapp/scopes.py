@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from chat.openai_missing import MISSING_FAMILIES
+from chat.missing_families import MISSING_FAMILIES
 
 SCOPES = {
     "chat": "answers of models",

@@ -43,3 +43,8 @@ def test_the_web_process_never_loads_torch() -> None:
 
 def test_the_supervisor_holds_no_reactor_and_no_thread_when_it_forks() -> None:
     assert run(SUPERVISOR) == "[] 1"
+
+
+def test_scopes_of_keys_are_known_without_settings() -> None:
+    """A benchmark makes a key in a database that it reaches by itself."""
+    assert run("import webapp.scopes, sys; print('django.conf' in sys.modules)") == "False"
