@@ -6,9 +6,9 @@ tokens inside of user text as plain text, so that nobody can forge a turn.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from pathlib import Path
 from threading import Lock
@@ -38,6 +38,8 @@ ChatMessage = dict[str, Any]
 images as `inference.images` says."""
 
 _TAIL_TOKENS = 16
+_LONG_CHARS = 200
+_KEPT_BEGINNINGS = 32  # of chats, as ids
 # transformers is lazy: of two threads that import it at once, one may be told that a name is missing.
 _importing = Lock()
 _ASKS_FOR_NONE = re.compile(
@@ -254,11 +256,38 @@ class ChatTokenizer:
         ranks = self._tiktoken
         if ranks is not None and ranks.special_tokens_set == self.added_tokens:
             chat.encode()  # raises for half a character, which tiktoken would replace
-            return ranks.encode(chat, allowed_special="all")
+            return self._ids_by_pieces(chat, ranks)
         ids: list[int] = self._tokenizer.backend_tokenizer.encode(
             chat, add_special_tokens=False
         ).ids
         return ids
+
+    def _ids_by_pieces(self, chat: str, ranks: "Encoding") -> list[int]:
+        """As `ranks.encode`, which cuts at the special tokens too. What stands behind the first of them
+        is instructions and tools, the same in many chats, and most of a short one."""
+        ids: list[int] = []
+        pieces = self._special.split(chat)
+        for at, piece in enumerate(pieces):
+            if at % 2:
+                ids.append(ranks.encode_single_token(piece))
+            elif at == 2 and len(piece) >= _LONG_CHARS:
+                ids.extend(self._ids_of_beginning(piece))
+            elif piece:
+                ids.extend(ranks.encode_ordinary(piece))
+        return ids
+
+    @cached_property
+    def _special(self) -> re.Pattern[str]:
+        longest_first = sorted(self.added_tokens, key=len, reverse=True)
+        return re.compile(f"({'|'.join(map(re.escape, longest_first))})")
+
+    @cached_property
+    def _ids_of_beginning(self) -> Callable[[str], tuple[int, ...]]:
+        def encode(text: str) -> tuple[int, ...]:
+            assert self._tiktoken is not None
+            return tuple(self._tiktoken.encode_ordinary(text))
+
+        return lru_cache(_KEPT_BEGINNINGS)(encode)
 
     def _with_calls_as_read(self, messages: list[ChatMessage]) -> list[ChatMessage]:
         if not any(message.get("tool_calls") for message in messages):

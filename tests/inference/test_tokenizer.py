@@ -124,7 +124,8 @@ _SAID = st.lists(
 def test_a_chat_gets_the_ids_that_transformers_gives_it(
     tokenizer: ChatTokenizer, without_ranks: ChatTokenizer, system: str, question: str
 ) -> None:
-    """Which encodes what it has rendered by a longer way."""
+    """Which encodes what it has rendered by a longer way; a long beginning, which is kept, as well."""
+    system = system * 20
     chat = [{"role": "system", "content": system}, {"role": "user", "content": question}]
     ranked = _ranked()
     assert ranked._tiktoken is not None
