@@ -30,9 +30,13 @@ async def for_texts(
     """`work` on these texts: in a thread, but for short ones, as most questions are. They take less than
     the way to a thread and back, above all where many are asked at once and threads wait for each other.
     """
-    if sum(map(len, texts)) <= SHORT_CHARS:
+    if are_short(texts):
         return work(*args, **kwargs)
     return await in_thread(work, *args, **kwargs)
+
+
+def are_short(texts: Sequence[str]) -> bool:
+    return sum(map(len, texts)) <= SHORT_CHARS
 
 
 async def by_parts(
