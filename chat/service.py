@@ -30,6 +30,7 @@ from chat.tools.servers.offering import offer as offer_tools
 from chat.tools.servers.offering import others as other_tool_servers
 from chat.tools.servers.offering import states as tool_server_states
 from chat.waiting import Waits, waiting
+from chat.warming import warm_soon
 from inference import (
     BUILTIN_EMBEDDING,
     EngineError,
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 _POLL_S = 0.05
 _JUDGE_S = 2.0  # for verdicts on answers that nobody waits for
 SMALL_CHUNKS = 64
+
+_warming: asyncio.Task[None] | None = None
 
 __all__ = [
     "Waits",
@@ -78,6 +81,7 @@ async def start() -> None:
     loading the default model, and what questions are judged by: the first one waits for both.
 
     Call once on the event loop that will serve."""
+    global _warming
     models = [engine().default_model]
     if any(isinstance(spec, BuiltIn) for spec in settings.MODERATION):
         models.append(BUILTIN_EMBEDDING)
@@ -89,6 +93,8 @@ async def start() -> None:
             engine().load(model)
         except EngineError as error:
             logger.error("%s is not loaded: %s", model, error)
+    if settings.PRELOAD_MODEL:
+        _warming = warm_soon(engine().default_model)
 
 
 async def check_moderation() -> None:
@@ -103,6 +109,8 @@ async def drain(timeout_s: float) -> None:
     every batch.
     """
     answers.stop_admitting()
+    if _warming is not None:
+        _warming.cancel()
     await batch_runner.stop_all()
     deadline_s = monotonic() + timeout_s
     # Polled: what was admitted a moment ago is not a task yet, and /v1 knows no runs.

@@ -58,6 +58,10 @@ class _CallShape(NamedTuple):
 _CALL_SHAPES = [_CallShape(*shape) for shape in product((False, True), repeat=2)]
 _PROBED_TEXT = "a probed text"
 _PROBED = {"probed": "a value"}
+_PROBED_TOOL = {
+    "type": "function",
+    "function": {"name": "probed_function", "parameters": {"type": "object", "properties": {}}},
+}
 _PROBE: list[ChatMessage] = [
     {"role": "user", "content": "a question"},
     {
@@ -118,7 +122,17 @@ class ChatTokenizer:
             )
         if isinstance(tokenizer.chat_template, str):
             tokenizer.chat_template = _hearing_no_content(tokenizer.chat_template)
-        return cls(tokenizer, path)
+        loaded = cls(tokenizer, path)
+        loaded._use_once()
+        return loaded
+
+    def _use_once(self) -> None:
+        """What is made at the first use is made by who loads, in a thread: the ranks, the code of the
+        template, patterns. On a loop it would be half a second in which nobody is answered."""
+        with suppress(Exception):  # a template that refuses says so when somebody asks
+            ids = self.encode_chat(_PROBE[:1], tools=[_PROBED_TOOL])
+            self.tail_of(ids)
+        self.encode(_PROBED_TEXT)
 
     @property
     def chat_template(self) -> str:

@@ -146,6 +146,12 @@ def _ranked() -> ChatTokenizer:
     return ChatTokenizer.load(MODEL_DIR)
 
 
+def test_what_the_first_use_needs_is_there_once_it_is_loaded() -> None:
+    """On a serving loop the ranks alone would be a third of a second in which nobody is answered."""
+    loaded = ChatTokenizer.load(MODEL_DIR)
+    assert {"_tiktoken", "_special", "added_tokens"} <= vars(loaded).keys()
+
+
 @given(st.text(max_size=60))
 @settings(max_examples=100, deadline=None)
 def test_counting_is_encoding(tokenizer: ChatTokenizer, text: str) -> None:
