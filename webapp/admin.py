@@ -202,6 +202,7 @@ _TIER_WORDS = {
     "api_priority": "Answers for programs wait",
     "weight": "Share of the engine",
     "concurrent_runs": "Answers at once",
+    "chat_days": "Days from a chat's last message to its deletion",
 }
 """What the list and the form call them."""
 
@@ -260,6 +261,15 @@ class TierAdmin(ModelAdmin):  # type: ignore[misc]
             },
         ),
         ("Where the engine is busy", {"fields": ("weight", "api_priority")}),
+        (
+            "How long chats are kept",
+            {
+                "fields": ("chat_days",),
+                "description": "For ever where empty. Pinned, archived and shared ones go too, with"
+                " what is attached to them, within an hour of the day; their owners read of it in"
+                " their settings. What was deleted does not come back, but for a backup.",
+            },
+        ),
     )
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **more: Any) -> Any:

@@ -71,6 +71,9 @@ app.conf.update(
         "suspend who was struck while the queue was away": _every(
             10 * _MINUTE, "webapp.tasks.reconsider_accounts", crontab(minute="*/10")
         ),
+        "delete chats that are older than a tier keeps them": _every(
+            _HOUR, "webapp.tasks.delete_old_chats", crontab(minute=53)
+        ),
         "prune the events of ended runs": _every(
             _HOUR, "chat.tasks.prune_events", crontab(minute=23)
         ),

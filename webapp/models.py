@@ -65,7 +65,7 @@ class Tier(models.Model):
     many answers may be written at once, in chats and for programs together. Where more is asked of the
     engine than it can do, a user of twice the `weight` gets twice as much of it; programs wait in the
     class `api_priority`. `context_tokens` is how much of a model's context a chat may fill, answer
-    included.
+    included. Chats are deleted `chat_days` after their last message.
     """
 
     class ApiPriority(models.TextChoices):
@@ -94,10 +94,14 @@ class Tier(models.Model):
     context_tokens = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1024)]
     )
+    chat_days = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(36_500)]
+    )
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(weight__gt=0), name="tier_weight_positive")
+            models.CheckConstraint(condition=models.Q(weight__gt=0), name="tier_weight_positive"),
+            models.CheckConstraint(condition=models.Q(chat_days__gte=1), name="tier_keeps_a_day"),
         ]
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ class SecurityEvent(models.Model):
         SHARE = "share", "share link"
         EXPORT = "export", "export of all data"
         DELETION = "deletion", "account deleted"
+        RETENTION = "retention", "old chats deleted"
         SUSPENSION = "suspension", "account suspended"
         LET_IN = "let_in", "account let in again"
         RIGHTS = "rights", "rights"
