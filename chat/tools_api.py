@@ -29,10 +29,11 @@ def _value(state: ServerState) -> dict[str, Any]:
     """What is wrong with it may name what only operators know."""
     return {
         "name": state.spec.name,
-        "title": state.spec.title,
+        "title": str(state.spec.title),
         "description": str(state.spec.description),  # ours is in its reader's language
         "is_away": state.state == "away",
         "is_own": state.spec.is_own,
+        "tells_others": state.spec.tells_others,
         "tools": [
             {"name": tool.name, "title": tool.title, "description": tool.description}
             for tool in state.tools

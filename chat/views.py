@@ -92,7 +92,7 @@ def _page(request: HttpRequest, conversation_id: UUID | None) -> dict[str, Any]:
         "writes_speech_down": bool(rights.models("transcription")),
         "announcement": announcement_for(request),
         "tool_servers": servers,
-        "tells_others": not all(server["is_own"] for server in servers),
+        "tells_others": any(server["tells_others"] for server in servers),
         "bootstrap": {
             "user": {"name": str(user), "email": user.email, "tier": user.tier.name},
             "conversation": conversation,

@@ -57,10 +57,15 @@ class UpstreamServer:
         upstream = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._take(b"", {})
+
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
                 is_form = self.headers["Content-Type"].startswith("multipart/")
-                body = {} if is_form else json.loads(raw)
+                self._take(raw, {} if is_form else json.loads(raw))
+
+            def _take(self, raw: bytes, body: dict[str, Any]) -> None:
                 with upstream._lock:
                     upstream.asked.append(Asked(self.path, dict(self.headers.items()), body, raw))
                     answers = upstream.answers

@@ -43,7 +43,7 @@ from webapp.redis_settings import broker_url, redis_url
 from webapp.scim.configuration import scim_provider, scim_token
 from webapp.secret_key import stored_secret_key
 from webapp.signup_policy import signup_policy
-from webapp.tool_server_settings import tool_server_specs
+from webapp.tool_server_settings import search_engine, tool_server_specs
 from webapp.upstreams import upstream_specs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -83,8 +83,11 @@ ENGINE = EngineConfig(
     tensor_parallel=ranks(env_list("VITRINE_TENSOR_PARALLEL")),
 )
 MODERATION = classifier_specs(env_list("VITRINE_MODERATION", ["builtin"]))
+WEB_SEARCH = search_engine(env_str("VITRINE_WEB_SEARCH"))
 TOOL_SERVERS = tool_server_specs(
-    env_str("VITRINE_MCP"), has_python=env_bool("VITRINE_PYTHON", True)
+    env_str("VITRINE_MCP"),
+    has_python=env_bool("VITRINE_PYTHON", True),
+    has_search=WEB_SEARCH is not None,
 )
 PRICES = prices(env_list("VITRINE_PRICES"))
 CURRENCY = currency(env_str("VITRINE_CURRENCY", "EUR"))

@@ -1,8 +1,9 @@
 """The tools that are run for a model: our own, and those of tool servers (servers/). A tool is a name, a
 schema and a function.
 
-Two are in every chat; Python is picked chat by chat, as if it were a server's, since its schema is read
-with every prompt, and small models are led astray by what they do not need.
+Two are in every chat; Python and the search in the web are picked chat by chat, as if they were a
+server's, since their schemas are read with every prompt, and small models are led astray by what they do
+not need.
 """
 
 from collections.abc import Iterable
@@ -11,9 +12,10 @@ from chat.tools.base import Tool, ToolFailed, run_tool
 from chat.tools.calculator import CALCULATOR
 from chat.tools.clock import CLOCK
 from chat.tools.python import PYTHON
+from chat.tools.web_search import WEB_SEARCH
 
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
-PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,)}
+PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,), "search": (WEB_SEARCH,)}
 """By the name that they are picked by, as a server's would be."""
 _OWN = BUILT_IN | {tool.name: tool for of_one in PICKED.values() for tool in of_one}
 

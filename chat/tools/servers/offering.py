@@ -12,7 +12,7 @@ from django.db import DataError, IntegrityError, connection
 from chat import tools
 from chat.db import in_db
 from chat.tool_models import Asking, ServerTool
-from chat.tools import python
+from chat.tools import python, web_search
 from chat.tools.base import Tool, ToolFailed
 from chat.tools.servers.connection import ServerConnection, ToolServerAway
 from chat.tools.servers.definitions import pin
@@ -114,7 +114,9 @@ def _read() -> None:
 
 async def close() -> None:
     """The process ends."""
-    await asyncio.gather(python.close(), *(one.close() for one in _connections.values()))
+    await asyncio.gather(
+        python.close(), web_search.close(), *(one.close() for one in _connections.values())
+    )
     _connections.clear()
 
 

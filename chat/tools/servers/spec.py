@@ -32,7 +32,7 @@ class ToolServerSpec:
     `headers` and `env` hold secrets, and are shown nowhere. `tiers` and `groups` are whom it is for, by
     slug and by name; without any it is for all whose tier has tools. `tools` are names or shell
     patterns of those that are offered. `secrets` are values of variables that it is given. `is_own`: it
-    is none, but what of Vitrine's is picked like one.
+    is none, but what of Vitrine's is picked like one. `tells_others`: what is written may leave here.
     """
 
     name: str
@@ -50,6 +50,7 @@ class ToolServerSpec:
     groups: frozenset[str] = frozenset()
     secrets: tuple[str, ...] = ()
     is_own: bool = False
+    tells_others: bool = True
 
     def __repr__(self) -> str:
         return f"ToolServerSpec({self.name!r}, {self.place!r})"
@@ -89,6 +90,13 @@ PYTHON = ToolServerSpec(
     "python",
     "Python",
     _("Runs code in a sandbox, without files or network"),  # type: ignore[arg-type]
+    is_own=True,
+    tells_others=False,
+)
+SEARCH = ToolServerSpec(
+    "search",
+    _("Web search"),  # type: ignore[arg-type]
+    _("Asks a search engine, and reads what it finds"),  # type: ignore[arg-type]
     is_own=True,
 )
 
