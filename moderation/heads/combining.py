@@ -18,8 +18,9 @@ from moderation.heads.weights import Weights
 from moderation.normalising import judged
 from moderation.windows import read
 
-# Of those writers by whom it is chosen; of one left out 1.9 % are flagged then, in the mean.
-MAX_NATURAL_FLAGGED = 0.0165
+# Of those writers by whom it is chosen. Of one who was left out in turn 1.9 % were flagged, in the mean,
+# where .0165 of the others' were; of a fifth set, by a writer of whom nothing was known, .9 %.
+MAX_NATURAL_FLAGGED = 0.02
 MAX_JAILBREAKS_FLAGGED = 0.008
 # Of ordinary texts, in so many is a task foreign enough to count; and how much it counts from there on.
 FOREIGN_SHARE, OF_FOREIGN = 0.0075, 4.0
