@@ -24,16 +24,18 @@ _SHARES = (0.01, 0.02, 0.03, 0.05)
 _PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "data" / "injection"
 
 
-def measure() -> tuple[list[Row], list[Row]]:
-    """By set, and of CyberSecEval's attacks, which are among these, by kind."""
-    sets = {f"held back: {kind}": _apart(kind) for kind in _KINDS}
-    by_strangers = _by_strangers()
+def measure(files: Sequence[Path] = ()) -> tuple[list[Row], list[Row]]:
+    """By set, and of CyberSecEval's attacks, which are among these, by kind. Or of the sets in `files`
+    alone, which are JSON lines as those in `by_strangers/`."""
+    by_strangers = _by_strangers(files or sorted(_BY_STRANGERS.glob("*.jsonl")))
+    sets = {} if files else {f"held back: {kind}": _apart(kind) for kind in _KINDS}
     sets |= by_strangers
     kinds: dict[str, list[str]] = {}
-    if _PUBLISHED.is_dir():
+    if not files and _PUBLISHED.is_dir():
         sets |= published(_PUBLISHED)
         kinds = published_kinds(_PUBLISHED)
-    sets |= technical()
+    if not files:
+        sets |= technical()
     texts = [text for group in sets.values() for text in group]
     cases = [Case(text, False, None) for text in dict.fromkeys(texts)]
     with TemporaryDirectory(prefix="vitrine-bench-") as folder:
@@ -47,6 +49,9 @@ def measure() -> tuple[list[Row], list[Row]]:
             ("injection", INJECTION_CATEGORIES, ("safe", "benign")),
         ):
             if f"{group}: {kind}" not in sets:
+                continue
+            others = tuple(one for one in others if f"{group}: {one}" in sets)
+            if not others:
                 continue
             true = [scores[text] for text in sets[f"{group}: {kind}"]]
             false = [scores[text] for one in others for text in sets[f"{group}: {one}"]]
@@ -92,13 +97,12 @@ def _row(name: str, found: list[Scores]) -> Row:
     }
 
 
-def _by_strangers() -> dict[str, list[str]]:
-    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of the
-    first three what is unsafe or sounds so: from their attacks and ordinary texts the heads have learnt.
-    Nothing was learnt from the fourth, but how much of it is found was seen while today's heads were
-    chosen: it is a development set."""
+def _by_strangers(paths: Sequence[Path]) -> dict[str, list[str]]:
+    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of those
+    in `by_strangers/` what is unsafe or sounds so: from their attacks and ordinary texts the heads have
+    learnt."""
     found: dict[str, list[str]] = {}
-    for path in sorted(_BY_STRANGERS.glob("*.jsonl")):
+    for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines():
             one = json.loads(line)
             name = f"{path.stem} by strangers: {one['set']}"

@@ -24,8 +24,15 @@ from moderation.heads.weights import Floats
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.windows import Part, read, whole, words_in
 
-WRITERS_UNSEEN = ("first stranger", "third stranger")
-"""Of whom the shipped adapter has seen nothing: by what they wrote is known where attacks begin."""
+WRITERS_UNSEEN = (
+    "first stranger",
+    "third stranger",
+    "fourth stranger",
+    "writer G",
+    "writer H",
+)
+"""Who wrote attacks, and of whom the shipped adapter has seen nothing: by what they wrote is known where
+attacks begin. Whoever tunes it further takes some of them from here, so that it learns from these."""
 NUM_HARMLESS, NUM_OTHERS = 7000, 6000
 _LEAST_ORDER_WORDS = 4
 

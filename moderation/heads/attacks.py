@@ -60,8 +60,9 @@ class Attacks:
     """An attack rarely convinces one head alone, so the logit of `prompt_injection` is a sum: of how
     much each head that knows attacks has found in the window or the piece that it finds worst, or in all
     of the text (the softplus of its logit, which is 0 for what it doesn't mind), and less for each time
-    that a text has e times as many windows. A task that the text doesn't call for is one by itself. A
-    jailbreak is as likely as its own head says, but not likelier than any attack."""
+    that a text has e times as many windows. A task that the text doesn't call for counts from
+    `foreign_from` on, and so much that a clear one is an attack by itself. A jailbreak is as likely as
+    its own head says, but not likelier than any attack."""
 
     of_direct: float
     of_jailbreak: float
@@ -73,8 +74,8 @@ class Attacks:
     bias: float
     jailbreak_scale: float = 1.0
     jailbreak_shift: float = 0.0
-    foreign_scale: float = 1.0
-    foreign_shift: float = 0.0
+    of_foreign: float = 0.0
+    foreign_from: float = 0.0
 
     def combined(self, found: Found) -> Floats:
         """(texts,) logits."""
@@ -82,7 +83,8 @@ class Attacks:
         wholes = (self.of_direct_whole, self.of_jailbreak_whole)
         # Not a product of matrices, which rounds a row by how many there are.
         summands = found.inputs() * np.array([*weights, *wholes, self.of_length])
-        logits: Floats = summands.sum(axis=1) + self.bias
+        foreign = np.logaddexp(0, found.foreign_logits() - self.foreign_from)
+        logits: Floats = summands.sum(axis=1) + self.of_foreign * foreign + self.bias
         return logits
 
     def steeper(self, scale: float, logit: float) -> "Attacks":
@@ -99,42 +101,41 @@ class Attacks:
             bias=scale * self.bias + shift,
             jailbreak_scale=scale * self.jailbreak_scale,
             jailbreak_shift=scale * self.jailbreak_shift + shift,
-            foreign_scale=scale * self.foreign_scale,
-            foreign_shift=scale * self.foreign_shift + shift,
+            of_foreign=scale * self.of_foreign,
+            foreign_from=self.foreign_from,
         )
 
     def probabilities(self, found: Found) -> tuple[Floats, Floats]:
         """Of `prompt_injection` and of `jailbreak`, (texts,) each."""
         attack = _sigmoid(self.combined(found))
-        foreign = _sigmoid(self.foreign_scale * found.foreign_logits() + self.foreign_shift)
         jailbreak = _sigmoid(self.jailbreak_scale * found.jailbreak_logits() + self.jailbreak_shift)
-        return np.maximum(attack, foreign), np.minimum(attack, jailbreak)
+        return attack, np.minimum(attack, jailbreak)
 
 
-def fit_combination(inputs: Floats, labels: Floats) -> Attacks:
-    """Logistic regression on `Found.inputs`, in which no head takes back what others have found: one
-    that would is left out, those that would most first. labels: (texts,) of 0 and 1."""
-    used = list(range(inputs.shape[1]))
-    length = inputs.shape[1] - 1
+def fit_combination(inputs: Floats, labels: Floats, of_length: float) -> Attacks:
+    """Logistic regression on `Found.inputs` with that weight of the length, in which no head takes back
+    what others have found: one that would is left out, those that would most first. labels: (texts,) of
+    0 and 1."""
+    of_heads, lengths = inputs[:, :-1], of_length * inputs[:, -1]
+    used = list(range(of_heads.shape[1]))
     while True:
-        weights, bias = _logistic(inputs[:, used], labels)
-        of_heads = np.where(np.array(used) == length, 0.0, weights)
-        if of_heads.min() >= 0:
+        weights, bias = _logistic(of_heads[:, used], labels, lengths)
+        if not used or weights.min() >= 0:
             break
-        used.pop(int(of_heads.argmin()))
-    found = np.zeros(inputs.shape[1])
+        used.pop(int(weights.argmin()))
+    found = np.zeros(of_heads.shape[1])
     found[used] = weights
-    return Attacks(*[*found.tolist(), bias])
+    return Attacks(*[*found.tolist(), of_length, bias])
 
 
-def _logistic(inputs: Floats, labels: Floats) -> tuple[Floats, float]:
-    """Weights and bias, by Newton's method."""
+def _logistic(inputs: Floats, labels: Floats, known: Floats) -> tuple[Floats, float]:
+    """Weights and bias, by Newton's method, beside what is known of the logits."""
     mean, deviation = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
     rows = np.column_stack([(inputs - mean) / deviation, np.ones(len(inputs))])
     decay = np.diag([*[_L2] * inputs.shape[1], 0.0])
     found = np.zeros(rows.shape[1])
     for _ in range(100):
-        predicted = _sigmoid(rows @ found)
+        predicted = _sigmoid(rows @ found + known)
         gradient = rows.T @ (predicted - labels) / len(rows) + decay @ found
         curvature = (rows * (predicted * (1 - predicted))[:, None]).T @ rows / len(rows) + decay
         step = np.linalg.solve(curvature + 1e-9 * np.eye(len(found)), gradient)

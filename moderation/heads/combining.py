@@ -18,12 +18,15 @@ from moderation.heads.weights import Weights
 from moderation.normalising import judged
 from moderation.windows import read
 
-# Of one writer's; of others the heads before flagged 1.7 to 2.5 %, so there is something left below 2 %.
-MAX_NATURAL_FLAGGED = 0.0175
-# By the head for foreign tasks alone, and by that for jailbreaks. What the first flags is part of
-# MAX_NATURAL_FLAGGED, so less of it is left for all heads together. Of the attacks of writers apart .82
-# are found with 3 of a thousand, .80 with 8 and .75 with 10; of BIPIA's .81, .86 and .83.
-MAX_FLAGGED_ALONE = 0.008
+# Of those writers by whom it is chosen. Of one who was left out in turn 1.9 % were flagged, in the mean,
+# where .0165 of the others' were; of a fifth set, by a writer of whom nothing was known, .9 %.
+MAX_NATURAL_FLAGGED = 0.02
+MAX_JAILBREAKS_FLAGGED = 0.008
+# Of ordinary texts, in so many is a task foreign enough to count; and how much it counts from there on.
+FOREIGN_SHARE, OF_FOREIGN = 0.0075, 4.0
+# Not fitted, since these texts are short, a dozen windows at most. With what is fitted to them, -.6, 5
+# of 60 pages of packages are flagged, with this 2, and as many attacks are found.
+OF_LENGTH = -1.5
 ATTACKS_FROM = 0.773
 """The threshold of attacks: their logits are shifted to where it flags `MAX_NATURAL_FLAGGED`."""
 NOTHING_FOUND = 0.01
@@ -58,7 +61,7 @@ def natural_found(
 
 
 def fit_attacks(
-    texts: Sequence[NaturalText], natural: Found, jailbreak_scale: float, foreign_scale: float
+    texts: Sequence[NaturalText], natural: Found, jailbreak_scale: float
 ) -> tuple[Attacks, list[NaturalShare]]:
     """How much each head counts, fitted to natural texts that the heads have not seen, and shifted so
     that `ATTACKS_FROM` is the cut; and what is flagged from there of the same texts.
@@ -66,13 +69,14 @@ def fit_attacks(
     The cut is the lowest one from which no more than `MAX_NATURAL_FLAGGED` of the ordinary texts of
     writers apart are flagged."""
     labels = np.array([float(one.kind != "harmless") for one in texts])
-    fitted = fit_combination(natural.inputs(), labels)
-    combined = fitted.combined(natural)
     harmless = labels == 0
-    foreign, jailbreak = natural.foreign_logits(), natural.jailbreak_logits()
-    foreign_cut = threshold_for(foreign[harmless], MAX_FLAGGED_ALONE)
-    jailbreak_cut = threshold_for(jailbreak[harmless], MAX_FLAGGED_ALONE)
-    scores = np.where(foreign >= foreign_cut, np.inf, combined)
+    fitted = replace(
+        fit_combination(natural.inputs(), labels, OF_LENGTH),
+        of_foreign=OF_FOREIGN,
+        foreign_from=threshold_for(natural.foreign_logits()[harmless], FOREIGN_SHARE),
+    )
+    scores = fitted.combined(natural)
+    jailbreak_cut = threshold_for(natural.jailbreak_logits()[harmless], MAX_JAILBREAKS_FLAGGED)
     is_apart = np.array([written.is_apart(one.group) for one in texts])
     cut = threshold_for(scores[harmless & is_apart], MAX_NATURAL_FLAGGED)
     flagged: dict[tuple[str, str], list[bool]] = {}
@@ -85,8 +89,6 @@ def fit_attacks(
         bias=fitted.bias + start - cut,
         jailbreak_scale=float(jailbreak_scale),
         jailbreak_shift=float(start - jailbreak_scale * jailbreak_cut),
-        foreign_scale=float(foreign_scale),
-        foreign_shift=float(start - foreign_scale * foreign_cut),
     )
     # Attacks are a third of these texts, and in service few: where no head finds anything, a text of one
     # window has its bias alone.

@@ -50,12 +50,15 @@ WRITERS_APART = (
     "first stranger",
     "second stranger",
     "third stranger",
+    "fourth stranger",
     "writer A",
     "writer B",
     "writer C",
     "writer D",
     "writer E",
     "writer F",
+    "writer G",
+    "writer H",
 )
 """Whoever wrote the blocks that are [apart]."""
 COPIES_OF_ACT = 3

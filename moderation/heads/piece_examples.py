@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from moderation.heads import examples as written
 from moderation.heads.examples import Document
 from moderation.heads.features import n_grams
-from moderation.heads.fit import fit, platt
+from moderation.heads.fit import fit
 from moderation.heads.folds import NUM_FOLDS, folds_of, logits_of_folds
-from moderation.heads.heads import PIECE_OUTPUTS
 from moderation.heads.parts import piece_inputs
 from moderation.heads.vectors import vectors_of_pieces
 from moderation.heads.weights import Floats, Inputs, Weights
@@ -71,16 +70,9 @@ class PieceExamples:
             found[fold] = self._fit_some(seen, inputs_by(adapters[fold]))
         return found
 
-    def calibrated(
-        self, weights: Mapping[int, Weights], adapters: Sequence[Path]
-    ) -> tuple[Floats, Floats]:
-        """Logits of all pieces by heads that have not seen their groups, and their scales by Platt."""
-        logits = logits_of_folds(weights, self._folds, adapters, self._inputs_by)
-        scales = np.ones(len(PIECE_OUTPUTS))
-        for column in range(len(PIECE_OUTPUTS)):
-            known = self._judged[:, column] > 0
-            scales[column], _ = platt(logits[known, column], self._labels[known, column])
-        return logits, scales
+    def held_out_logits(self, weights: Mapping[int, Weights], adapters: Sequence[Path]) -> Floats:
+        """Of all pieces, by heads that have not seen their groups."""
+        return logits_of_folds(weights, self._folds, adapters, self._inputs_by)
 
     def _fit_some(self, rows: NDArray[np.int64], inputs: Inputs) -> Weights:
         return fit(

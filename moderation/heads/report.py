@@ -49,10 +49,10 @@ added up (`attacks.py`). All of it was learnt from `examples/`, which were writt
 Most examples are lines that frames and blanks multiply. There are whole texts as well: messages to an
 assistant, and documents with an order planted in them or with none, by writers who had not seen the
 heads and were asked for ordinary texts that a careless detector would flag. {apart_writers} of them are
-held out as a whole each. Of two of these the adapter has seen nothing. Their texts are scored here as
-they are when they're served, by heads that have seen nothing of that writer. By these scores it is
-learnt how much each head counts, and where attacks begin: so that of both writers' ordinary texts
-together {most:.2%} are flagged.
+held out as a whole each. Of five of these, who wrote attacks, the adapter has seen nothing. Their texts
+are scored here as they are when they're served, by heads that have seen nothing of that writer. By these
+scores it is learnt how much each head counts, and where attacks begin: so that of these writers'
+ordinary texts together {most:.2%} are flagged.
 
 {natural}
 

@@ -74,14 +74,12 @@ def train() -> Trained:
     documents = written.documents()
     pieces = PieceExamples(documents)
     pieces_by_folds = pieces.weights_of_folds(adapters)
-    piece_logits, piece_scales = pieces.calibrated(pieces_by_folds, adapters)
+    piece_logits = pieces.held_out_logits(pieces_by_folds, adapters)
     columns = [OUTPUTS.index(name) for name in ATTACK_OUTPUTS]
     of_attacks = {fold: one.of(columns) for fold, one in by_folds.items()}
     texts = written.natural_texts()
     natural = natural_found(texts, of_attacks, pieces_by_folds, adapters)
-    attacks, shares = fit_attacks(
-        texts, natural, scales[OUTPUTS.index("jailbreak")], piece_scales[0]
-    )
+    attacks, shares = fit_attacks(texts, natural, scales[OUTPUTS.index("jailbreak")])
     of_weights = scales.copy()
     of_weights[columns], shifts[columns] = 1, 0
     probabilities = 1 / (1 + np.exp(-(logits * of_weights + shifts)))
@@ -107,7 +105,6 @@ def train() -> Trained:
             "bias": weights.bias,
             "scales": scales,
             "shifts": shifts,
-            "piece_scales": piece_scales,
             "attacks": np.array(astuple(attacks)),
             **of_pieces(last_pieces),
         }
@@ -148,8 +145,7 @@ def fit_to_adapter() -> list[NaturalShare]:
     pieces = PieceExamples(written.documents())
     pieces_by_folds = pieces.weights_of_folds(adapters, wanted)
     natural = natural_found(unseen, by_folds, pieces_by_folds, adapters)
-    scales = arrays["scales"][OUTPUTS.index("jailbreak")], arrays["piece_scales"][0]
-    found, shares = fit_attacks(unseen, natural, *scales)
+    found, shares = fit_attacks(unseen, natural, arrays["scales"][OUTPUTS.index("jailbreak")])
     of_weights = arrays["scales"].copy()
     of_weights[attacks], arrays["shifts"][attacks] = 1, 0
     weights = fit(inputs, labels, judged, importance).scaled(of_weights, arrays["shifts"])

@@ -6,7 +6,7 @@ import pytest
 from moderation.heads.attacks import Attacks, Found, fit_combination
 from moderation.heads.weights import Floats
 
-ALIKE = Attacks(1, 1, 1, 1, 1, 1, of_length=-0.5, bias=-4, foreign_shift=-2, jailbreak_shift=-1)
+ALIKE = Attacks(*(1, 1, 1, 1, 1, 1, -0.5, -4), jailbreak_shift=-1, of_foreign=2, foreign_from=3)
 NOTHING = -9.0
 
 
@@ -32,9 +32,13 @@ def test_heads_that_each_doubt_convince_together_and_one_at_ease_takes_nothing_b
     assert _likely([2.0, NOTHING, NOTHING], length=20) < alone
 
 
-def test_a_foreign_task_is_an_attack_by_itself() -> None:
-    assert _likely([NOTHING] * 3, [6.0, NOTHING]) == pytest.approx(1 / (1 + np.exp(-4)))
-    assert _likely([NOTHING] * 3, [NOTHING] * 2) < 0.1
+def test_a_task_is_an_attack_by_itself_where_it_is_foreign_enough() -> None:
+    assert _likely([NOTHING] * 3, [8.0, NOTHING]) > 0.99
+    assert _likely([NOTHING] * 3, [2.0, NOTHING]) < 0.05
+    assert _likely([NOTHING] * 3, [NOTHING] * 2) < 0.02
+    assert _likely([NOTHING] * 3) == pytest.approx(_likely([NOTHING] * 3, [-99.0, -99.0]), abs=1e-3)
+    together = _likely([2.0, NOTHING, NOTHING], [4.0, NOTHING])
+    assert together > max(_likely([2.0, NOTHING, NOTHING]), _likely([NOTHING] * 3, [4.0, NOTHING]))
 
 
 def test_steeper_it_has_other_probabilities_and_the_same_order_and_decisions() -> None:
@@ -63,8 +67,9 @@ def test_the_combination_is_learnt_from_what_the_heads_find() -> None:
     labels = (rng.random(3000) < 0.3).astype(float)
     windows = np.column_stack([rng.normal(size=3000) + 3 * labels, rng.normal(size=(3000, 2))])
     found = _found(windows)
-    learnt = fit_combination(found.inputs(), labels)
+    learnt = fit_combination(found.inputs(), labels, -0.5)
     assert learnt.of_direct > 1
+    assert learnt.of_length == -0.5
     assert abs(learnt.of_jailbreak) < 0.3
     assert learnt.of_planted_piece == pytest.approx(0, abs=1e-6)
     likely, _ = learnt.probabilities(found)
@@ -78,7 +83,7 @@ def test_what_one_head_has_found_another_does_not_take_back() -> None:
     better = rng.normal(size=3000) + 3 * labels
     worse = better + np.abs(rng.normal(size=3000)) * (1 - labels)
     windows = np.column_stack([better, worse, rng.normal(size=3000)])
-    learnt = fit_combination(_found(windows).inputs(), labels)
+    learnt = fit_combination(_found(windows).inputs(), labels, -0.5)
     assert learnt.of_direct > 1
     assert learnt.of_jailbreak == 0
     assert min(learnt.of_planted, learnt.of_planted_piece, learnt.of_direct_whole) >= 0
