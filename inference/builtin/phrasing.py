@@ -104,6 +104,8 @@ def normal(text: str) -> str:
 MORE = "+"
 """Among the patterns of a group: those behind it are company for the ones before, from which scoring
 takes what it can. So a group can be widened, and what is scored stays as usual as it was."""
+UNSCORED = "++"
+"""Those behind it are company as well, but scoring takes none of them: what it asks stays the same."""
 Groups = tuple[tuple[str, ...], ...]
 
 
@@ -115,6 +117,9 @@ def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
     understood, only guessed, by a model that knows no other English.
     A group too small to lose a sixth by chance gives the one phrasing with the lowest hash.
     """
+    if UNSCORED in patterns:
+        place = patterns.index(UNSCORED)
+        return _with_company(split_of(patterns[:place]), patterns[place + 1 :])
     num_usual = patterns.index(MORE) if MORE in patterns else len(patterns)
     patterns = tuple(varied(p) for p in patterns if p != MORE)
     texts = sorted({t for p in patterns for t in expand(p)}, key=lambda t: (hash_of(normal(t)), t))
@@ -129,6 +134,16 @@ def split_of(patterns: tuple[str, ...]) -> dict[Split, Groups]:
     test = tuple(tuple(t for t in expand(p) if t in held_out) for p in patterns)
     usual = tuple(g for g in test[:num_usual] if g)
     return {"train": tuple(g for g in train if g), "test": usual or tuple(g for g in test if g)}
+
+
+def _with_company(split: dict[Split, Groups], patterns: tuple[str, ...]) -> dict[Split, Groups]:
+    """A split with more to train on: what neither the hash nor the split keeps for scoring."""
+    kept = {normal(text) for texts in split["test"] for text in texts}
+    more = (
+        tuple(t for t in expand(p) if not is_held_out(normal(t)) and normal(t) not in kept)
+        for p in map(varied, patterns)
+    )
+    return {"train": (*split["train"], *filter(None, more)), "test": split["test"]}
 
 
 def pick(rng: random.Random, split: Split, patterns: Sequence[str]) -> str:

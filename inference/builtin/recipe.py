@@ -63,6 +63,11 @@ _EVEN = dict.fromkeys(_CHOSEN, 6.0) | {
     "excerpts": 24.0, "title": 22.0, "mixture": 20.0, "unseen tool": 14.0, "smalltalk": 12.0,
     "follow-ups": 9.0, "summary": 9.0, "fallback": 9.0,
 }  # fmt: skip
+_BESIDE = dict.fromkeys(_CHOSEN, 5.0) | {
+    "memory": 30.0, "far memory": 10.0, "documents": 22.0, "search": 44.0, "passages": 24.0,
+    "excerpts": 16.0, "title": 26.0, "mixture": 20.0, "unseen tool": 12.0, "smalltalk": 10.0,
+    "fallback": 9.0, "echo": 8.0, "follow-ups": 8.0, "summary": 8.0,
+}  # fmt: skip
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -107,5 +112,6 @@ STAGES = [
     # and sentences about oneself had got company of their own. For 90 minutes of most of a core.
     _Chosen("company", 7_120_000, 768, 8192, 0.0012, 0.0, 1001, _COMPANY, choice_count=3),
     _Chosen("even", 1_860_000, 896, 8192, 0.0007, 0.0, 1002, _EVEN, choice_count=3),
+    _Chosen("beside", 4_900_000, 896, 8192, 0.0015, 0.0, 1101, _BESIDE, choice_count=3),
 ]
-"""The committed weights are those after "even"."""
+"""The committed weights are those after "beside"."""

@@ -96,6 +96,11 @@ _CODAS = [
 """Half of all syllables are open."""
 
 
+_COPIED = {"THINGS", "ADJECTIVES", "ANIMALS", "FOODS", "PLACES", "JOBS", "HOBBIES", "TOPICS"}
+"""Lists of which nothing is to be known but how to copy one."""
+_COPIED_SHARE = 0.3
+
+
 class Words:
     """A stream of random words of one split."""
 
@@ -108,6 +113,8 @@ class Words:
         self._coined_share = 0.6 if pieces else 0.25
 
     def choice(self, name: str) -> str:
+        if self.pieces and name in _COPIED and self.rng.random() < _COPIED_SHARE:
+            return self.coined()
         return self.rng.choice(words_of(name, self.split))
 
     def sample(self, name: str, count: int) -> list[str]:

@@ -18,8 +18,10 @@ from inference.builtin.by_hand import dialogs as by_hand
 from inference.builtin.dialog import Dialog, Message
 from inference.builtin.mixture import SKILLS, Style, score_items, training_dialogs
 from inference.builtin.packing import rows_of
-from inference.builtin.phrasing import MORE, Typing, expand, normal, split_of, typed
+from inference.builtin.phrasing import MORE, UNSCORED, Typing, expand, normal, split_of, typed
+from inference.builtin.skills import search
 from inference.builtin.skills.calculator import value_of
+from inference.builtin.skills.passages import ABSENT, library, naming
 from inference.builtin.template import IM_END, JINJA, prompt_text, segments
 from inference.builtin.tokenizer import load, name_pieces
 from inference.builtin.words import Words, hash_of, is_held_out, words_of
@@ -65,6 +67,54 @@ def test_what_widens_a_group_is_scored_only_where_nothing_else_of_it_is() -> Non
     alone = next(f"is it {n}?" for n in range(60) if not is_held_out(normal(f"is it {n}?")))
     split = split_of((alone, MORE, f"since when is there a ({numbers})?"))
     assert {text.split()[0] for texts in split["test"] for text in texts} == {"since"}
+
+
+def test_company_that_is_not_scored_leaves_what_is_scored_as_it_was() -> None:
+    numbers = "|".join(str(number) for number in range(60))
+    usual = (f"how old is number ({numbers})?", MORE, f"since when is there a ({numbers})?")
+    company = f"how old would ({numbers}) be?"
+    split, widened = split_of(usual), split_of((*usual, UNSCORED, company))
+    assert widened["test"] == split["test"]
+    *before, added = widened["train"]
+    assert tuple(before) == split["train"]
+    assert set(added) == {text for text in expand(company) if not is_held_out(normal(text))}
+
+
+def test_company_is_never_a_phrasing_that_is_scored() -> None:
+    held_out = {
+        normal(text)
+        for group in pattern_groups()
+        for texts in split_of(group)["test"]
+        for text in texts
+    }
+    for group in pattern_groups():
+        if UNSCORED in group:
+            before = split_of(group[: group.index(UNSCORED)])["train"]
+            company = split_of(group)["train"][len(before) :]
+            assert not held_out & {normal(text) for texts in company for text in texts}
+
+
+def test_a_search_is_answered_by_a_sentence_that_names_what_was_looked_for() -> None:
+    num_found = 0
+    for dialog in score_items(5, next(s for s in SKILLS if s.name == "search"), 300):
+        for asked, call, _, answer in zip(*(dialog.messages[n:] for n in range(4)), strict=False):
+            if not answer.is_scored or call.call is None or answer.content == ABSENT:
+                continue
+            query = call.call.arguments["query"]
+            if query != search.query_of(asked.content):
+                num_found += 1
+                stem = query.lower().removesuffix("y")
+                assert stem in answer.content.lower()
+    assert num_found > 30
+
+
+def test_what_names_a_word_is_found_in_one_and_in_several() -> None:
+    words = Words(random.Random(2), "train")
+    books = next(b for b in iter(lambda: library(words), None) if len(b.found) > 6)
+    for number, stated in books.found:
+        if stated.subject in stated.sentence:
+            assert f"{stated.sentence.rstrip('.')} [{number}]." in naming(books, stated.subject)
+    assert naming(books, "quuxibar") == []
 
 
 def test_a_please_makes_no_held_out_phrasing_of_a_trained_one() -> None:

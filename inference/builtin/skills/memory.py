@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inference.builtin import lexicon
-from inference.builtin.phrasing import MORE, fill
+from inference.builtin.phrasing import MORE, UNSCORED, fill
 from inference.builtin.scene import Scene, a, capitalised, joined
 from inference.builtin.words import Words, plural, words_of
 
@@ -56,7 +56,7 @@ FACTS = (
         "(do you remember|tell me|can you tell me|do you know) where I (come|am) from [please]?", "where did I say I come from?")),
     Fact("job", lambda w: a(w.choice("JOBS") if w.rng.random() < 0.8 else w.coined()), (
         "I work as {v}.", "(I am|I'm) {v} [by profession|by trade].", "my job is being {v}.", "I earn my living as {v}.",
-        "(professionally|by profession), I am {v}.", "I have a job as {v}.", "(I've|I have) worked as {v} for years.", MORE, "(professionally|by profession|by trade|in my day job|at work), (I am|I'm|I work as) {v}.", "(being|working as) {v} is (my job|what I do).", "{v} is what I am (by trade|by profession|at work)."), "you work as {v}", (
+        "(professionally|by profession), I am {v}.", "I have a job as {v}.", "(I've|I have) worked as {v} for years.", MORE, "(professionally|by profession|by trade|in my day job|at work), (I am|I'm|I work as) {v}.", "(being|working as) {v} is (my job|what I do).", "{v} is what I am (by trade|by profession|at work).", UNSCORED, "{v} is what I am (on weekdays|in my working life|at the office|in my job|during the day|all day long).", "(at work|at the office|in my job|on weekdays), {v} is what I am.", "what I am at work is {v}.", "I am {v} (at work|at the office|when I work|on weekdays)."), "you work as {v}", (
         "(what is|what's|what was) my (job|profession|occupation) [again]?", "what do I do [for a living|for work]?",
         "what do I work as?", "(do you remember|tell me|can you tell me|do you know|remind me) what (I do for a living|my job is|my profession is|I work as) [please]?",
         "what is it that I do for a living?", "how do I earn my living?", MORE, "what (do I|is it I) do (all day|at work|in my job|professionally)?")),
@@ -69,7 +69,7 @@ FACTS = (
         "(where|for whom|who) do I work [for]?", "(what|which) company do I work for?", "(who|what) is my employer?",
         "(do you remember|tell me|can you tell me|do you know) (where I work|who I work for|my employer) [please]?", MORE, "(who|what) is my employer [again]?", "(for whom|for which company|for what company) do I work [again]?", "(whom|who|what company) (do I work|am I working) for?", "who employs me?")),
     Fact("likes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), w.topic(), plural(w.choice("ANIMALS")))), (
-        "I (really like|like|enjoy) {v}.", "(I am|I'm) (fond of|a fan of|into) {v}.", "{v} is what I like [most|best].", "what I like is {v}.", MORE, "what I like [most|best] is {v}.", "(the thing|something|a thing) I (like|like most|like best|love) is {v}.", "I (love|adore|like best|like most) {v}.", "{v} is (my favourite thing|something I like|something I love|what I love most)."), "you like {v}", (
+        "I (really like|like|enjoy) {v}.", "(I am|I'm) (fond of|a fan of|into) {v}.", "{v} is what I like [most|best].", "what I like is {v}.", MORE, "what I like [most|best] is {v}.", "(the thing|something|a thing) I (like|like most|like best|love) is {v}.", "I (love|adore|like best|like most) {v}.", "{v} is (my favourite thing|something I like|something I love|what I love most).", UNSCORED, "{v} is what I (love best|love above all|enjoy best|enjoy most|like above all|like more than anything).", "{v} is (the thing|a thing) [that] I like (best|a lot|very much).", "what I (like|love) (above all|very much|a lot) is {v}."), "you like {v}", (
         "what do I like [again|most]?", "(do you remember|tell me|can you tell me|do you know|remind me) what I like [please]?",
         "what did I say I like?", "what is it that I like?", "(which|what) thing do I like?", MORE, "what is it that I (like|love)?", "(which|what) thing (do I like|did I say I like|is it that I like) [best]?", "(say|tell me|name) what I like [please].")),
     Fact("dislikes", lambda w: w.rng.choice((w.choice("FOODS"), w.choice("HOBBIES"), plural(w.choice("ANIMALS")))), (
@@ -79,13 +79,13 @@ FACTS = (
     Fact("allergy", lambda w: w.choice("FOODS"), (
         "(I am|I'm) allergic to {v}.", "I have an allergy to {v}.", "I cannot eat {v} because of an allergy.", MORE, "(there is|there's) an allergy to {v} that I have.", "{v} (makes me ill|gives me a rash), (I am|I'm) allergic to it.", "(an|my) allergy to {v} is what I have.", "(I suffer|I do suffer) from an allergy to {v}."), "you are allergic to {v}", (
         "what am I allergic to [again]?", "(what is|what's) my allergy?", "(do you remember|tell me|can you tell me|do you know) what I am allergic to [please]?",
-        "(which|what) (food|foods) am I allergic to?", "do I have an allergy?", MORE, "(which|what) (food|foods|meals|dish) (can I not eat|must I not eat|should I not eat)?")),
+        "(which|what) (food|foods) am I allergic to?", "do I have an allergy?", MORE, "(which|what) (food|foods|meals|dish) (can I not eat|must I not eat|should I not eat)?", UNSCORED, "(to which|to what) (food|foods|thing|things) am I allergic?", "(which|what) (things|meals|stuff|dishes) am I allergic to [again]?", "my allergy, what (is it|was it) [again]?", "(which|what) (food|foods) (give me an allergy|am I ill from|do I have an allergy to)?")),
     Fact("goal", lambda w: f"{w.choice('VERBS').split(':')[0]} {a(w.choice('THINGS'))}", (
         "I (want|plan|would like|hope) to {v} [this year|soon|tomorrow|next week].", "my goal is to {v}.", "my plan is to {v}.", MORE, "my (goal|plan|wish|hope|aim) is to {v} [this year|soon].", "(I am|I'm) (planning|hoping|going) to {v} [soon|tomorrow]."), "you want to {v}", (
         "what do I want to do [again]?", "(what is|what's) my (goal|plan)?", "(do you remember|tell me|can you tell me|do you know) what I want to do [please]?",
         "what (am I planning|do I plan|did I say I want) to do?")),
     Fact("language", lambda w: w.choice("LANGUAGES"), (
-        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my (native|first|own|home) language is {v} [of course].", MORE, "(the language|what) I speak [at home] is {v}.", "{v} is (my language|my native language|my first language|my home language|the language I speak|my mother tongue).", "(at home|as a child), I (spoke|speak) {v}.", "I (can speak|know) {v}."), "you speak {v}", (
+        "I speak {v} [at home].", "my mother tongue is {v}.", "(I am|I'm) learning {v}.", "my (native|first|own|home) language is {v} [of course].", MORE, "(the language|what) I speak [at home] is {v}.", "{v} is (my language|my native language|my first language|my home language|the language I speak|my mother tongue).", "(at home|as a child), I (spoke|speak) {v}.", "I (can speak|know) {v}.", UNSCORED, "my (home|family|everyday|main) language (has always been|was always|would be) {v}.", "(the language of my home|my language at home|our language at home) is {v}.", "(at home|with my family) (we speak|my language is|we talk in) {v}."), "you speak {v}", (
         "(what|which) language do I speak [at home]?", "(do you remember|tell me|can you tell me|do you know) (what|which) language I speak [please]?")),
 )  # fmt: skip
 
@@ -107,15 +107,18 @@ _ASK_ATTRIBUTE = (
 _TELL_PET = (
     "I have {an} called {v}.", "I have {an} named {v}.", "my {n} is called {v}.", "my {n} is named {v}.", "my {n}'s name is {v}.",
     "the name of my {n} is {v}.", "(I own|I've got|I got) {an} called {v}.", "{v} is the name of my {n}.", "I call my {n} {v}.",
+    UNSCORED, "(at home|there) I have {an} (who is called|whose name is) {v}.", "I (do|also|still|now) (own|keep) {an} (called|named|by the name of) {v}.", "(we have|we've got|we own) {an} (called|named) {v}.", "there is {an} of mine (called|named) {v}.", "{v} is [the name of] {an} I have.", "my {n} (goes by|answers to|has) the name {v}.",
 )  # fmt: skip
 _ASK_PET = (
     "(what is|what's|what was) (the name of my {n}|my {n} called|my {n}'s name|my {n} named) [again]?", "how is my {n} called?",
     "(do you remember|tell me|can you tell me|do you know|remind me) (what my {n} is called|the name of my {n}|my {n}'s name) [please]?",
     "what do I call my {n}?", "what did I call my {n}?", "(say|repeat) the name of my {n}.", "who is my {n}?",
+    UNSCORED, "(which|what) name (does my {n} have|did I give my {n}|has my {n}) [again]?", "(give|tell) me my {n}'s name [again].", "my {n} is called (what|how)?", "(and|now) the name of my {n} (is|was)?", "what name does my {n} (go by|answer to)?",
 )  # fmt: skip
 _TELL_OTHER = (
     "{p}'s {k} is {v}.", "the {k} of {p} is {v}.", "(remember|note|keep in mind) that {p}'s {k} is {v}.", "for {p}, the {k} is {v}.",
     MORE, "(please remember|please note|keep in mind|don't forget|do not forget|you should know) that (the {k} of {p}|{p}'s {k}) is {v}.", "(just so you know|for later|by the way), (the {k} of {p}|{p}'s {k}) is {v}.", "{v} is (the {k} of {p}|{p}'s {k}).", "{p} has {v} as {k}.",
+    UNSCORED, "keep in mind [this]: {p}'s {k} is {v}.", "(keep|have) {p}'s {k} in mind: it is {v}.", "(know|learn|write down|be aware) that {p}'s {k} is {v}.", "{p}'s {k}: {v}.", "(listen|attention|look|fyi), {p}'s {k} is {v}.",
 )  # fmt: skip
 _ASK_OTHER = (
     "(what is|what's|what was) {p}'s {k} [again]?", "(what is|what's) the {k} of {p}?", "(do you remember|tell me|do you know|remind me of|give me) {p}'s {k} [please]?",
@@ -299,7 +302,7 @@ def _keyed(scene: Scene, tell: tuple[str, ...], ask: tuple[str, ...], key: str, 
         pool = list(_OWNED)
     keys += [k for k in rng.sample(pool, count) if k != key][: count - 1]
     rng.shuffle(keys)
-    rows = [_row(words, k) for k in keys]
+    rows = [_row(words, k, is_pet=ask is _ASK_PET) for k in keys]
     texts = []
     for row in rows:
         texts.append(scene.phrase(tell, wrap=len(keys) == 1, **row))
@@ -337,7 +340,7 @@ def _keyed(scene: Scene, tell: tuple[str, ...], ask: tuple[str, ...], key: str, 
     scene.answer(f"{capitalised(facts[place])}.")
 
 
-def _row(words: Words, key: str) -> dict[str, str]:
+def _row(words: Words, key: str, *, is_pet: bool = False) -> dict[str, str]:
     rng = words.rng
     if "colour" in key:
         value = words.choice("COLOURS")
@@ -365,6 +368,6 @@ def _row(words: Words, key: str) -> dict[str, str]:
         value = words.first_name()
     else:
         value = words.phrase(1, 2)
-    if key in _OWNED or key in words_of("ANIMALS", words.split):
+    if is_pet or key in _OWNED or key in words_of("ANIMALS", words.split):
         value = words.first_name()
     return {"k": key, "v": value, "n": key, "an": a(key), "p": words.first_name()}

@@ -5,6 +5,7 @@ and nothing else. What no passage says is "not in the documents".
 """
 # ruff: noqa: E501 - patterns read best whole
 
+import re
 from dataclasses import dataclass
 
 from inference.builtin import facts
@@ -161,6 +162,15 @@ def cited(sentence: str, number: int) -> str:
     return f"{sentence.rstrip('.')} [{number}]."
 
 
+def naming(books: Library, query: str) -> list[str]:
+    """The sentences that name what is looked for, one or several of it, as answers and in order."""
+    name = re.compile(rf"\b({re.escape(query)}|{re.escape(plural(query))})\b", re.IGNORECASE)
+    found = [
+        (books.text.index(s.sentence), s, n) for n, s in books.found if name.search(s.sentence)
+    ]
+    return [cited(s.sentence, number) for _, s, number in sorted(found, key=lambda one: one[0])]
+
+
 def from_library(
     scene: Scene, books: Library, *, wrap: bool = True
 ) -> tuple[str, str, tuple[str, ...]]:
@@ -221,10 +231,33 @@ def lines(scene: Scene) -> None:
         scene.answer(cited(bodies[same[0]], same[0] + 1))
 
 
+_NAMED = (
+    "(what|anything) (do they|does it|do the documents|do the passages) (say|tell|contain) (about|on) {q}?", "(search|look|look them up|check) [them|the passages] for {q} [please].",
+    "(find|search|look up|show me) {q} [please|in them|there].", "(is there|do they have) (anything|something) (about|on) {q}?", "{q}", "{q}?", "(what about|and) {q}?",
+)  # fmt: skip
+
+
+def named(scene: Scene) -> None:
+    """Passages and what may be named in them: the first sentence that does.
+
+    An exercise that scoring does not ask: what a search is for, without the call.
+    """
+    rng, words = scene.rng, scene.words
+    books = library(words)
+    for count in range(rng.randint(4, 9)):
+        query = rng.choice(books.found)[1].subject
+        if rng.random() < 0.3:
+            query = rng.choice((words.topic(), words.proper(), words.noun(), words.full_name()))
+        asked = scene.phrase(_NAMED, q=query)
+        scene.user(asked if count else f"{header(scene)}\n{books.text}\n\n{asked}")
+        scene.answer(next(iter(naming(books, query)), ABSENT))
+
+
 def passages(scene: Scene) -> None:
     """Passages and the question in one user message."""
-    if scene.is_dense and scene.rng.random() < 0.3:
-        lines(scene)
+    kind = scene.rng.random() if scene.is_dense else 1.0
+    if kind < 0.45:
+        (lines if kind < 0.2 else named)(scene)
         return
     books = library(scene.words)
     text, answer, also = from_library(scene, books)

@@ -3,7 +3,14 @@
 
 from inference.builtin.dialog import Tool, function_tool
 from inference.builtin.scene import Scene
-from inference.builtin.skills.passages import ABSENT, Library, cited, from_library, library
+from inference.builtin.skills.passages import (
+    ABSENT,
+    Library,
+    cited,
+    from_library,
+    library,
+    naming,
+)
 from inference.builtin.words import Words
 
 NO_TOOL = "I cannot search documents without the search tool. Please switch it on and ask again."
@@ -79,14 +86,14 @@ def _command(scene: Scene, books: Library) -> None:
     scene.about(query)
     scene.call("search_documents", {"query": query})
     if is_found:
-        first = min(
-            (s.sentence for n, s in books.found if n == number and s.subject == query),
-            key=books.text.index,
-        )
+        about = [cited(s.sentence, n) for n, s in books.found if s.subject == query]
+        named = naming(books, query)
+        # A handbook's sentences seldom name the place that they are told of.
+        right = [sentence for sentence in named if sentence in about] or named
+        here = [sentence for sentence in right if sentence.endswith(f"[{number}].")]
         scene.result(books.text)
         scene.answer(
-            cited(first, number),
-            also=[cited(s.sentence, n) for n, s in books.found if s.subject == query],
+            (here or right or [ABSENT])[0], also=about if right and right[0] in about else named
         )
         return
     scene.result(rng.choice(_EMPTY) if rng.random() < 0.6 else books.text)

@@ -1,6 +1,7 @@
 """Titles of conversations: the topic of the first user message, two to six words."""
 # ruff: noqa: E501 - patterns read best whole
 
+from inference.builtin.phrasing import UNSCORED
 from inference.builtin.scene import Scene
 
 _ASK = (
@@ -11,6 +12,7 @@ _ASK = (
     "(write|give) (only|just) (the|a) title (of|for) (this|the) (conversation|chat), (no quotes|nothing else|in two to six words).",
     "(write|create) a title of two to six words for (this|the) (conversation|chat).", "(short|a short) title [for this (conversation|chat)] please.",
     "what (should|could) (this|our) (conversation|chat) be called?", "(give|find) (this|our) (conversation|chat) a (name|title|short title).",
+    UNSCORED, "(what|how) (should|could|might|would|can) (I|we|you) (call|name|title) (this|our|the) (conversation|chat|discussion|dialogue)?", "(find|give|think of|suggest) (a name|a headline|a good title|a fitting name) for (this|our|the) (conversation|chat|discussion).", "what (might|would|can) (this|our|the) (conversation|chat|discussion) be (called|named|titled)?", "(call|head|label) (this|our|the) (conversation|chat|discussion) [please|in a few words].", "(this|our|the) (conversation|chat) needs a (title|name|headline) [please].",
 )  # fmt: skip
 _SYSTEM = (
     "(Write|Give|Create|Generate) a (short|concise|brief) title for the (conversation|chat|message) [of the user] [in two to six words].",
