@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat import personal
+from chat import personal, remembering
 from chat.access import conversation_for
 from chat.answer_rows import begin_answers, message_once, params_of, rights_now
 from chat.branches import children_of, is_chosen, path_to, visible
@@ -154,7 +154,11 @@ def question_in(conversation: Conversation, draft: Draft, text: str) -> Message:
 def params_for(rights: Rights, draft: Draft, conversation: Conversation) -> dict[str, Any]:
     """Of the runs that answer it."""
     return {
-        "tools": [*draft.tools, *rights.tools_of(conversation.tool_servers)],
+        "tools": [
+            *draft.tools,
+            *rights.tools_of(conversation.tool_servers),
+            *remembering.offered(rights, conversation, (draft.model, *draft.beside)),
+        ],
         "sent": draft.client_id,
         "sampling": conversation.parameters,
         **params_of(rights),

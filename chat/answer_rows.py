@@ -13,6 +13,7 @@ from chat.errors import SignedOut
 from chat.holds import reserve
 from chat.models import Generation, Message, MessageStatus, Role
 from chat.rights import Rights
+from chat.tools.remember import without_unfit
 
 LEASE_S = 6.0  # how long an answer waits for a process that died before another takes it up
 
@@ -123,7 +124,7 @@ def answers_to(
             conversation=conversation,
             message=answer,
             model=answer.model,
-            params=params,
+            params=without_unfit(answer.model, params),
             lease_owner=lease_owner,
             lease_until=timezone.now() + timedelta(seconds=LEASE_S),
         )

@@ -13,6 +13,7 @@ from chat import (
     first_sends,
     history,
     notices,
+    remembering,
     retakes,
     revoked,
     run_log,
@@ -37,7 +38,7 @@ from chat.retakes import Retake
 from chat.rights import Rights
 from chat.sources import Sources, sources_along
 from chat.spans import Clock, Span, Trace, new_trace_id
-from chat.tools import tools_named
+from chat.tools import Tool, tools_named
 from inference import ChatMessage
 from moderation.text_hashes import text_hash
 
@@ -190,7 +191,7 @@ def _start(
         user=str(user_id),
         weight=generation.params.get("weight", 1.0),
         sampling=sampling_from(generation.params.get("sampling", {})),
-        tools=tools_named(generation.params.get("tools", [])),
+        tools=_tools_of(generation, conversation),
         events=events,
         num_brought=generation.params.get("num_brought", 0),
         turn=turn,
@@ -218,6 +219,11 @@ def _start(
     with bound_contextvars(request_id=trace.id):
         runs.start(run, request, after=_after)
     return run
+
+
+def _tools_of(generation: Generation, conversation: Conversation) -> tuple[Tool, ...]:
+    named = tools_named(generation.params.get("tools", []))
+    return remembering.bound(named, conversation)
 
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:

@@ -61,6 +61,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "AssistantChange": {"description": "For lessons", "version": _VERSION},
     "PromptIn": {"name": "summary", "text": "Summarise in {{n}} sentences: {{text}}"},
     "PromptChange": {"text": "Summarise in one sentence: {{text}}", "version": _VERSION},
+    "MemoryIn": {"text": "I cook without meat.", "conversation": _ID},
     "SpeechText": {"text": "Douro, Tejo and Mondego."},
     "SetupChange": {"system_prompt": "Be brief.", "version": _VERSION},
     "NewKey": {"name": "notebook", "scopes": ["chat", "embeddings"], "tokens_per_day": 100_000},

@@ -34,6 +34,7 @@ _NOUNS = {
     "folder": _("folder"),
     "key": _("key"),
     "link": _("link"),
+    "memory": _("memory"),
     "message": _("message"),
     "prompt": _("prompt"),
     "run": _("run"),

@@ -69,6 +69,7 @@ class _Before:
     is_sent: bool
     num_running: int
     own: Personalisation
+    memories: list[str]
     spent: Spent
 
 
@@ -139,14 +140,16 @@ def _before(asked: Sequence[_Asked]) -> list[_Before]:
     ]
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT is_sent, num_running, personalisation, spent::text"
+            "SELECT is_sent, num_running, personalisation, memories::text, spent::text"
             " FROM chat_before_sends(%s, %s, %s)",
             [json.dumps(given), timezone.now(), today()],
         )
         rows = cursor.fetchall()
     return [
-        _Before(is_sent, num_running, _own(one.rights.user, own), _spent(spent))
-        for one, (is_sent, num_running, own, spent) in zip(asked, rows, strict=True)
+        _Before(
+            is_sent, num_running, _own(one.rights.user, own), json.loads(memories), _spent(spent)
+        )
+        for one, (is_sent, num_running, own, memories, spent) in zip(asked, rows, strict=True)
     ]
 
 
@@ -173,7 +176,7 @@ def _begun(
     price = prices.get(draft.model)
     if price and price.engine_s and rights.budget().cost_per_month is not None:
         return None  # what it may cost is looked up in what the user's answers took so far
-    setup = personal.setup_by(before.own, draft.setup)
+    setup = personal.setup_by(before.own, draft.setup, before.memories)
     conversation = new_chat(rights.user, draft, one.text, setup)
     message = question_in(conversation, draft, one.text)
     params = params_for(rights, draft, conversation)

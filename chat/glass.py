@@ -39,7 +39,8 @@ class SourcesIn(Schema):
 
 
 class DraftIn(Schema):
-    """A message that might be sent: where, to which model, behind which answer, answered from what."""
+    """A message that might be sent: where, to which model, behind which answer, answered from what.
+    With `is_temporary` it would begin a temporary chat, which nothing is remembered in."""
 
     text: str = ""
     model: str | None = None
@@ -51,6 +52,7 @@ class DraftIn(Schema):
     tool_servers: ServerNames | None = None
     messages: list[Any] = []
     sources: SourcesIn | None = None
+    is_temporary: bool = False
 
 
 @router.post("/meter")
@@ -65,7 +67,9 @@ async def measure_draft(request: HttpRequest, data: DraftIn) -> dict[str, Any]:
     places = (data.conversation, data.parent, data.assistant, data.system_prompt, messages, picked)
     parameters = data.parameters.as_values() if data.parameters else None
     servers = None if data.tool_servers is None else tuple(data.tool_servers)
-    return await meter(rights, Sketch(data.text, model, *places, parameters, servers))
+    is_temporary = data.is_temporary or bool(messages)
+    sketch = Sketch(data.text, model, *places, parameters, servers, is_temporary)
+    return await meter(rights, sketch)
 
 
 @router.get("/warmth")

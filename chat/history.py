@@ -139,6 +139,7 @@ def plan_along(
     plan = PromptPlan(
         exchanges=exchanges_of(path, documents_along(path)),
         system=system_text(conversation),
+        memory=conversation.memory,
         keeps_first=conversation.history_strategy == HistoryStrategy.SELECTIVE,
         summaries=tuple(prompt_plan.Summary(str(s.pk), s.text, str(s.until_id)) for s in summaries),
     )

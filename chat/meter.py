@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat import access, history, personal
+from chat import access, history, personal, remembering
 from chat.actions import check_length
 from chat.db import in_db
 from chat.engine import engine
@@ -59,6 +59,7 @@ class Sketch:
     picked: Picked = NOTHING
     parameters: dict[str, Any] | None = None
     tool_servers: tuple[str, ...] | None = None
+    is_temporary: bool = False
 
 
 async def meter(rights: Rights, sketch: Sketch) -> Value:
@@ -102,18 +103,23 @@ def _plan(
             sketch.parameters,
             tool_servers=sketch.tool_servers,
         )
-        setup = personal.setup_of(user, wanted)
+        setup = personal.setup_of(user, wanted, is_temporary=sketch.is_temporary)
         new = Conversation(owner=user, **setup)
         rows = rows_of(sketch.messages)
-        plan = PromptPlan(exchanges_of(rows), system=history.system_text(new))
-        tools = rights.tools_with(new.tool_servers)
+        plan = PromptPlan(exchanges_of(rows), system=history.system_text(new), memory=new.memory)
+        tools = _tools(rights, new, sketch.model)
         return plan, new.parameters, kept_along(rows, sketch.picked), tools
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None
     path = history.branch_to(conversation, parent)
     plan = history.plan_on(conversation, path, sketch.model)
-    tools = rights.tools_with(conversation.tool_servers)
+    tools = _tools(rights, conversation, sketch.model)
     return plan, conversation.parameters, kept_along(path, sketch.picked), tools
+
+
+def _tools(rights: Rights, conversation: Conversation, model: str) -> tuple[str, ...]:
+    remember = remembering.offered(rights, conversation, [model])
+    return (*rights.tools_with(conversation.tool_servers), *remember)
 
 
 def _looked_up(picked: Picked, kept: Sequence[UUID], prompt_tokens: int) -> int:

@@ -27,6 +27,7 @@ from chat.import_models import ChatOrigin as ChatOrigin
 from chat.import_models import ImportStatus as ImportStatus
 from chat.personal_models import Assistant as Assistant
 from chat.personal_models import HistoryStrategy as HistoryStrategy
+from chat.personal_models import Memory as Memory
 from chat.personal_models import Personalisation as Personalisation
 from chat.personal_models import SavedPrompt as SavedPrompt
 from chat.price_models import ModelPrice as ModelPrice
@@ -73,9 +74,10 @@ class Conversation(models.Model):
     """One chat. `version` grows with every change by a person: two tabs never overwrite each other.
 
     One that is deleted waits a while for those who want it back (`deleted_at`); no door shows it.
-    `system_prompt`, `instructions` (the user's own), `parameters` (of chat.asking.Sampling) and
-    `history_strategy` are copies of what it was started with, as are `tool_servers`, whose tools its
-    answers may call; `assistant` says what that was, as {"id", "name", "version"}.
+    `system_prompt`, `instructions` (the user's own), `memory` (what was known of the user),
+    `parameters` (of chat.asking.Sampling) and `history_strategy` are copies of what it was started
+    with, as are `tool_servers`, whose tools its answers may call, and `remembers`, whether they may
+    add to what is known of the user; `assistant` says what that was, as {"id", "name", "version"}.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -87,6 +89,8 @@ class Conversation(models.Model):
     model = models.CharField(max_length=200, blank=True)
     system_prompt = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
+    memory = models.TextField(blank=True)
+    remembers = models.BooleanField(default=False)
     parameters = models.JSONField(default=dict)
     assistant = models.JSONField(null=True, blank=True)
     history_strategy = models.CharField(

@@ -12,12 +12,14 @@ from django.utils.translation import gettext
 
 from chat.access import as_uuid
 from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
+from chat.memories import memories_of, memory_text
 from chat.models import Assistant, Personalisation, SavedPrompt
 from chat.setup import Setup
 from retrieval.models import Collection
 
 MAX_KEPT = 500  # of each kind and user
-_CHOSEN_IN_CHATS = {"default_model", "pinned_models"}  # the form of the settings does not have them
+# The form of the settings does not have them.
+_CHOSEN_IN_CHATS = {"default_model", "pinned_models", "uses_memories"}
 
 Row = TypeVar("Row", Assistant, SavedPrompt)
 Kept = TypeVar("Kept", Assistant, SavedPrompt, Personalisation)
@@ -170,10 +172,15 @@ def delete_prompt(user: Any, prompt_id: object) -> None:
 # --- a chat that starts ---------------------------------------------------------------------------
 
 
-def setup_of(user: Any, wanted: Setup) -> dict[str, Any]:
-    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound."""
+def setup_of(user: Any, wanted: Setup, *, is_temporary: bool = False) -> dict[str, Any]:
+    """What a new conversation is started with, as its fields: a copy, so that it stays. NotFound.
+
+    A temporary one neither reads nor writes what is remembered of its user.
+    """
     own = personalisation_of(user)
-    fields = setup_by(own, wanted)
+    uses_memories = own.uses_memories and not is_temporary
+    fields = setup_by(own, wanted, [row.text for row in memories_of(user)] if uses_memories else [])
+    fields["remembers"] = uses_memories
     if wanted.assistant_id is None:
         return fields
     row = assistant_for(user, wanted.assistant_id)
@@ -188,10 +195,12 @@ def setup_of(user: Any, wanted: Setup) -> dict[str, Any]:
     }
 
 
-def setup_by(own: Personalisation, wanted: Setup) -> dict[str, Any]:
-    """The same without an assistant, by a row that is at hand."""
+def setup_by(own: Personalisation, wanted: Setup, memories: Iterable[str]) -> dict[str, Any]:
+    """The same without an assistant, by rows that are at hand."""
     return {
         "instructions": instructions_text(own),
+        "memory": memory_text(memories) if own.uses_memories else "",
+        "remembers": own.uses_memories,
         "system_prompt": wanted.system_prompt,
         "parameters": wanted.parameters or {},
         "history_strategy": wanted.history_strategy or own.history_strategy,

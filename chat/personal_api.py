@@ -31,6 +31,7 @@ class PersonalisationIn(Strict):
     how_to_answer: text_of(MAX_ABOUT_CHARS) | None = None  # type: ignore[valid-type]
     history_strategy: HistoryStrategy | None = None
     caches_answers: bool | None = None
+    uses_memories: bool | None = None
     default_model: text_of(200) | None = None  # type: ignore[valid-type]
     pinned_models: list[text_of(200, 1)] | None = Field(None, max_length=MAX_PINNED)  # type: ignore[valid-type]
     version: int | None = None
@@ -236,7 +237,7 @@ def _assistant_fields(data: AssistantIn) -> dict[str, Any]:
 def _personalisation(row: Any) -> dict[str, Any]:
     names = (
         *("is_on", "about_you", "how_to_answer", "history_strategy"),
-        *("caches_answers", "default_model", "pinned_models", "version"),
+        *("caches_answers", "uses_memories", "default_model", "pinned_models", "version"),
     )
     return {name: getattr(row, name) for name in names}
 
@@ -270,4 +271,4 @@ def prompt_value(row: Any) -> values.Value:
 
 def setup_value(row: Any) -> values.Value:
     names = ("system_prompt", "instructions", "parameters", "history_strategy", "tool_servers")
-    return {name: getattr(row, name) for name in (*names, "assistant", "version")}
+    return {name: getattr(row, name) for name in (*names, "memory", "assistant", "version")}

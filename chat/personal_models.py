@@ -34,12 +34,35 @@ class Personalisation(models.Model):
         max_length=16, choices=HistoryStrategy.choices, default=HistoryStrategy.WINDOW
     )
     caches_answers = models.BooleanField(default=False)
+    uses_memories = models.BooleanField(default=True)
     default_model = models.CharField(max_length=200, blank=True)
     pinned_models = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     version = models.PositiveIntegerField(default=1)
 
     def __str__(self) -> str:
         return f"personalisation of {self.owner_id}"
+
+
+class Memory(models.Model):
+    """What a user wants chats to know that begin later. `conversation` is the one it was said in."""
+
+    MAX_CHARS = 500
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    text = models.CharField(max_length=MAX_CHARS)
+    conversation = models.ForeignKey(
+        "chat.Conversation", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name_plural = "memories"
+        constraints = [models.UniqueConstraint(fields=["owner", "text"], name="memory_once")]
+
+    def __str__(self) -> str:
+        return f"memory {self.id}"
 
 
 class Assistant(models.Model):

@@ -14,6 +14,7 @@ from chat import (
     feedback_api,
     glass,
     library_api,
+    memories_api,
     personal_api,
     runs_api,
     search_api,
@@ -47,6 +48,7 @@ api.add_router("", transfer_router)
 api.add_router("", library_api.router)
 api.add_router("/search", search_api.router)
 api.add_router("", personal_api.router)
+api.add_router("", memories_api.router)
 api.add_router("/collections", collections_api.router)
 api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat import run_log
+from chat import remembering, run_log
 from chat.access import conversation_for, message_for
 from chat.actions import Sent, choose_path, touch
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
@@ -62,7 +62,7 @@ def regenerate(rights: Rights, retake: Retake, *, lease_owner: str) -> Sent:
         model = retake.model or answer.model
         touch(conversation, model=model)
         choose_path(conversation, question.pk, version=conversation.version)
-        params = _params(conversation, now, retake.tools)
+        params = _params(conversation, now, retake.tools, model)
         said: list[LogEvent] = []
         if retake.wish and answer.text:
             params |= {"wish": retake.wish, "of": str(answer.pk)}
@@ -96,7 +96,7 @@ def go_on(
         _check_goes_on(answer)
         touch(conversation)
         choose_path(conversation, question.pk, version=conversation.version)
-        params = _params(conversation, now, tools)
+        params = _params(conversation, now, tools, answer.model)
         said = [*found_for(answer), *unfold(answer.parts, answer.model)]
         params["num_brought"] = len(said)  # events, which this answer does not cost once more
         begun = begin_answer(now, question, answer.model, params, lease_owner, client_id)
@@ -172,8 +172,11 @@ def _asked_about(answer: Message) -> list[str]:
     return next((row.text_hashes or [] for row in rows), [])
 
 
-def _params(conversation: Conversation, rights: Rights, tools: tuple[str, ...]) -> dict[str, Any]:
-    tools = (*tools, *rights.tools_of(conversation.tool_servers))
+def _params(
+    conversation: Conversation, rights: Rights, tools: tuple[str, ...], model: str
+) -> dict[str, Any]:
+    of_servers = rights.tools_of(conversation.tool_servers)
+    tools = (*tools, *of_servers, *remembering.offered(rights, conversation, [model]))
     return {"tools": list(tools), "sampling": conversation.parameters, **params_of(rights)}
 
 

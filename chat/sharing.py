@@ -25,7 +25,8 @@ from chat.actions import first_title
 from chat.errors import BadRequest, Conflict, NotFound
 from chat.ids import uuid7
 from chat.models import Conversation, Message, MessageStatus, Role, Share, ShareKind
-from chat.parts import text_of
+from chat.parts import Parts, text_of
+from chat.tools import REMEMBER
 from chat.values import Value
 
 PAGE_SIZE = 50
@@ -142,8 +143,16 @@ def read(token: str) -> Value:
         raise NotFound("link")
     shown: Value = json.loads(row[0])
     for message in shown["messages"]:
+        message["parts"] = _without_memories(message["parts"])
         message["text"] = text_of(message["parts"])
     return _without_stopped(shown)
+
+
+def _without_memories(parts: Parts) -> Parts:
+    """What an answer has remembered of its user is read by nobody else, also where steps are shown."""
+    calls = [part for part in parts if part["type"] == "tool_call"]
+    ids = {part["id"] for part in calls if part["name"] == REMEMBER.name}
+    return [part for part in parts if part.get("id") not in ids] if ids else parts
 
 
 def _without_stopped(shown: Value) -> Value:

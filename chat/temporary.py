@@ -249,7 +249,7 @@ def keep(user: Any, client_id: str, model: str, messages: list[Said], setup: Set
             owner=now,
             title=first_title(messages[0].text),
             model=model,
-            **personal.setup_of(now, setup),
+            **personal.setup_of(now, setup, is_temporary=True),
         )
         rows: dict[str, Message] = {}
         for number, said in enumerate(messages, start=1):
@@ -342,7 +342,8 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         now.check_models([ask.model])
         concurrency.check_concurrent_runs(now.user)
         holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
-        setup = Conversation(owner=now.user, **personal.setup_of(now.user, ask.setup))
+        fields = personal.setup_of(now.user, ask.setup, is_temporary=True)
+        setup = Conversation(owner=now.user, **fields)
         return now, setup, now.tools_with(setup.tool_servers)
 
 

@@ -56,11 +56,11 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
     params = reply.generation.params
     asked, *said = _exchange(question, reply)
     turns = [asked, *said, {"role": "user", "content": REQUEST}]
-    system = history.system_text(conversation)
+    system, memory = history.system_text(conversation), conversation.memory
     return AnswerRequest(
         run_id=f"title-{conversation_id}",
         model=reply.model,
-        messages=prompt.with_system(system, turns),
+        messages=[prompt.system_message(system, memory), *turns],
         user=str(conversation.owner_id),
         weight=params.get("weight", 1.0),
         sampling=_SAMPLING,
@@ -69,8 +69,14 @@ def _request(conversation_id: UUID) -> AnswerRequest | None:
         source="title",
         api_key=key_of(params),
         conversation_id=conversation.pk,
-        asked=(*([] if system == prompt.DEFAULT_SYSTEM_PROMPT else [system]), asked["content"]),
+        asked=(*_told(system, memory), asked["content"]),
     )
+
+
+def _told(system: str, memory: str) -> list[str]:
+    """What of the system message a person has written."""
+    own = "" if system == prompt.DEFAULT_SYSTEM_PROMPT else system
+    return [text for text in (own, memory) if text]
 
 
 def _exchange(question: Message, reply: Message) -> list[ChatMessage]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat import access, actions, answers, notices, run_log, runs
+from chat import access, actions, answers, notices, remembering, run_log, runs
 from chat.admission import check_requests
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
 from chat.asking import AnswerRequest, TurnSoFar
@@ -129,7 +129,8 @@ def _begin(
         kept = {k: v for k, v in old.params.items() if k not in ("stop_chars", "decided")}
         params = kept | {"api_key": None} | params_of(now) | {"given": given, "sent": None}
         params["num_brought"] = len(events)
-        allowed = now.tools_with(conversation.tool_servers)
+        remember = remembering.offered(now, conversation, [old.model])
+        allowed = (*now.tools_with(conversation.tool_servers), *remember)
         params["tools"] = [name for name in old.params.get("tools", []) if name in allowed]
         owner, model = runs.PROCESS_ID, old.model
         generation = begin_answer(now, question, model, params, owner, fork.client_id)

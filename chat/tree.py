@@ -49,6 +49,8 @@ _SETUP = (
     "model",
     "system_prompt",
     "instructions",
+    "memory",
+    "remembers",
     "parameters",
     "assistant",
     "history_strategy",

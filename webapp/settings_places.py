@@ -51,6 +51,10 @@ PLACES = (
         _("Give the same answer again when I begin a chat with the same question"),
         *(_PERSONALISATION, _PERSONAL, "id_caches_answers", _("cache")),
     ),
+    Place(
+        *(_("Memory"), _PERSONALISATION, "/settings/memory", ""),
+        _("remember forget facts about me"),
+    ),
     Place(_("Assistants"), _PERSONALISATION, "/settings/assistants", "", _("presets characters")),
     Place(_("Prompts"), _PERSONALISATION, "/settings/prompts", "", _("templates snippets")),
     Place(_("Name"), _ACCOUNT, _ALL, "name-label", _("change what I am called")),

@@ -1,7 +1,8 @@
 """The tools that are run for a model: our own, and those of tool servers (servers/). A tool is a name, a
 schema and a function.
 
-Two are in every chat; Python and the search in the web are picked chat by chat, as if they were a
+Two are in every chat; `remember` is where a chat may add to what is known of its user
+(chat/remembering.py); Python and the search in the web are picked chat by chat, as if they were a
 server's, since their schemas are read with every prompt, and small models are led astray by what they do
 not need.
 """
@@ -12,12 +13,17 @@ from chat.tools.base import Tool, ToolFailed, run_tool
 from chat.tools.calculator import CALCULATOR
 from chat.tools.clock import CLOCK
 from chat.tools.python import PYTHON
+from chat.tools.remember import REMEMBER
 from chat.tools.web_search import WEB_SEARCH
 
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
 PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,), "search": (WEB_SEARCH,)}
 """By the name that they are picked by, as a server's would be."""
-_OWN = BUILT_IN | {tool.name: tool for of_one in PICKED.values() for tool in of_one}
+_OWN = (
+    BUILT_IN
+    | {REMEMBER.name: REMEMBER}
+    | {tool.name: tool for of_one in PICKED.values() for tool in of_one}
+)
 
 _of_servers: dict[str, Tool] = {}
 
@@ -34,4 +40,13 @@ def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
     return tuple(known[name] for name in names if name in known)
 
 
-__all__ = ["BUILT_IN", "PICKED", "Tool", "ToolFailed", "offer", "run_tool", "tools_named"]
+__all__ = [
+    "BUILT_IN",
+    "PICKED",
+    "REMEMBER",
+    "Tool",
+    "ToolFailed",
+    "offer",
+    "run_tool",
+    "tools_named",
+]

@@ -29,8 +29,8 @@ from chat.transfer import facts
 Json = dict[str, Any]
 
 _KEPT_BACK = {
-    # whose it is, and what is meant for this installation's doors
-    Conversation: {"id", "owner", "deleted_at", "tool_servers"},
+    # whose it is, what was known of them, and what is meant for this installation's doors
+    Conversation: {"id", "owner", "deleted_at", "tool_servers", "memory", "remembers"},
     # `text` follows from the parts; `client_id` keeps a send from arriving twice; all are `brought`
     Message: {
         *("id", "conversation", "parent", "text", "client_id", "deletion", "deleted_at"),

@@ -9,7 +9,7 @@ from django.db import models
 from chat.api_models import KeptAnswer, StoredResponse
 from chat.cache_models import CachedAnswer
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
-from chat.personal_models import Assistant, Personalisation, SavedPrompt
+from chat.personal_models import Assistant, Memory, Personalisation, SavedPrompt
 from moderation.models import Decision, Strike, Suspension
 from retrieval.models import Access, Collection, Document, Version
 
@@ -44,6 +44,7 @@ def records_of(user: Any) -> Iterator[tuple[str, list[Json]]]:
     """
     kinds: dict[str, type[models.Model]] = {
         "personalisation": Personalisation,
+        "memories": Memory,
         "assistants": Assistant,
         "prompts": SavedPrompt,
         "folders": Folder,

@@ -265,6 +265,16 @@ export class Api {
     return this.#call("PATCH", "/api/personalisation", changes);
   }
 
+  /**
+   * Of what is remembered of the user.
+   * @param {string} method
+   * @param {string} [id] empty: of all
+   * @param {object} [body]
+   */
+  memory(method, id = "", body) {
+    return this.#call(method, `/api/memories${id && `/${id}`}`, body);
+  }
+
   async assistants() {
     return (await this.#call("GET", "/api/assistants")).items;
   }

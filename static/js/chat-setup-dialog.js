@@ -12,7 +12,7 @@ import { gettext } from "./i18n.js";
  * @typedef {import("./chat-setup.js").NewChat} NewChat
  * @typedef {import("./chat-setup.js").Parameters} Parameters
  * @typedef {{system_prompt?: string, parameters?: Parameters, history_strategy?: string | null}} NewSetup
- * @typedef {NewChat & {instructions?: string, version?: number}} Setup of GET …/setup
+ * @typedef {NewChat & {instructions?: string, memory?: string, version?: number}} Setup of GET …/setup
  */
 
 let listening = new AbortController();
@@ -69,9 +69,14 @@ function fill(form, setup, isNew) {
   Object.assign(find(strategy, "[value='']"), { hidden: !isNew, disabled: !isNew });
   strategy.value = setup.history_strategy || (isNew ? "" : "window");
   for (const field of numbersOf(form)) field.value = String(setup.parameters?.[field.name] ?? "");
-  const instructions = find(form, "[data-instructions]");
-  instructions.hidden = !setup.instructions;
-  setText(find(instructions, "blockquote"), setup.instructions ?? "");
+  showKept(find(form, "[data-instructions]"), setup.instructions);
+  showKept(find(form, "[data-memory]"), setup.memory?.replace(/^.*\n/, "")); // without its head
+}
+
+/** @param {HTMLElement} root @param {string} [words] that the chat was begun with */
+function showKept(root, words) {
+  root.hidden = !words;
+  setText(find(root, "blockquote"), words ?? "");
 }
 
 /**

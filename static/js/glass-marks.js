@@ -52,7 +52,7 @@ export class GlassMarks {
     const parent = store.leaf;
     if (parent === null && !text.trim()) return this.#meter.clear();
     const setupOfNew = conversation === null ? setup.fieldsOfNew : {};
-    const messages = store.isTemporary ? { messages: branch(store, parent) } : {};
+    const messages = store.isTemporary ? { is_temporary: true, messages: branch(store, parent) } : {};
     const sources = composer.picked.size ? idsOf(composer.picked.ready) : null;
     this.#meter.measure({ text, model: model(), conversation, parent, sources, ...setupOfNew, ...messages });
   }

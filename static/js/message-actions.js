@@ -60,6 +60,7 @@ export class MessageActions {
         return this.againMenu.open(button);
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.store.isTemporary;
+        find(document, "[data-menu-act=remember]").hidden = this.store.isTemporary || this.store.shown(id)?.role !== "user";
         find(document, "[data-menu-act=share]").hidden = this.store.isTemporary || this.store.shown(id)?.role !== "assistant";
         setText(find(document, "#message-time"), fullDate(this.store.shown(id)?.created_at ?? ""));
         this.#fillPin(id);
@@ -68,6 +69,8 @@ export class MessageActions {
       case "good":
       case "bad":
         return this.#change((changes) => changes.rate(id, act));
+      case "forget":
+        return this.#change((changes) => changes.forget(button));
       case "again":
         return this.regenerate(id);
       case "allow":
@@ -135,6 +138,7 @@ export class MessageActions {
       case "branch":
       case "share":
       case "pin":
+      case "remember":
         return this.#change((changes) => changes[act](id));
       case "delete":
         return this.#change((changes) => changes.remove(id));

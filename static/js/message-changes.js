@@ -13,6 +13,7 @@ import { textOf } from "./parts.js";
 import { TemporaryTree } from "./temporary-tree.js";
 
 const UNDO_MS = 10_000;
+const MAX_MEMORY_CHARS = 500;
 
 export class MessageChanges {
   #temporaryTree = new TemporaryTree(() => this.actions.store);
@@ -43,6 +44,28 @@ export class MessageChanges {
       session.take({ conversation: store.conversation, message: { ...message, is_pinned } });
     });
     this.actions.focus(id, "more");
+  }
+
+  /** Chats that begin from now on know what a message of one's own says. @param {string} id */
+  async remember(id) {
+    const { store, page } = this.actions;
+    const text = textOf(store.shown(id)?.parts ?? []).trim();
+    const undo = { action: gettext("Undo"), shownMs: UNDO_MS };
+    await this.actions.attempt(async () => {
+      if ([...text].length > MAX_MEMORY_CHARS) {
+        throw new Error(gettext("This message is longer than %(n)s characters, too long to be remembered. Write what matters in the settings, under Memory.", { n: MAX_MEMORY_CHARS }));
+      }
+      const memory = await page.api.memory("POST", "", { text, conversation: store.conversation?.id });
+      if (!memory.is_new) page.toasts.show(gettext("This is remembered already."));
+      else page.toasts.show(gettext("Remembered for the chats that you begin from now on."), { ...undo, run: () => page.api.memory("DELETE", memory.id) });
+    });
+    this.actions.focus(id, "more");
+  }
+
+  /** Take back what an answer has remembered. @param {HTMLElement} button */
+  async forget(button) {
+    const { forgetRemembered } = await import("./remembered.js");
+    await this.actions.attempt(() => forgetRemembered(button, this.page.api));
   }
 
   /** The same again takes it back. @param {string} id @param {"good" | "bad"} rating */

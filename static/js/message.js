@@ -263,6 +263,8 @@ function toolPart() {
       setText(given, withUnseenEscaped(givenText(part.arguments)));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
+      if (part.name === "remember" && outcome) import("./remembered.js").then(({ showRemembered }) => showRemembered(root, outcome));
     },
+    close: () => root.previousElementSibling?.matches(".remembered") && root.previousElementSibling.remove(),
   };
 }

@@ -20,6 +20,8 @@ export function showSettings(root) {
   showSecret(root);
   showLocalTimes(root);
   showHere(root);
+  const memories = root.querySelector("[data-memories]");
+  if (memories) import("./memory-page.js").then(({ showMemories }) => memories.isConnected && showMemories(root));
   const data = root.querySelector("#data");
   if (data) import("./settings-data.js").then(({ showData }) => data.isConnected && showData(root)); // unless it was left
 }

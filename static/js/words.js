@@ -146,6 +146,7 @@ export function toolLine(call, result) {
 export function toolName(name) {
   if (name === "calculator") return gettext("Calculator");
   if (name === "clock") return gettext("Clock");
+  if (name === "remember") return gettext("Memory");
   const at = name.indexOf("__"); // of a tool server: its name, and the tool's
   if (at > 0) return `${name.slice(0, at)} · ${name.slice(at + 2).replaceAll("_", " ")}`;
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");

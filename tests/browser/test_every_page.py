@@ -67,6 +67,7 @@ OF_MEMBERS = {
     "accounts/email/": "/accounts/email/",
     "accounts/connections/": "/accounts/connections/",
     "settings/personalisation": "/settings/personalisation",
+    "settings/memory": "/settings/memory",
     "settings/assistants": "/settings/assistants",
     "settings/assistants/new": "/settings/assistants/new",
     "settings/assistants/<uuid:assistant_id>": "/settings/assistants/{assistant}",
@@ -230,6 +231,7 @@ def _something_of_everything(admin: Any) -> dict[str, str]:
     values = {"conversation": chats[0]["id"], "message": messages[-1]["id"]}
     assistant = make("assistants", name="Nina", description="A pirate", starters=["Ahoy!"])
     prompt = make("prompts", name="translate", text="Translate {{text}} into {{language}}")
+    make("memories", text="I cook without meat.", conversation=chats[0]["id"])
     again = post_form(admin, "/accounts/reauthenticate/", {"password": PASSWORD})
     assert again.status_code == 302
     key = make("keys", name="A script", scopes=["chat", "embeddings"])

@@ -260,7 +260,7 @@ def test_instructions_are_saved_and_told_to_the_next_chat(own: Page) -> None:
     ask(own, "Hello")
     own.wait_for_url("**/c/*")
     own.click("[data-chat-setup]")
-    expect(own.locator("#chat-setup blockquote")).to_have_text(
+    expect(own.locator("#chat-setup [data-instructions] blockquote")).to_have_text(
         "About the user: Call me Zelda.\n\nHow to answer: Briefly."
     )
 

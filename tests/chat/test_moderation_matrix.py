@@ -43,6 +43,8 @@ NOT_WRITTEN_BEHIND = {
     "api PATCH /conversations", "api PATCH /conversations/{conversation_id}",
     "api POST /folders", "api PATCH /folders/{folder_id}", "api PATCH /personalisation",
     "api POST /assistants", "api PATCH /assistants/{assistant_id}",
+    # A chat that starts with it is judged with it, as with instructions (test_memories.py).
+    "api POST /memories", "api PUT /memories/{memory_id}",
     "api POST /prompts", "api PATCH /prompts/{prompt_id}",
     "api PATCH /conversations/{conversation_id}/setup", "api PUT /messages/{message_id}/pin",
     "api PUT /messages/{message_id}/feedback", "api POST /excerpts",
@@ -85,7 +87,7 @@ NOT_WRITTEN_BEHIND = {
     "page settings/keys/<int:key_id>", "page settings/keys/<int:key_id>/revoke",
     "page settings/keys/<int:key_id>/rotate", "page settings/keys/new",
     "page settings/language", "page settings/moderation", "page settings/name",
-    "page settings/personalisation", "page settings/prompts",
+    "page settings/memory", "page settings/personalisation", "page settings/prompts",
     "page settings/prompts/<uuid:prompt_id>", "page settings/prompts/new",
     "page settings/sessions", "page settings/usage",
     "page sandbox/diagram", "page sandbox/image", "page sandbox/preview",

@@ -365,6 +365,19 @@ def test_its_author_is_asked_once_about_instructions(
     assert reader.hear_end(next_one["run"])["kind"] == "finished"
 
 
+def test_what_is_remembered_is_judged_in_each_chat_that_starts_with_it(
+    site: Site, server: UpstreamServer, reader: Reader
+) -> None:
+    set_policy(site, {"input": {"illicit": {"ask": 0.9}}})
+    made = reader.change("POST", "/api/memories", text=f"I like the {PHRASE}.")
+    assert made.status_code == 201, made.text
+    end = reader.hear_end(reader.send("How are you?")["run"])
+    assert end["code"] == "confirmation_needed"
+    assert "instructions of this chat" in end["message"]
+    assert reader.change("DELETE", "/api/memories").json() == {"deleted": 1}
+    assert reader.hear_end(reader.send("How are you?")["run"])["kind"] == "finished"
+
+
 def test_a_temporary_chat_is_judged_and_leaves_no_text(
     site: Site, server: UpstreamServer, reader: Reader
 ) -> None:

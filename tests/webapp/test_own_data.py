@@ -21,7 +21,7 @@ from chat.api_models import KeptAnswer, StoredResponse
 from chat.cache_models import CachedAnswer
 from chat.ids import uuid7
 from chat.models import ApiFile, Batch, BatchResult, Conversation, Message, Role, Usage
-from chat.personal_models import Assistant, SavedPrompt
+from chat.personal_models import Assistant, Memory, SavedPrompt
 from moderation.models import PolicyVersion
 from tests.conftest import PASSWORD
 from tests.sites import wait_until
@@ -53,6 +53,7 @@ def something_of(user: User, text: str) -> None:
         Message.objects.create(
             conversation=chat, role=Role.ASSISTANT, text=text, parts=parts, usage=usage
         )
+        Memory.objects.create(owner=user, text=f"memory {text}", conversation=chat)
         Assistant.objects.create(owner=user, name=f"assistant {text}")
         SavedPrompt.objects.create(owner=user, name="say", text=f"prompt {text}")
         today = timezone.now().date()
@@ -116,6 +117,7 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
     assert set(files) == {
         "account.json",
         "personalisation.json",
+        "memories.json",
         "assistants.json",
         "prompts.json",
         "folders.json",
@@ -140,6 +142,7 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
     assert account["api_keys"][0]["name"] == "notebook"
     assert account["sign_ins"][0]["user_agent"] == "Firefox/1.0 Linux"
     assert files["assistants.json"][0]["name"] == "assistant walrus"
+    assert files["memories.json"][0]["text"] == "memory walrus"
     assert files["prompts.json"][0]["text"] == "prompt walrus"
     assert files["usage.json"][0]["usage"] == {"completion_tokens": 3}
     assert files["ledger.json"][0]["model"] == "model-walrus"
@@ -156,6 +159,14 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
         assert hidden not in everything
 
 
+def test_a_memory_outlives_the_chat_it_was_said_in(alice: User) -> None:
+    something_of(alice, "walrus")
+    with as_user(alice.pk):
+        Conversation.objects.get().delete()
+        row = Memory.objects.get()
+    assert (row.text, row.conversation_id) == ("memory walrus", None)
+
+
 OF_ACCOUNT = "account.json"
 IN_EXPORT = {
     "account.EmailAddress": OF_ACCOUNT,
@@ -167,6 +178,7 @@ IN_EXPORT = {
     "chat.Conversation": "chats-00001.json",
     "chat.Folder": "folders.json",
     "chat.KeptAnswer": "kept-answers.json",
+    "chat.Memory": "memories.json",
     "chat.Personalisation": "personalisation.json",
     "chat.SavedPrompt": "prompts.json",
     "chat.Share": "shared-links.json",
@@ -305,7 +317,7 @@ def test_everything_goes_and_every_door_closes(alice: User, bob: User, settings:
         assert not SignIn.objects.filter(user_id=alice.pk).exists()
         kept = {path.name for path in file_store.folder().iterdir()}
         assert kept == {ApiFile.objects.get().pk.hex}, "bob's, and nothing of alice's"
-        for model in (Conversation, Assistant, SavedPrompt, ApiFile, Batch, BatchResult):
+        for model in (Conversation, Memory, Assistant, SavedPrompt, ApiFile, Batch, BatchResult):
             owners = set(model._default_manager.values_list("owner_id", flat=True))
             assert owners == {bob.pk}
         assert list(Message.objects.values_list("text", flat=True)) == ["canary"]
