@@ -563,7 +563,12 @@ async def test_no_rule_reads_a_long_text_where_everybody_waits(
 
 @pytest.mark.usefixtures("ruled")
 @pytest.mark.parametrize(
-    "arguments", [f'{{"to": "{KEY}"}}', '{"to": "\\u0041KIAIOSFODNN7EXAMPLE"}']
+    "arguments",
+    [
+        f'{{"to": "{KEY}"}}',
+        '{"to": "\\u0041KIAIOSFODNN7EXAMPLE"}',
+        f'{{"to": "{KEY}", "half": "\\ud800"}}',
+    ],
 )
 async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments: str) -> None:
     async def calling() -> AsyncGenerator[Event, None]:
