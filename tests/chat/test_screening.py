@@ -219,6 +219,7 @@ def test_no_door_lets_a_question_in(
     assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
+NUL = [{"role": "user", "content": f"Where is the {PHRASE}?\0"}]
 HALF = [
     {"role": "user", "content": "Look at the lake."},
     {
@@ -237,11 +238,11 @@ HALF = [
 ]
 
 
-@pytest.mark.parametrize("messages", [HALF])
+@pytest.mark.parametrize("messages", [NUL, HALF])
 def test_nor_beside_what_is_no_character(
     site: Site, caller: Caller, messages: list[dict[str, Any]]
 ) -> None:
-    """Half a character, which JSON within JSON can hold."""
+    """Half a character, which JSON within JSON can hold, and a NUL, which no row can."""
     set_policy(site, {"input": BLOCKED})
     sql = "SELECT count(*) FROM moderation_decision WHERE action = 'block'"
     ((before,),) = rows(site, sql)
