@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from inference import Caller, Engine, EngineError
 from moderation.categories import Scores
-from moderation.classifiers.reading import are_short, for_texts, in_thread
+from moderation.classifiers.reading import SHORT_CHARS, are_short, for_texts, in_thread
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.normalising import judged
 from moderation.windows import Read, read
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from moderation.heads import Heads
 
 AT_ONCE = 64  # parts of texts; behind each call others have their turn
+
+TOGETHER_CHARS = 16 * SHORT_CHARS
+"""Of what is read in one turn of the loop. More takes tens of milliseconds, and goes to a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,9 @@ class HeadClassifier:
 
     async def _answer(self, asked: Sequence[_Asked]) -> None:
         every = [text for one in asked for text in one.texts]
+        in_turn = are_short(every, TOGETHER_CHARS)
         try:
-            scores = await self._score(every, _all_of(asked), in_turn=True)
+            scores = await self._score(every, _all_of(asked), in_turn=in_turn)
         except EngineError as error:
             _fail(asked, error)
         except Exception as error:
