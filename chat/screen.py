@@ -20,6 +20,7 @@ from chat.json_texts import texts_of
 from chat.off_loop import off_loop_if_long
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
+from chat.storable import storable
 from inference import Caller
 from moderation.categories import RULE_CATEGORIES, Scores, worst
 from moderation.classifiers.screener import Screening
@@ -392,7 +393,7 @@ class Screen:
             conversation_id=request.conversation_id if leaves_traces else None,
             message_id=request.message_id if leaves_traces else None,
             run_id=request.run_id[:64] if leaves_traces else "",
-            text=_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS]) if is_kept else "",
+            text=storable(_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS])) if is_kept else "",
             text_hashes=self._hashes(outcome, verdict) if is_kept else None,
             review=Review.OPEN if is_for_review else "",
         )
@@ -427,7 +428,9 @@ async def screen_of(request: AnswerRequest, *, is_raw: bool = False) -> Screen:
 def _failures(screenings: Sequence[Screening]) -> Failures:
     """Each classifier once, with what it said last."""
     failed = {one.classifier: str(one.error)[:500] for each in screenings for one in each.failed}
-    return tuple({"classifier": name, "reason": reason} for name, reason in failed.items())
+    return tuple(
+        {"classifier": name, "reason": storable(reason)} for name, reason in failed.items()
+    )
 
 
 def _about(pairs: Sequence[tuple[str, Scores]], reasons: Sequence[Reason]) -> list[str]:

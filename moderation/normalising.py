@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import regex
 
-# Format characters (zero width, bidi controls, tags), variation selectors, fillers that look empty, and
-# control characters but for those that begin lines.
+# Format characters (zero width, bidi controls, tags), variation selectors, fillers that look empty,
+# control characters but for those that begin lines, and halves of characters, which JSON can escape and
+# no classifier could read.
 _CONTROLS = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 _UNSEEN = regex.compile(
-    rf"[\p{{Cf}}\p{{Variation_Selector}}{_CONTROLS}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]"
+    rf"[\p{{Cf}}\p{{Cs}}\p{{Variation_Selector}}{_CONTROLS}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]"
 )
 _TAGS = regex.compile(
     # Flags of Scotland, Wales and others are made of them, and stay.

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from inference import Caller, Engine
+from inference import Caller, Engine, EngineError
 from moderation.categories import Scores
-from moderation.classifiers.reading import are_short, for_texts, in_thread
+from moderation.classifiers.reading import SHORT_CHARS, are_short, for_texts, in_thread
 from moderation.heads_adapter import HEADS_ADAPTER
 from moderation.normalising import judged
 from moderation.windows import Read, read
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
 AT_ONCE = 64  # parts of texts; behind each call others have their turn
 
-_Asked = tuple[Sequence[str], "asyncio.Future[list[Scores]]"]
+TOGETHER_CHARS = 16 * SHORT_CHARS
+"""Of what is read in one turn of the loop. More takes tens of milliseconds, and goes to a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    texts: Sequence[str]
+    caller: Caller
+    answer: "asyncio.Future[list[Scores]]"
 
 
 class HeadClassifier:
@@ -43,30 +52,47 @@ class HeadClassifier:
             working = asyncio.create_task(self._score_asked())
             self._working.add(working)
             working.add_done_callback(self._working.discard)
-        self._asked.append((texts, answer))
+        self._asked.append(_Asked(texts, caller, answer))
         return await answer
 
     async def _score_asked(self) -> None:
-        """Also for those who have left meanwhile. They are nobody's in particular: each is a sentence or
-        two of somebody whose answers are counted."""
+        """Also for those who have left meanwhile, as long as anybody waits."""
         asked, self._asked = self._asked, []
+        working = asyncio.current_task()
+        assert working is not None
+
+        def stop_for_nobody(_: object) -> None:
+            if all(one.answer.cancelled() for one in asked):
+                working.cancel()
+
+        for one in asked:
+            one.answer.add_done_callback(stop_for_nobody)
         try:
-            every = [text for texts, _ in asked for text in texts]
-            scores = await self._score(every, Caller(), in_turn=True)
+            await self._answer(asked)
         except asyncio.CancelledError:
-            for _, future in asked:
-                future.cancel()
+            for one in asked:
+                one.answer.cancel()
             raise
+
+    async def _answer(self, asked: Sequence[_Asked]) -> None:
+        every = [text for one in asked for text in one.texts]
+        in_turn = are_short(every, TOGETHER_CHARS)
+        try:
+            scores = await self._score(every, _all_of(asked), in_turn=in_turn)
+        except EngineError as error:
+            _fail(asked, error)
         except Exception as error:
-            for _, future in asked:
-                if not future.done():
-                    future.set_exception(error)
-            return
-        at = 0
-        for texts, future in asked:
-            if not future.done():
-                future.set_result(scores[at : at + len(texts)])
-            at += len(texts)
+            if len(asked) == 1:
+                _fail(asked, error)
+                return
+            # A fault of ours, which one of the texts may have met: the others are judged.
+            await asyncio.gather(*(self._answer([one]) for one in asked))
+        else:
+            at = 0
+            for one in asked:
+                if not one.answer.done():
+                    one.answer.set_result(scores[at : at + len(one.texts)])
+                at += len(one.texts)
 
     async def _score(
         self, texts: Sequence[str], caller: Caller, *, in_turn: bool = False
@@ -86,6 +112,18 @@ class HeadClassifier:
         if in_turn:
             return _scores(texts_read, vectors)
         return await for_texts(texts, _scores, texts_read, vectors)
+
+
+def _all_of(asked: Sequence[_Asked]) -> Caller:
+    """As many as they are: a share for each of them, beside those who ask for much by themselves."""
+    weights = {one.caller.user: one.caller.weight for one in asked}
+    return Caller(weight=sum(weights.values()))
+
+
+def _fail(asked: Sequence[_Asked], error: Exception) -> None:
+    for one in asked:
+        if not one.answer.done():
+            one.answer.set_exception(error)
 
 
 def _read(texts: Sequence[str]) -> list[Read]:

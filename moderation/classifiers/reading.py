@@ -35,8 +35,13 @@ async def for_texts(
     return await in_thread(work, *args, **kwargs)
 
 
-def are_short(texts: Sequence[str]) -> bool:
-    return sum(map(len, texts)) <= SHORT_CHARS
+def are_short(texts: Sequence[str], most_chars: int = SHORT_CHARS) -> bool:
+    """Characters beyond ASCII count as the bytes that they are: of one may become 18 others (NFKC)."""
+    return sum(map(_num_chars, texts)) <= most_chars
+
+
+def _num_chars(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 async def by_parts(

@@ -219,6 +219,40 @@ def test_no_door_lets_a_question_in(
     assert PHRASE not in json.dumps([asked.body for asked in server.asked])
 
 
+NUL = [{"role": "user", "content": f"Where is the {PHRASE}?\0"}]
+HALF = [
+    {"role": "user", "content": "Look at the lake."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "c",
+                "type": "function",
+                "function": {"name": "look", "arguments": '{"at": "\\ud800"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "There is something."},
+    {"role": "user", "content": f"Is that the {PHRASE} over there?"},
+]
+
+
+@pytest.mark.parametrize("messages", [NUL, HALF])
+def test_nor_beside_what_is_no_character(
+    site: Site, caller: Caller, messages: list[dict[str, Any]]
+) -> None:
+    """Half a character, which JSON within JSON can hold, and a NUL, which no row can."""
+    set_policy(site, {"input": BLOCKED})
+    sql = "SELECT count(*) FROM moderation_decision WHERE action = 'block'"
+    ((before,),) = rows(site, sql)
+    body = {"model": "endless", "max_tokens": 5, "messages": messages}
+    response = caller.post("/chat/completions", body)
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["code"] == "content_filter"
+    assert rows(site, sql) == [(before + 1,)]
+
+
 def batched(caller: Caller, *questions: str) -> list[Any]:
     """What became of each, in a batch of them all: its line of the file of answers or of errors."""
     lines = [
@@ -303,6 +337,7 @@ def test_nor_is_an_answered_one_that_a_later_policy_blocks(
     set_policy(site, {})
     old = reader.send(MESSAGES[0]["content"])
     assert reader.hear_end(old["run"])["kind"] == "finished"
+    wait_until(lambda: len(server.asked) == 2)  # its title is asked by the old policy, too
     set_policy(site, {"input": BLOCKED, "strikes": {"illicit": 2}})
     server.asked.clear()
     parent = old["answer"]["id"]

@@ -38,6 +38,7 @@ from chat.policies_in_force import Chosen, InForce
 from chat.prompt_plan import Exchange, PromptPlan
 from chat.screen import MAX_KEPT_CHARS, Screen
 from chat.spans import Clock, Span
+from chat.storable import is_storable
 from inference import EngineError
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
@@ -563,7 +564,12 @@ async def test_no_rule_reads_a_long_text_where_everybody_waits(
 
 @pytest.mark.usefixtures("ruled")
 @pytest.mark.parametrize(
-    "arguments", [f'{{"to": "{KEY}"}}', '{"to": "\\u0041KIAIOSFODNN7EXAMPLE"}']
+    "arguments",
+    [
+        f'{{"to": "{KEY}"}}',
+        '{"to": "\\u0041KIAIOSFODNN7EXAMPLE"}',
+        f'{{"to": "{KEY}", "half": "\\ud800", "nul": "\\u0000"}}',
+    ],
 )
 async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments: str) -> None:
     async def calling() -> AsyncGenerator[Event, None]:
@@ -575,6 +581,7 @@ async def test_a_call_with_a_secret_is_stopped_and_not_run(kept: Kept, arguments
     seen = [event async for event in screening.screened(one, ["hi"], calling, Clock())]
     assert isinstance(seen[-1], Refused)
     assert not any(isinstance(event, ToolCall) for event in seen)
+    assert all(is_storable(decision.text) for decision, _ in kept)
 
 
 @pytest.mark.parametrize(("mail", "is_withheld"), [("A bad mail.", True), ("A kind mail.", False)])

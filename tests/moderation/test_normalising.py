@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference import Caller
+from moderation.classifiers.by_rules import RuleClassifier
 from moderation.normalising import judged, normalised, without_tags
 from moderation.rules import Rule, Rules
 
@@ -29,6 +31,7 @@ from moderation.rules import Rule, Rules
         ),
         ("bo\x07m\x7fb\x1f", "bomb"),
         ("b\u009fo\u00admb", "bomb"),
+        ("bo\ud800mb", "bomb"),
         ("one\ttwo\r\nthree", "one\ttwo\r\nthree"),
         ("cafe\u0301", "caf\u00e9"),
         ("b\u0336o\u0336m\u0336b\u0336", "bomb"),
@@ -62,6 +65,17 @@ def test_flags_are_made_of_tag_characters_and_stay() -> None:
     assert without_tags("\U000e0001\U000e007f") == judged("\U000e0001\U000e007f") == ""
 
 
+@pytest.mark.parametrize("place", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
+async def test_half_a_character_keeps_nobody_from_judging(place: int) -> None:
+    """No model could read it, nor RE2: all that was judged with it would go unjudged."""
+    half = chr(place)
+    classifier = RuleClassifier([Rule("word", "illicit", "crimson heron")])
+    texts = [f"The cri{half}mson heron.", half, "A crimson heron."]
+    scores = await classifier.score(texts, Caller())
+    assert [one.get("illicit", 0.0) for one in scores] == [1.0, 0.0, 1.0]
+    assert not any("\ud800" <= one <= "\udfff" for text in texts for one in judged(text))
+
+
 @given(st.text(max_size=200))
 def test_every_character_knows_where_it_stood(written: str) -> None:
     normal = normalised(written)
@@ -79,6 +93,9 @@ def test_every_character_knows_where_it_stood(written: str) -> None:
 
 def test_a_match_covers_what_was_put_between_its_letters() -> None:
     rules = Rules([Rule("word", "illicit", "caf\u00e9 noir")])
-    for written in ("cafe\u0301 n\x07oir", "cafe\u0301 n\u0336oir", "ca\u200bfe\u0301 noir"):
+    for written in (
+        *("cafe\u0301 n\x07oir", "cafe\u0301 n\u0336oir", "ca\u200bfe\u0301 noir"),
+        *("caf\u00e9 n\udfffoir", "cafe\ud800\u0301 noir"),
+    ):
         (match,) = rules.find(f"A {written}.")
         assert f"A {written}."[match.start : match.end] == written
