@@ -9,7 +9,6 @@ from chat.ids import uuid7
 from chat.moderating import flagged_at, is_on, scores_of
 from chat.openai_schemas import A_LIST, A_TEXT, Strict
 from chat.rights import Rights
-from chat.storable import storable
 from inference import Caller
 from moderation.categories import Scores, worst
 
@@ -81,7 +80,7 @@ async def moderate(rights: Rights, data: ModerationIn) -> dict[str, Any]:
     _check(data)
     user = rights.user
     caller = Caller(str(user.pk), user.tier.weight, rights.priority)
-    scored = await scores_of([storable(text) for text in data.texts], caller)
+    scored = await scores_of(data.texts, caller)
     if data.is_one:
         scored = [worst(scored)]
     return {

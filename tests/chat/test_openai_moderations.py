@@ -91,6 +91,13 @@ def test_what_others_ask_for_at_once_changes_no_score(client: openai.OpenAI) -> 
         assert all(abs(a[name] - b[name]) < 1e-2 for name in a)
 
 
+def test_a_text_is_read_as_a_question_is(client: openai.OpenAI) -> None:
+    """What nobody sees parts no words here either."""
+    (plain, spoilt) = client.moderations.create(input=[CARD, CARD.replace(" 4", " 4\0")]).results
+    assert spoilt.categories.personal_data
+    assert spoilt.category_scores.to_dict() == plain.category_scores.to_dict()
+
+
 @pytest.mark.parametrize("text", ["", " \n", "\u200b", "\ud800", "\x00", "x" * 50_000])
 def test_odd_texts_have_scores_too(caller: Caller, text: str) -> None:
     response = caller.post("/moderations", {"input": text})
