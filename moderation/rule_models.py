@@ -5,7 +5,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from moderation.categories import CATEGORIES, DESCRIPTIONS
-from moderation.rules import MAX_PATTERN_CHARS, BadRule, Rule, Rules
+from moderation.rules import MAX_PATTERN_CHARS, BadRule, Rule, tried
 
 
 class EditableRule(models.Model):
@@ -42,7 +42,7 @@ class EditableRule(models.Model):
     def clean(self) -> None:
         """Raises ValidationError for a pattern that RE2 does not take, or that its examples refute."""
         try:
-            rules = Rules([self.as_rule()])
+            rules = tried(self.as_rule())
         except BadRule as error:
             raise ValidationError({"pattern": str(error)}) from None
         for line in filter(str.strip, self.must_match.splitlines()):

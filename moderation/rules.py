@@ -16,6 +16,9 @@ from moderation.normalising import Normal, normalised
 
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
+MAX_PROGRAM = (
+    6_000  # instructions of a new one: `[\s\S]{1000}` three times has 21,000, and takes seconds
+)
 MAX_MATCHES = 10_000  # of one rule in one text
 MAX_TRIED = 20_000  # parts of what one rule has matched in one text, and its check refused
 _CARD_DIGITS = range(13, 20)
@@ -78,6 +81,16 @@ def compiled(rule: Rule) -> Any:
     if pattern.search("") is not None:
         raise BadRule("The pattern matches where there is nothing, and so everywhere.")
     return pattern
+
+
+def tried(rule: Rule) -> "Rules":
+    """One that is about to be saved. Linear in the text may still be too slow: each character can cost
+    as much as the pattern has instructions. One that is in force already goes on, as costly as it is.
+
+    Raises BadRule."""
+    if compiled(rule).programsize > MAX_PROGRAM:
+        raise BadRule("The pattern is too costly: it counts too far, or too much at once.")
+    return Rules([rule])
 
 
 def _options() -> Any:

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moderation.builtin_rules import BUILT_IN
-from moderation.rules import CHECKS, MAX_MATCHES, MAX_TRIED, BadRule, Match, Rule, Rules, compiled
+from moderation.rules import (
+    CHECKS,
+    MAX_MATCHES,
+    MAX_TRIED,
+    BadRule,
+    Match,
+    Rule,
+    Rules,
+    compiled,
+    tried,
+)
 
 OURS = Rules(BUILT_IN)
 KEY = "Zq81LmPw07RtYu5KxVb3NcJd9HsGf2Ae"
@@ -163,6 +173,15 @@ def test_a_rule_that_cannot_be_used_says_why(rule: Rule, words: str) -> None:
         compiled(rule)
     with pytest.raises(BadRule):
         Rules([rule])
+
+
+@pytest.mark.parametrize("pattern", [r"[\s\S]{1000}" * 3, r"\w{900} ?" * 5])
+def test_a_costly_pattern_is_not_saved_and_one_in_force_goes_on(pattern: str) -> None:
+    rule = Rule("x", "hate", pattern)
+    Rules([rule])
+    with pytest.raises(BadRule, match="too costly"):
+        tried(rule)
+    assert all(tried(one) for one in BUILT_IN)
 
 
 def test_many_matches_hide_nothing() -> None:
