@@ -209,7 +209,7 @@ def answer_of(tab: Reader, run: str) -> Frame:
 def test_it_is_answered_from_documents_and_leaves_nothing(alice: Reader, chat_site: Site) -> None:
     collection = a_collection(alice.client)
     bring(alice, collection, HANDBOOK, "handbook.md")
-    first = said("user", f"{QUESTION} {EGRET}", sources=picked(collection))
+    first = said("user", f"{EGRET}. {QUESTION}", sources=picked(collection))
     answer = answer_of(alice, ask(alice, first, model="vitrine-small")["run"])
     assert "opens at 8 in the morning [1]" in answer["parts"][0]["text"]
     (excerpt, *_) = answer["found"]["excerpts"]
