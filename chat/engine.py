@@ -34,6 +34,17 @@ def known_context_tokens(model: str) -> int | None:
         return None
 
 
+def context_tokens_by_files(model: str) -> int | None:
+    """The same, and of a model that is not loaded what its files say."""
+    known = known_context_tokens(model)
+    if known is not None or _engine is None or is_known_elsewhere(model):
+        return known
+    try:
+        return _engine.context_tokens(model)
+    except EngineError:
+        return None
+
+
 def is_known_elsewhere(model: str) -> bool:
     """Whether another server runs the model, as far as this process knows it."""
     try:

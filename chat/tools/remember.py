@@ -3,8 +3,11 @@ begins (chat/remembering.py)."""
 
 from typing import Any
 
+from chat.engine import context_tokens_by_files
 from chat.tools.base import Tool, ToolFailed
 from inference import BUILTIN
+
+LEAST_CONTEXT_TOKENS = 4096
 
 
 def _of_nobody(arguments: dict[str, Any]) -> str:
@@ -33,8 +36,9 @@ REMEMBER = Tool(
 
 
 def is_shown_to(model: str) -> bool:
-    """The built-in model is too small for a tool more."""
-    return model != BUILTIN
+    """The built-in model is too small for a tool more, and a short context has no room for it."""
+    context_tokens = context_tokens_by_files(model)
+    return model != BUILTIN and (context_tokens is None or context_tokens >= LEAST_CONTEXT_TOKENS)
 
 
 def without_unfit(model: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ BUILTIN = "vitrine-small"
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     """The built-in model, and another server's that may call tools."""
-    models = f"{BUILTIN},far={server.url}"
+    models = f"{BUILTIN},far={server.url},tight={server.url}?context=3000"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far") as site:
         site.set_up().close()
         yield site
@@ -179,7 +179,8 @@ def test_the_meter_counts_it_in_a_segment_of_its_own(alice: Reader) -> None:
 def test_the_smallest_models_prompt_is_what_it_was(alice: Reader, site: Site) -> None:
     """No tool more for the built-in model, alone or beside another; with nothing known no word more."""
     tools = "SELECT params->'tools' FROM chat_generation WHERE message_id = %s"
-    alone, both = said(alice, model=BUILTIN), alice.send("Hello", beside=[BUILTIN])
+    alone, tight = said(alice, model=BUILTIN), said(alice, model="tight")
+    both = alice.send("Hello", beside=[BUILTIN])
     for answer in both["answers"]:
         alice.hear_end(answer["run"] if "run" in answer else both["run"])
     with site.connection() as connection:
@@ -190,6 +191,7 @@ def test_the_smallest_models_prompt_is_what_it_was(alice: Reader, site: Site) ->
             return list(row[0])
 
         assert of(alone["answer"]["id"]) == ["calculator", "clock"]
+        assert of(tight["answer"]["id"]) == ["calculator", "clock"], "no room for its schema"
         by_model = {one["model"]: of(one["id"]) for one in both["answers"]}
     assert by_model == {
         "far": ["calculator", "clock", "remember"],
