@@ -2,12 +2,12 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from chat import run_log
+from chat.ids import lowest_uuid7
 from chat.models import Conversation, Generation
 
 PORTION = 200
@@ -21,9 +21,7 @@ def delete_old(now: datetime) -> Counter[tuple[int, int]]:
     """
     tiers = get_user_model().objects.filter(tier__chat_days__isnull=False)
     gone: Counter[tuple[int, int]] = Counter()
-    for days in sorted(
-        {int(each or 0) for each in tiers.values_list("tier__chat_days", flat=True)}
-    ):
+    for days in sorted(set(filter(None, tiers.values_list("tier__chat_days", flat=True)))):
         while owners := _delete_some(days, now):
             gone.update((owner, days) for owner in owners)
     return gone
@@ -38,15 +36,10 @@ def _delete_some(days: int, now: datetime) -> list[int]:
             owner__tier__chat_days=days,
             deleted_at=None,
             updated_at__lt=before,
-            pk__lt=_first_id(before),
+            pk__lt=lowest_uuid7(before),
         )
         locked = rows.select_for_update(no_key=True, skip_locked=True, of=("self",))
         found = dict(locked.values_list("pk", "owner_id")[:PORTION])
         Conversation.objects.filter(pk__in=found).update(deleted_at=now)
         run_log.request_stops(Generation.objects.filter(conversation__in=found))
     return list(found.values())
-
-
-def _first_id(moment: datetime) -> UUID:
-    """No row that was made later has a lower one (chat.ids.uuid7)."""
-    return UUID(int=int(moment.timestamp() * 1000) << 80)

@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 import uuid
+from datetime import datetime
 from threading import Lock
 
 _lock = Lock()
@@ -27,3 +28,8 @@ def uuid7() -> uuid.UUID:
         _last = first = max(drawn, _last + 1)
     milliseconds, rest = first >> 12 & (1 << 48) - 1, first & (1 << 12) - 1
     return uuid.UUID(int=milliseconds << 80 | 7 << 76 | rest << 64 | 2 << 62 | secrets.randbits(62))
+
+
+def lowest_uuid7(moment: datetime) -> uuid.UUID:
+    """Below all that `uuid7` makes from then on, and above those before, to the millisecond."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
