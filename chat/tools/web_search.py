@@ -18,6 +18,7 @@ import httpx2
 from django.conf import settings
 
 from chat.tools.base import Tool, ToolFailed
+from inference.upstreams.client import beginning_of, new_client
 
 Kind = Literal["searxng", "brave", "tavily"]
 
@@ -67,11 +68,9 @@ async def search(engine: SearchEngine, query: str) -> list[Page]:
             if response.status_code != 200:
                 said = _PROBLEMS.get(response.status_code, f"it answers {response.status_code}")
                 raise ToolFailed(f"the search engine did not search: {said}")
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise ToolFailed("the search engine's answer is too long")
+            body = await beginning_of(response, MAX_ANSWER_BYTES + 1)
+            if len(body) > MAX_ANSWER_BYTES:
+                raise ToolFailed("the search engine's answer is too long")
     except httpx2.HTTPError as error:
         raise ToolFailed(f"the search engine is not reached ({type(error).__name__})") from None
     try:
@@ -81,7 +80,6 @@ async def search(engine: SearchEngine, query: str) -> list[Page]:
 
 
 def _request(engine: SearchEngine, query: str) -> Any:
-    """Redirects are not followed: the key goes nowhere but where it belongs."""
     client, url, key = _client(), engine.url, engine.api_key
     bearer = {"Authorization": f"Bearer {key}"} if key else {}
     match engine.kind:
@@ -125,8 +123,7 @@ def _plain(text: object, max_chars: int) -> str:
 def _client() -> httpx2.AsyncClient:
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        timeout = httpx2.Timeout(TIMEOUT_S, connect=5.0)
-        _clients[loop] = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+        _clients[loop] = new_client(TIMEOUT_S)
     return _clients[loop]
 
 
