@@ -156,8 +156,7 @@ def params_for(rights: Rights, draft: Draft, conversation: Conversation) -> dict
     return {
         "tools": [
             *draft.tools,
-            *rights.tools_of(conversation.tool_servers),
-            *remembering.offered(rights, conversation, (draft.model, *draft.beside)),
+            *remembering.tools_of(rights, conversation, (draft.model, *draft.beside)),
         ],
         "sent": draft.client_id,
         "sampling": conversation.parameters,

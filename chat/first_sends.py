@@ -176,7 +176,8 @@ def _begun(
     price = prices.get(draft.model)
     if price and price.engine_s and rights.budget().cost_per_month is not None:
         return None  # what it may cost is looked up in what the user's answers took so far
-    setup = personal.setup_by(before.own, draft.setup, before.memories)
+    memories = before.memories if before.own.uses_memories else None
+    setup = personal.setup_by(before.own, draft.setup, memories)
     conversation = new_chat(rights.user, draft, one.text, setup)
     message = question_in(conversation, draft, one.text)
     params = params_for(rights, draft, conversation)

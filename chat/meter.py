@@ -118,8 +118,7 @@ def _plan(
 
 
 def _tools(rights: Rights, conversation: Conversation, model: str) -> tuple[str, ...]:
-    remember = remembering.offered(rights, conversation, [model])
-    return (*rights.tools_with(conversation.tool_servers), *remember)
+    return (*rights.tools, *remembering.tools_of(rights, conversation, [model]))
 
 
 def _looked_up(picked: Picked, kept: Sequence[UUID], prompt_tokens: int) -> int:

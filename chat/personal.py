@@ -179,8 +179,8 @@ def setup_of(user: Any, wanted: Setup, *, is_temporary: bool = False) -> dict[st
     """
     own = personalisation_of(user)
     uses_memories = own.uses_memories and not is_temporary
-    fields = setup_by(own, wanted, [row.text for row in memories_of(user)] if uses_memories else [])
-    fields["remembers"] = uses_memories
+    memories = [row.text for row in memories_of(user)] if uses_memories else None
+    fields = setup_by(own, wanted, memories)
     if wanted.assistant_id is None:
         return fields
     row = assistant_for(user, wanted.assistant_id)
@@ -195,12 +195,13 @@ def setup_of(user: Any, wanted: Setup, *, is_temporary: bool = False) -> dict[st
     }
 
 
-def setup_by(own: Personalisation, wanted: Setup, memories: Iterable[str]) -> dict[str, Any]:
-    """The same without an assistant, by rows that are at hand."""
+def setup_by(own: Personalisation, wanted: Setup, memories: Iterable[str] | None) -> dict[str, Any]:
+    """The same without an assistant, by rows that are at hand; with None for `memories` it neither reads
+    nor writes any."""
     return {
         "instructions": instructions_text(own),
-        "memory": memory_text(memories) if own.uses_memories else "",
-        "remembers": own.uses_memories,
+        "memory": memory_text(memories or ()),
+        "remembers": memories is not None,
         "system_prompt": wanted.system_prompt,
         "parameters": wanted.parameters or {},
         "history_strategy": wanted.history_strategy or own.history_strategy,

@@ -18,7 +18,13 @@ from chat.tools import REMEMBER, Tool, ToolFailed
 from chat.tools.remember import is_shown_to
 
 
-def offered(rights: Rights, conversation: Conversation, models: Iterable[str]) -> tuple[str, ...]:
+def tools_of(rights: Rights, conversation: Conversation, models: Iterable[str]) -> tuple[str, ...]:
+    """Names of the tools that a chat has beside those of every chat: of what it has picked, and the one
+    that remembers where it is offered."""
+    return (*rights.tools_of(conversation.tool_servers), *_offered(rights, conversation, models))
+
+
+def _offered(rights: Rights, conversation: Conversation, models: Iterable[str]) -> tuple[str, ...]:
     """The tool's name, if some of the models are shown it. Asks the database about a saved chat."""
     if not conversation.remembers or not rights.tools or not any(map(is_shown_to, models)):
         return ()

@@ -175,8 +175,7 @@ def _asked_about(answer: Message) -> list[str]:
 def _params(
     conversation: Conversation, rights: Rights, tools: tuple[str, ...], model: str
 ) -> dict[str, Any]:
-    of_servers = rights.tools_of(conversation.tool_servers)
-    tools = (*tools, *of_servers, *remembering.offered(rights, conversation, [model]))
+    tools = (*tools, *remembering.tools_of(rights, conversation, [model]))
     return {"tools": list(tools), "sampling": conversation.parameters, **params_of(rights)}
 
 

@@ -129,8 +129,7 @@ def _begin(
         kept = {k: v for k, v in old.params.items() if k not in ("stop_chars", "decided")}
         params = kept | {"api_key": None} | params_of(now) | {"given": given, "sent": None}
         params["num_brought"] = len(events)
-        remember = remembering.offered(now, conversation, [old.model])
-        allowed = (*now.tools_with(conversation.tool_servers), *remember)
+        allowed = (*now.tools, *remembering.tools_of(now, conversation, [old.model]))
         params["tools"] = [name for name in old.params.get("tools", []) if name in allowed]
         owner, model = runs.PROCESS_ID, old.model
         generation = begin_answer(now, question, model, params, owner, fork.client_id)
