@@ -16,9 +16,7 @@ from moderation.normalising import Normal, normalised
 
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
-MAX_PROGRAM = (
-    6_000  # instructions of a new one: `[\s\S]{1000}` three times has 21,000, and takes seconds
-)
+MAX_PROGRAM = 6_000  # instructions; `[\s\S]{1000}` three times has 21,000, and takes seconds
 MAX_MATCHES = 10_000  # of one rule in one text
 MAX_TRIED = 20_000  # parts of what one rule has matched in one text, and its check refused
 _CARD_DIGITS = range(13, 20)

@@ -98,9 +98,9 @@ def _row(name: str, found: list[Scores]) -> Row:
 
 
 def _by_strangers(paths: Sequence[Path]) -> dict[str, list[str]]:
-    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of those
-    in `by_strangers/` what is unsafe or sounds so: from their attacks and ordinary texts the heads have
-    learnt."""
+    """Sets that were written by somebody who had not seen the classifiers, nor their examples. Of the
+    first four in `by_strangers/` what is unsafe or sounds so: from their attacks and ordinary texts the
+    heads have learnt. Nothing was learnt from the fifth and sixth, which are development sets by now."""
     found: dict[str, list[str]] = {}
     for path in paths:
         for line in path.read_text(encoding="utf-8").splitlines():
