@@ -47,6 +47,9 @@ os.environ["VITRINE_SIGNUP_WORK_BITS"] = "0"  # likewise: no script does the sum
 # first one's turn: what needs several asks for them.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["GOMP_SPINCOUNT"] = "0"
+# Read by triton when it is imported, which the first file that imports transformers does. With a GPU at
+# hand, TRITON_INTERPRET=0 compiles kernels.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 os.environ["DATA_DIR"] = str(DATA_DIR)
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 

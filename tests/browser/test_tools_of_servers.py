@@ -78,6 +78,9 @@ def page(site: Site, browser: Browser) -> Iterator[Page]:
         yield page
 
 
+OWN = ["calculator", "clock", "remember"]  # in every chat
+
+
 def switch(page: Page, server: str = "office") -> None:
     page.get_by_role("button", name=TOOLS).click()
     page.locator(f"#tool-card input[value={server}]").click()
@@ -106,7 +109,7 @@ def test_a_tool_is_used_only_where_it_is_picked(page: Page, server: UpstreamServ
     server.answers = [says("No tools here.")]
     ask(page, "Hello")
     expect(last_answer(page)).to_contain_text("No tools here.")
-    assert shown_tools(server, "Hello") == ["calculator", "clock"]
+    assert shown_tools(server, "Hello") == OWN
     switch(page)
     expect(page.get_by_role("button", name="Tools, 1 is on")).to_be_visible()
     server.answers = [calls("office__add", a=20, b=22), says("It is 42.")]
@@ -122,7 +125,7 @@ def test_a_tool_is_used_only_where_it_is_picked(page: Page, server: UpstreamServ
     server.answers = [says("None again.")]
     ask(page, "And now?")
     expect(last_answer(page)).to_contain_text("None again.")
-    assert shown_tools(server, "And now?") == ["calculator", "clock"]
+    assert shown_tools(server, "And now?") == OWN
 
 
 def test_python_is_picked_like_a_server(page: Page, server: UpstreamServer) -> None:
@@ -132,7 +135,7 @@ def test_python_is_picked_like_a_server(page: Page, server: UpstreamServer) -> N
     ask(page, "Squares")
     answer = last_answer(page)
     expect(answer).to_contain_text("The squares are 0, 1 and 4.")
-    assert shown_tools(server, "Squares") == ["calculator", "clock", "python"]
+    assert shown_tools(server, "Squares") == sorted([*OWN, "python"])
     answer.locator("details[data-call] summary").click()
     expect(answer.locator("details dd").first).to_have_text(code)  # as its lines
     expect(answer.locator("details dd").last).to_have_text("0\n1\n4")

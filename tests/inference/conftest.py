@@ -1,14 +1,10 @@
 """Small models on disk, made once per run."""
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-# Read by triton when a kernel is defined. With a GPU at hand, TRITON_INTERPRET=0 compiles them.
-os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from inference import Engine, EngineConfig
 from inference.native.kernels import kernels
