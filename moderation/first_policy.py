@@ -8,24 +8,25 @@ never blocked and costs no strikes.
 from typing import Any
 
 _NOTED = {
-    "harassment": 0.791,
-    "harassment/threatening": 0.417,
-    "hate": 0.791,
-    "hate/threatening": 0.484,
-    "illicit": 0.791,
-    "illicit/violent": 0.817,
-    "self-harm": 0.791,
-    "self-harm/intent": 0.779,
-    "self-harm/instructions": 0.925,
-    "sexual": 0.791,
-    "sexual/minors": 0.534,
-    "violence": 0.791,
-    "violence/graphic": 0.446,
-    "prompt_injection": 0.724,
-    "jailbreak": 0.724,
+    "harassment": 0.7,
+    "harassment/threatening": 0.358,
+    "hate": 0.7,
+    "hate/threatening": 0.127,
+    "illicit": 0.7,
+    "illicit/violent": 0.84,
+    "self-harm": 0.7,
+    "self-harm/intent": 0.632,
+    "self-harm/instructions": 0.849,
+    "sexual": 0.7,
+    "sexual/minors": 0.202,
+    "violence": 0.7,
+    "violence/graphic": 0.209,
+    "prompt_injection": 0.773,
+    "jailbreak": 0.773,
     "secrets": 0.5,
 }
-"""The shipped thresholds of moderation/heads/thresholds.toml; here as they were when this began."""
+"""The thresholds of moderation/heads/thresholds.toml, as numbers that an operator reads and changes.
+Where they move, so does a policy that nobody has changed, by a migration like 0006."""
 
 _BLOCKED = {"illicit/violent": 0.97, "sexual/minors": 0.9, "hate/threatening": 0.97}
 
@@ -36,7 +37,7 @@ FIRST_POLICY: dict[str, Any] = {
     },
     "output": {
         **{name: {"note": at} for name, at in _NOTED.items() if name != "secrets"},
-        "sexual/minors": {"note": 0.534, "review": 0.9},
+        "sexual/minors": {"note": _NOTED["sexual/minors"], "review": 0.9},
     },
     "on_failure": {"input": "allow", "output": "allow"},
     "partial_output": "keep",
