@@ -21,16 +21,28 @@ class Asked:
     body: dict[str, Any]
     raw: bytes = b""
 
+    @property
+    def asks_for_title(self) -> bool:
+        from chat.titles import REQUEST  # not earlier: it needs Django's settings
+
+        messages = self.body.get("messages") or [{}]
+        return messages[-1].get("content") == REQUEST
+
     def header(self, name: str) -> str:
         return {key.lower(): value for key, value in self.headers.items()}[name]
 
 
 @dataclass
 class UpstreamServer:
-    """`answers` are given in order, the last one for ever; `asked` are the requests so far."""
+    """`answers` are given in order, the last one for ever; `asked` are the requests so far.
+
+    A chat asks for its title when it likes, perhaps while the next test's answers are said: with `title`
+    it is told that, and nothing is noted.
+    """
 
     answers: list[Answer] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    title: Answer | None = None
 
     def __enter__(self) -> Self:
         self._lock = threading.Lock()
@@ -53,6 +65,13 @@ class UpstreamServer:
     def host(self) -> str:
         return f"127.0.0.1:{self._server.server_port}"
 
+    def _answer_to(self, asked: Asked) -> Answer:
+        if self.title is not None and asked.asks_for_title:
+            return self.title
+        with self._lock:
+            self.asked.append(asked)
+            return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         upstream = self
 
@@ -66,12 +85,9 @@ class UpstreamServer:
                 self._take(raw, {} if is_form else json.loads(raw))
 
             def _take(self, raw: bytes, body: dict[str, Any]) -> None:
-                with upstream._lock:
-                    upstream.asked.append(Asked(self.path, dict(self.headers.items()), body, raw))
-                    answers = upstream.answers
-                    answer = answers.pop(0) if len(answers) > 1 else answers[0]
+                asked = Asked(self.path, dict(self.headers.items()), body, raw)
                 try:
-                    answer(self)
+                    upstream._answer_to(asked)(self)
                 except OSError:
                     self.close_connection = True  # the client has hung up
 

@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
 from tests.browser.library import add_chats
 from tests.browser.pages import cookies_of, wait_for
 from tests.browser.test_accessibility import THEMES, expect_no_faults, expect_no_sideways_scrolling
-from tests.sites import Site, email_of
+from tests.sites import Site, email_of, wait_until
 
 LONG = [
     f"{'question' if n % 2 == 0 else 'answer'} {n} " + "and more words " * 30 for n in range(40)
@@ -399,7 +399,8 @@ def test_a_high_window_is_filled_and_what_is_out_of_view_is_not_laid_out(
     expect(rows).to_have_count(80)  # two pages: the first leaves room
     page.set_viewport_size({"width": 1200, "height": 700})
     is_painted = "row => row.checkVisibility({ contentVisibilityAuto: true })"
-    assert [rows.nth(n).locator("a").evaluate(is_painted) for n in (0, 79)] == [True, False]
+    links = [rows.nth(n).locator("a") for n in (0, 79)]
+    wait_until(lambda: [link.evaluate(is_painted) for link in links] == [True, False])
     page.evaluate("document.querySelector('chat-sidebar').refresh()")  # as after each reconnect
     assert rows.count() == 80, "what was read stays"
     rows.nth(79).scroll_into_view_if_needed()

@@ -17,6 +17,12 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer(title=events(*texts("A title"))) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     """One with a model that may call tools beside the built-in one."""
     models = f"far={server.url},vitrine-small"

@@ -68,6 +68,8 @@ def test_a_chat_that_comes_late_leaves_the_field_in_which_it_is_renamed(
     page.locator(".chat-link a", has_text="Rename me late").dblclick()
     title = page.get_by_role("textbox", name="Title")
     title.fill("Half a ti")
+    while not held:
+        page.wait_for_timeout(20)
     held[0].fallback()
     expect(page.locator(".message--user")).to_have_count(1)
     expect(title).to_be_focused()

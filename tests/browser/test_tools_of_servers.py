@@ -38,6 +38,12 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServer]:
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer(title=says("A title")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def site(
     make_site: SiteMaker,
     server: UpstreamServer,
@@ -88,7 +94,7 @@ def switch(page: Page, server: str = "office") -> None:
 
 
 def shown_tools(server: UpstreamServer, question: str) -> list[str]:
-    """To the model, when it was asked this the last time; titles are asked for in between."""
+    """To the model, when it was asked this the last time."""
     bodies = [one.body for one in server.asked]
     asked = next(body for body in reversed(bodies) if body["messages"][-1]["content"] == question)
     return [tool["function"]["name"] for tool in asked.get("tools", ())]

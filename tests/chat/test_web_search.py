@@ -154,7 +154,7 @@ def test_engines_and_who_is_offered_what(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[UpstreamServer]:
-    with UpstreamServer() as model:
+    with UpstreamServer(title=events(*texts("Herons"))) as model:
         yield model
 
 
