@@ -7,8 +7,10 @@ from lxml import etree, html
 
 from retrieval.parsing.writer import Writer, one_line, table
 
+# Not the whole head: where a page leaves out its <body>, which HTML allows, libxml2 ends the head only
+# at the first element that it knows, and it knows no <article>.
 _LEFT_OUT = frozenset(
-    {"script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "embed"}
+    {"script", "style", "noscript", "template", "title", "svg", "math", "iframe", "object", "embed"}
     | {"select", "datalist", "canvas", "audio", "video"}
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -27,6 +29,7 @@ _BREAKS = frozenset(
     }
     | {"dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html"}
     | {"legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section", "summary", "table", "ul"}
+    | {"head"}
     | set(_HEADINGS)
 )
 _WHOLE = frozenset({"table", "pre", "ul", "ol"})

@@ -37,6 +37,17 @@ def test_of_a_web_page_the_article_is_read(read: Read) -> None:
     assert any("Float" in table for table in blocks(parsed, "table"))
 
 
+@pytest.mark.parametrize("num_words", [5, 500])
+def test_a_page_may_leave_out_what_html_lets_it(read: Read, num_words: int) -> None:
+    """Neither <html> nor <body>, and the first element is one that libxml2 does not know."""
+    words = " ".join(f"word{n}" for n in range(num_words))
+    page = f"<!doctype html><title>On Glass</title><article><h1>Glass</h1><p>{words}</p></article>"
+    parsed = read("glass.html", page)
+    assert parsed.title == "On Glass"
+    assert f"word{num_words - 1}" in parsed.text
+    assert "On Glass" not in parsed.text
+
+
 def test_a_web_page_without_an_article_is_read_as_it_stands(read: Read) -> None:
     page = "<html><body><h2>Menu</h2><ul><li>Tea<ol><li>black</li></ol></li><li>Milk</li></ul>"
     page += "<div>Open <b>daily</b>.<pre>a\n  b</pre></div><p style='display: none'>not this</p>"
