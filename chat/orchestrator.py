@@ -352,7 +352,7 @@ async def _run_tools(
         if may_have_run(state, control, tools.get(call.name), call):
             yield _told(state, ToolResult(call.id, IN_DOUBT, True))
             continue
-        if needs_approval(state, tools.get(call.name)):
+        if needs_approval(state, tools.get(call.name), call):
             state.watch.begin("approval", name=call.name)
             yield Phase("approval", detail=call.id)
             allowed = await is_allowed(state, control, call)
@@ -366,7 +366,7 @@ async def _run_tools(
         state.watch.begin("tool", name=call.name)
         yield Phase("tool", detail=call.name)
         started_s = monotonic()
-        task = asyncio.create_task(run_tool(tools, call.name, call.arguments))
+        task = asyncio.create_task(run_tool(tools, call.name, call.arguments, state.request.user))
         stop = asyncio.create_task(control.stopped.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)

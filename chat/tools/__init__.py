@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from chat.tools.base import Tool, ToolFailed, run_tool
 from chat.tools.calculator import CALCULATOR
 from chat.tools.clock import CLOCK
+from chat.tools.open_page import OPEN_PAGE
 from chat.tools.python import PYTHON
 from chat.tools.remember import REMEMBER
 from chat.tools.web_search import WEB_SEARCH
 
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
-PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,), "search": (WEB_SEARCH,)}
+PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,), "search": (WEB_SEARCH, OPEN_PAGE)}
 """By the name that they are picked by, as a server's would be."""
 _OWN = (
     BUILT_IN

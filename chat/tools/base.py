@@ -19,25 +19,37 @@ class ToolFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """What stands in a chat: `questions` as their user wrote them, and of tools that were called the
+    name and the result."""
+
+    questions: tuple[str, ...]
+    results: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
-    """`run` takes the call's arguments and returns text; it raises ToolFailed for bad ones. A plain
-    function is called in a thread.
+    """`run` takes the call's arguments, and with `is_told_user` who asks, and returns text; it raises
+    ToolFailed for bad ones. A plain function is called in a thread.
 
     `has_side_effects`: it changes something outside of the answer, or tells something to the outside; so
-    it may, unless it says otherwise. `always_asks`: and never without a person's word. `is_trusted`: its
+    it may, unless it says otherwise. `always_asks`: and never without a person's word. `is_known`:
+    whether a call tells the outside nothing but what it or the user has named before. `is_trusted`: its
     results are our own and say nothing that others have written. `server`: whose it is, if not ours.
     """
 
     name: str
     description: str
     parameters: dict[str, Any]
-    run: Callable[[dict[str, Any]], str] | Callable[[dict[str, Any]], Awaitable[str]]
+    run: Callable[..., str] | Callable[..., Awaitable[str]]
     has_side_effects: bool = True
     is_trusted: bool = False
     always_asks: bool = False
     server: str = ""
     title: str = ""
     timeout_s: float = TIMEOUT_S
+    is_known: Callable[[dict[str, Any], Heard], bool] | None = None
+    is_told_user: bool = False
 
     def schema(self) -> dict[str, Any]:
         """The tool as models and OpenAI clients know it."""
@@ -49,7 +61,9 @@ class Tool:
         return {"type": "function", "function": function}
 
 
-async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[str, bool]:
+async def run_tool(
+    tools: dict[str, Tool], name: str, arguments: str, user: str = ""
+) -> tuple[str, bool]:
     """Answer one call: (text, whether it is an error). Never raises for what a model got wrong."""
     tool = tools.get(name)
     if tool is None:
@@ -57,7 +71,7 @@ async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[s
     try:
         values = json.loads(arguments)
         async with asyncio.timeout(tool.timeout_s):
-            result = await _result_of(tool, values)
+            result = await _result_of(tool, values, user)
     except RecursionError:
         return "error: the arguments are too deep", True
     except (ToolFailed, ValueError) as error:
@@ -67,7 +81,8 @@ async def run_tool(tools: dict[str, Tool], name: str, arguments: str) -> tuple[s
     return storable(result[:MAX_RESULT_CHARS]), False
 
 
-async def _result_of(tool: Tool, values: dict[str, Any]) -> str:
+async def _result_of(tool: Tool, values: dict[str, Any], user: str) -> str:
     run: Any = tool.run
-    result: str = await (run(values) if iscoroutinefunction(run) else off_loop(run, values))
+    given = (values, user) if tool.is_told_user else (values,)
+    result: str = await (run(*given) if iscoroutinefunction(run) else off_loop(run, *given))
     return result

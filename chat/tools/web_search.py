@@ -103,7 +103,7 @@ def _pages(kind: Kind, answer: Any) -> list[Page]:
     found: dict[str, Page] = {}
     for row in rows["results"]:
         url = str(row["url"]).strip()
-        if urlsplit(url).scheme in ("http", "https") and len(url) <= _MAX_ADDRESS_CHARS:
+        if _is_address(url):
             page = Page(
                 _plain(row.get("title"), _MAX_TITLE_CHARS),
                 url,
@@ -111,6 +111,18 @@ def _pages(kind: Kind, answer: Any) -> list[Page]:
             )
             found.setdefault(url, page)
     return list(found.values())[:MAX_FOUND]
+
+
+def _is_address(url: str) -> bool:
+    """On one line: the next one says what others have written."""
+    is_short = len(url) <= _MAX_ADDRESS_CHARS and not any(map(str.isspace, url))
+    return is_short and urlsplit(url).scheme in ("http", "https")
+
+
+def addresses_in(result: str) -> frozenset[str]:
+    """Those that a result of the tool lists: the second line of each page, whatever its text says."""
+    found = (rows.split("\n") for rows in result.split("\n\n"))
+    return frozenset(rows[1] for rows in found if len(rows) > 1)
 
 
 def _plain(text: object, max_chars: int) -> str:

@@ -67,7 +67,13 @@ async def test_only_so_much_is_taken_and_only_addresses_of_the_web(engine: Upstr
         {"title": "x" * 900, "url": f"https://a.example/{n}", "content": "y" * 5_000}
         for n in range(99)
     ]
-    bad = [{"title": "No", "url": url} for url in ("javascript:alert(1)", "file:///etc/passwd", "")]
+    none = (
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "",
+        "https://a.example/\nhttps://b.example/",
+    )
+    bad = [{"title": "No", "url": url} for url in none]
     engine.answers = [status(200, {"results": [*bad, rows[0], *rows]})]
     text, is_error = await searched(query="much")
     assert not is_error

@@ -96,7 +96,7 @@ PYTHON = ToolServerSpec(
 SEARCH = ToolServerSpec(
     "search",
     _("Web search"),  # type: ignore[arg-type]
-    _("Asks a search engine, and reads what it finds"),  # type: ignore[arg-type]
+    _("Asks a search engine, and opens what it finds"),  # type: ignore[arg-type]
     is_own=True,
 )
 
