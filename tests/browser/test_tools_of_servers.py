@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -248,23 +250,39 @@ def test_after_kill_minus_nine_a_mail_is_not_sent_twice(
     """The process dies while the tool works, with its user's yes: whether it was done nobody knows."""
     switch(page)
     server.answers = [calls("office__wait", seconds=45), says("I cannot tell.")]
-    site.execute(
-        "UPDATE chat_servertool SET asks = 'always', updated_at = now() WHERE tool = 'wait'"
-    )
     answer = last_answer(page)
 
     def is_asked() -> bool:
         return answer.get_by_role("button", name="Allow", exact=True).is_visible()
 
-    page.wait_for_timeout(3_000)  # the process looks every two seconds
-    num_begun = office.done.count({"tool": "wait", "began": 45})
-    ask(page, "Wait")
-    wait_until(is_asked)
-    answer.get_by_role("button", name="Allow", exact=True).click()
-    wait_until(lambda: office.done.count({"tool": "wait", "began": 45}) == num_begun + 1)
-    site.kill()
-    site.start()
-    expect(answer).to_contain_text("I cannot tell.", timeout=60_000)
+    with _that_always_asks(site, "wait"):
+        num_begun = office.done.count({"tool": "wait", "began": 45})
+        ask(page, "Wait")
+        wait_until(is_asked)
+        answer.get_by_role("button", name="Allow", exact=True).click()
+        wait_until(lambda: office.done.count({"tool": "wait", "began": 45}) == num_begun + 1)
+        site.kill()
+        site.start()
+        expect(answer).to_contain_text("I cannot tell.", timeout=60_000)
     assert office.done.count({"tool": "wait", "began": 45}) == num_begun + 1
     told = [asked.body["messages"][-1]["content"] for asked in server.asked]
     assert any("interrupted" in str(one) for one in told)
+
+
+@contextmanager
+def _that_always_asks(site: Site, tool: str) -> Iterator[None]:
+    with site.connection() as connection:
+        query = "SELECT asks FROM chat_servertool WHERE tool = %s"
+        row = connection.execute(query, [tool]).fetchone()
+    assert row is not None
+
+    def let_it_ask(asks: str) -> None:
+        change = "UPDATE chat_servertool SET asks = %s, updated_at = now() WHERE tool = %s"
+        site.execute(change, asks, tool)
+        time.sleep(3.0)  # the process looks every two seconds
+
+    let_it_ask("always")
+    try:
+        yield
+    finally:
+        let_it_ask(row[0])  # for the next test
