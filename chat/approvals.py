@@ -6,7 +6,7 @@ them. So from then on nothing that changes the world is done without a yes. Know
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from chat.answer_state import AnswerState
@@ -27,27 +27,30 @@ IN_DOUBT = (
 def needs_approval(state: AnswerState, tool: Tool | None, call: ToolCall) -> bool:
     if tool is None or not tool.has_side_effects:
         return False
-    return tool.always_asks or (is_tainted(state) and not _is_known(state, tool, call))
+    if tool.is_known is not None and not tool.always_asks:
+        return not _is_known(state, tool.is_known, call)
+    return tool.always_asks or is_tainted(state)
 
 
-def _is_known(state: AnswerState, tool: Tool, call: ToolCall) -> bool:
-    """Whether the outside learns nothing from a call that it or the user has not named before."""
-    if tool.is_known is None:
-        return False
+def _is_known(state: AnswerState, is_known: Callable[..., bool], call: ToolCall) -> bool:
+    """Whether the outside learns nothing from a call that a search or the user has not named before."""
     try:
         values = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return False
-    return isinstance(values, dict) and tool.is_known(values, _heard(state))
+    return isinstance(values, dict) and is_known(values, _heard(state))
 
 
 def _heard(state: AnswerState) -> Heard:
-    """Of questions only those that nobody else has written."""
-    exchanges = state.plan.exchanges if state.plan is not None else ()
-    messages = [] if state.plan is not None else state.request.messages
-    questions = [one.question for one in exchanges if not one.is_brought]
-    questions += [one["content"] for one in messages if one["role"] == "user"]
-    return Heard(tuple(questions), tuple(_results(state)))
+    """Of what was brought from elsewhere nothing: others have written it, results among it."""
+    request = state.request
+    if state.plan is None:
+        questions = [one["content"] for one in request.messages if one["role"] == "user"]
+        return Heard(tuple(questions), tuple(_results([request.messages, state.said])))
+    own = [one for one in state.plan.exchanges if not one.is_brought]
+    said = [] if request.begun else state.said  # which then goes on from what was brought
+    replies: list[Sequence[ChatMessage]] = [one.reply for one in own]
+    return Heard(tuple(one.question for one in own), tuple(_results([*replies, said])))
 
 
 def may_have_run(state: AnswerState, control: Control, tool: Tool | None, call: ToolCall) -> bool:
@@ -61,23 +64,26 @@ def may_have_run(state: AnswerState, control: Control, tool: Tool | None, call: 
 def is_tainted(state: AnswerState) -> bool:
     """Whether the prompt holds what neither its user nor we have written."""
     exchanges = state.plan.exchanges if state.plan is not None else ()
-    if any(one.documents or one.images or one.is_brought for one in exchanges):
+    if (state.plan is not None and state.plan.is_system_brought) or state.request.begun:
+        return True
+    # Pictures also where this model does not see them: the last one's answer may repeat their words.
+    if any(one.documents or one.images or one.attached or one.is_brought for one in exchanges):
         return True
     trusted = {tool.name for tool in state.request.tools if tool.is_trusted}
-    return any(name not in trusted for name, _ in _results(state))
-
-
-def _results(state: AnswerState) -> Iterator[tuple[str, str]]:
-    """Of tools that were called the name and what each has brought; "" for one that nobody called. In
-    order: a chat that was brought from elsewhere may count its calls anew in each turn."""
-    exchanges = state.plan.exchanges if state.plan is not None else ()
     # Also of what is left out: its summary may repeat what a tool has brought.
-    messages = [*state.messages, *(said for one in exchanges for said in one.reply)]
-    names: dict[str, str] = {}
-    for message in messages:
-        names |= {call["id"]: call["name"] for call in _calls(message)}
-        if message["role"] == "tool":
-            yield names.get(message.get("tool_call_id", ""), ""), str(message["content"])
+    groups = [state.messages, *(one.reply for one in exchanges)]
+    return any(name not in trusted for name, _ in _results(groups))
+
+
+def _results(groups: Iterable[Sequence[ChatMessage]]) -> Iterator[tuple[str, str]]:
+    """Of tools that were called the name and what each has brought; "" for one that nobody called. In
+    order, and each call once: chats that were brought from elsewhere may count theirs anew."""
+    for messages in groups:
+        names: dict[str, str] = {}
+        for message in messages:
+            names |= {call["id"]: call["name"] for call in _calls(message)}
+            if message["role"] == "tool":
+                yield names.pop(message.get("tool_call_id", ""), ""), str(message["content"])
 
 
 def _calls(message: ChatMessage) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from chat import access, branches, prompt, prompt_plan
+from chat import access, branches, personal, prompt, prompt_plan
 from chat.branches import SHOWN_TO_MODELS
 from chat.errors import BadCursor, NotFound
 from chat.events import Found, LeftOut
@@ -139,6 +139,7 @@ def plan_along(
     plan = PromptPlan(
         exchanges=exchanges_of(path, documents_along(path)),
         system=system_text(conversation),
+        is_system_brought=personal.is_setup_of_others(conversation),
         memory=conversation.memory,
         keeps_first=conversation.history_strategy == HistoryStrategy.SELECTIVE,
         summaries=tuple(prompt_plan.Summary(str(s.pk), s.text, str(s.until_id)) for s in summaries),

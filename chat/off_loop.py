@@ -35,7 +35,14 @@ class _InTurn:
     async def run(self, user: Any, work: Callable[[], T]) -> T:
         turn = self._turns.setdefault(user, asyncio.Lock())
         await turn.acquire()
-        running = asyncio.ensure_future(_run_in(self._pool, work))
+        has_left = False
+
+        def begin() -> T:
+            if has_left:  # while other users' calls had the threads
+                raise asyncio.CancelledError
+            return work()
+
+        running = asyncio.ensure_future(_run_in(self._pool, begin))
 
         def end(ended: asyncio.Future[T]) -> None:
             turn.release()
@@ -43,14 +50,20 @@ class _InTurn:
                 ended.exception()  # whoever would hear of it may have left
 
         running.add_done_callback(end)
-        # A thread goes on when its caller leaves, and it is still that caller's turn.
-        return await asyncio.shield(running)
+        try:
+            # A thread goes on when its caller leaves, and it is still that caller's turn.
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            has_left = True
+            raise
 
 
 # What is only counted, and may be asked for without being a request.
 _COUNTING = _InTurn(1, "counting")
 # What waits for other servers, for as long as those take.
 _FETCHING = _InTurn(4, "fetching")
+# The same for pages that models open, apart: a model may open many, and programs wait for images.
+_PAGES = _InTurn(4, "pages")
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -86,6 +99,13 @@ async def off_loop_for_fetching(
 ) -> T:
     """The same for what other servers are asked for: a user's calls one after the other."""
     return await _FETCHING.run(user, partial(work, *args, **kwargs))
+
+
+async def off_loop_for_pages(
+    user: Any, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """The same for pages of the web that models open."""
+    return await _PAGES.run(user, partial(work, *args, **kwargs))
 
 
 async def off_loop_for_pictures(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from chat.access import as_uuid
 from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
 from chat.memories import memories_of, memory_text
-from chat.models import Assistant, Personalisation, SavedPrompt
+from chat.models import Assistant, ChatOrigin, Conversation, Personalisation, SavedPrompt
 from chat.setup import Setup
 from retrieval.models import Collection
 
@@ -207,6 +207,17 @@ def setup_by(own: Personalisation, wanted: Setup, memories: Iterable[str] | None
         "history_strategy": wanted.history_strategy or own.history_strategy,
         "tool_servers": list(wanted.tool_servers or ()),
     }
+
+
+def is_setup_of_others(conversation: Conversation) -> bool:
+    """Whether somebody else has written what the chat is told first, or may have: an assistant that
+    another shares, or one that is gone; an import."""
+    if conversation.assistant:
+        row = Assistant.objects.filter(pk=conversation.assistant["id"])
+        return not row.filter(owner_id=conversation.owner_id).exists()
+    if conversation._state.adding or not (conversation.system_prompt or conversation.instructions):
+        return False
+    return ChatOrigin.objects.filter(conversation=conversation).exists()
 
 
 # --- all ------------------------------------------------------------------------------------------

@@ -85,7 +85,8 @@ class PromptPlan:
     what is left out; of the `summaries` that there are the newest will, once something has to go.
     `has_documents`: what was found for the question is in its place already. `num_asked` of the last
     exchanges are asked now: with a wish, the one that it is about as well. `stopped` are others that
-    were taken out since a policy stops them.
+    were taken out since a policy stops them. `is_system_brought`: others than the chat's user have
+    written some of `system`, or may have.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -98,6 +99,7 @@ class PromptPlan:
     has_documents: bool = False
     num_asked: int = 1
     stopped: tuple[str, ...] = ()
+    is_system_brought: bool = False
 
     @property
     def earlier(self) -> tuple[Exchange, ...]:

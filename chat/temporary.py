@@ -179,7 +179,7 @@ async def answer(rights: Rights, ask: Ask) -> TemporaryRun:
 
     rights, setup, tools = await done_or_undone(in_db(_admit)(rights, run_id, ask), let_go)
     try:
-        asked = await in_db(_asked)(ask, history.system_text(setup))
+        asked = await in_db(_asked)(ask, setup)
         begun = _begun(user, ask.client_id)  # meanwhile, by a repetition of the frame
     except BaseException:
         await to_its_end(let_go(None))
@@ -369,7 +369,7 @@ class _Asked:
     before: tuple[LogEvent, ...] = ()
 
 
-def _asked(ask: Ask, system: str) -> _Asked:
+def _asked(ask: Ask, setup: Conversation) -> _Asked:
     """In the scope of the user, who may read what was picked. Raises BadFrame, Conflict and NotFound."""
     *earlier, last = ask.messages if ask.messages else (None,)
     needs_answer = bool(ask.wish or ask.goes_on)
@@ -377,7 +377,11 @@ def _asked(ask: Ask, system: str) -> _Asked:
         raise BadFrame("The last message has to be a question, or the answer to write anew.")
     rows = rows_of(said for said in (earlier if needs_answer else ask.messages) if said)
     reads = revoked.readable(revoked.versions_in(rows))  # before the plan reads it
-    plan = PromptPlan(exchanges=exchanges_of(rows), system=system)
+    plan = PromptPlan(
+        exchanges=exchanges_of(rows),
+        system=history.system_text(setup),
+        is_system_brought=personal.is_setup_of_others(setup),
+    )
     if not plan.exchanges:
         raise BadFrame("An answer needs a question.")
     if not needs_answer:

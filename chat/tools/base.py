@@ -34,8 +34,9 @@ class Tool:
 
     `has_side_effects`: it changes something outside of the answer, or tells something to the outside; so
     it may, unless it says otherwise. `always_asks`: and never without a person's word. `is_known`:
-    whether a call tells the outside nothing but what it or the user has named before. `is_trusted`: its
-    results are our own and say nothing that others have written. `server`: whose it is, if not ours.
+    whether a call tells the outside nothing but what a search or the user has named before; any other
+    asks. `is_trusted`: its results are our own and say nothing that others have written. `server`: whose
+    it is, if not ours.
     """
 
     name: str

@@ -1,10 +1,9 @@
 """A page of the web, opened for a model that has its address from a search or from its user.
 
-An address says something to whoever serves it: a page that has been read could have told the model to
-put what it knows into one. So it is opened unasked while nobody else's words stand in the chat, and
-then only where a search of this chat has listed it, or its user has written it, to the letter; any
-other address waits for its user's word (chat/approvals.py). Addresses inside of pages are those of
-others.
+An address says something to whoever serves it: whatever the model has read could have told it to put
+what it knows into one. So a page is opened unasked only where a search of this chat has listed it, or
+its user has written it, to the letter; any other address waits for its user's word
+(chat/approvals.py), also one that the model remembers. Addresses inside of pages are those of others.
 
 It is fetched as documents are (retrieval/egress.py: nothing inside of the house, each redirect judged
 anew), and read as they are, in a process of its own.
@@ -15,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from chat.off_loop import off_loop_for_fetching
+from chat.off_loop import off_loop_for_pages
 from chat.tools.base import Heard, Tool, ToolFailed
 from chat.tools.web_search import WEB_SEARCH, addresses_in
 from retrieval.egress import fetch
@@ -28,6 +27,9 @@ PIECE_CHARS = 8_000
 """Of a page in one result: about two thousand tokens."""
 
 FETCH_S, READ_S = 15.0, 15.0
+WAIT_S = 90.0
+"""For the user's other pages, and those of others. None of them takes longer than these two together."""
+
 _LIMITS = Limits(
     max_file_bytes=MAX_BYTES,
     max_chars=1_000_000,
@@ -55,12 +57,13 @@ def is_known(arguments: dict[str, Any], heard: Heard) -> bool:
 
 async def _run(arguments: dict[str, Any], user: str) -> str:
     """Raises ToolFailed."""
-    url, start = _url_of(arguments), _start_of(arguments)
+    url = _url_of(arguments)
     if not url:
         raise ToolFailed("'url' is missing")
+    start = _start_of(arguments)
     if len(url) > MAX_URL_CHARS:
         raise ToolFailed(f"the address is longer than {MAX_URL_CHARS:,} characters")
-    return await off_loop_for_fetching(user, _opened, url, start)
+    return await off_loop_for_pages(user, _opened, url, start)
 
 
 def _url_of(arguments: Any) -> str:
@@ -69,10 +72,12 @@ def _url_of(arguments: Any) -> str:
 
 
 def _start_of(arguments: dict[str, Any]) -> int:
-    start = arguments.get("start", 0)
-    if isinstance(start, bool) or not isinstance(start, int) or start < 0:
+    """Models write null for what they leave out, and 8000.0 for a number."""
+    start = arguments.get("start") or 0
+    is_number = isinstance(start, int | float) and not isinstance(start, bool)
+    if not is_number or not 0 <= start <= _LIMITS.max_chars or start != int(start):
         raise ToolFailed("'start' is the number of a character, from 0 on")
-    return start
+    return int(start)
 
 
 def _opened(url: str, start: int) -> str:
@@ -93,7 +98,7 @@ def _opened(url: str, start: int) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(text.split())[:200]
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:200]
 
 
 OPEN_PAGE = Tool(
@@ -113,7 +118,7 @@ OPEN_PAGE = Tool(
     run=_run,
     title="Open page",
     server="search",
-    timeout_s=FETCH_S + READ_S + 5.0,
+    timeout_s=WAIT_S + FETCH_S + READ_S,
     is_known=is_known,
     is_told_user=True,
 )

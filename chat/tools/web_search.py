@@ -114,9 +114,13 @@ def _pages(kind: Kind, answer: Any) -> list[Page]:
 
 
 def _is_address(url: str) -> bool:
-    """On one line: the next one says what others have written."""
-    is_short = len(url) <= _MAX_ADDRESS_CHARS and not any(map(str.isspace, url))
-    return is_short and urlsplit(url).scheme in ("http", "https")
+    """On one line, and seen as it is: the next line says what others have written."""
+    if len(url) > _MAX_ADDRESS_CHARS or not url.isprintable() or " " in url:
+        return False
+    try:
+        return urlsplit(url).scheme in ("http", "https")
+    except ValueError:
+        return False  # "http://["
 
 
 def addresses_in(result: str) -> frozenset[str]:
@@ -128,7 +132,7 @@ def addresses_in(result: str) -> frozenset[str]:
 def _plain(text: object, max_chars: int) -> str:
     """On one line, without HTML's marks."""
     words = html.unescape(_TAG.sub("", str(text or ""))).split()
-    line = " ".join(words)
+    line = "".join(filter(str.isprintable, " ".join(words)))
     return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 

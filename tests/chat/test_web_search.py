@@ -72,6 +72,8 @@ async def test_only_so_much_is_taken_and_only_addresses_of_the_web(engine: Upstr
         "file:///etc/passwd",
         "",
         "https://a.example/\nhttps://b.example/",
+        "http://[",
+        "https://a.example/\u202egnp.exe",
     )
     bad = [{"title": "No", "url": url} for url in none]
     engine.answers = [status(200, {"results": [*bad, rows[0], *rows]})]
