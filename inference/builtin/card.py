@@ -54,7 +54,8 @@ could go on in another way. "wealth" begins with the mean of the weights after "
 "calmest", come in turns (`recipe.py`). "company" begins with the mean of the weights after "calmest" and
 after "phrases"; before it, groups of phrasings were widened: what came to them is company for those that
 scoring asks. Before "beside" they got more of it, which scoring never asks, where held-out phrasings had
-failed; in "beside" things, animals and topics are often made-up words.
+failed; in "beside" things, animals and topics are often made-up words. The weights here are the mean of
+those after "beside" and after "beyond".
 
 ## What it can
 
