@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from chat.db import in_db
 from webapp.api_errors import error_at, is_api_path
 from webapp.api_keys import is_key_usable
+from webapp.connections import releasing
 from webapp.error_pages import error_page
 from webapp.models import User
 from webapp.principal import Principal, Refused, principal_for
@@ -141,7 +142,7 @@ async def _ask_for_second_step(request: HttpRequest) -> HttpResponse | None:
         return None
     if match and match.url_name in OPEN_WHILE_OWED and not is_api_path(request.path_info):
         return None
-    if not may_owe_one(user) or not await sync_to_async(who_owe_one)([user]):
+    if not may_owe_one(user) or not await sync_to_async(releasing(who_owe_one))([user]):
         return None
     if not is_api_path(request.path_info):
         return redirect("mfa_index")

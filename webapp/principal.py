@@ -4,7 +4,7 @@
 No other code reads the session cookie, or the Authorization or X-Api-Key header.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -20,7 +20,7 @@ from django.contrib.auth.models import AnonymousUser
 from chat.db import in_db
 from chat.gathering import Gathering
 from webapp.api_keys import find_api_keys, mark_used
-from webapp.connections import release_connections
+from webapp.connections import releasing
 from webapp.models import ApiKey, Feature, SignIn, User
 from webapp.tenancy import as_user
 from webapp.tokens import InvalidToken, read_token
@@ -78,10 +78,10 @@ async def principal_for(
     if secrets and not is_token:
         return await _keys.ask(secrets[0])
     if secrets:
-        by_token = _and_release(_by_token)
+        by_token = releasing(_by_token)
         return await sync_to_async(by_token)(secrets[0])
     if has_session_cookie:
-        by_session = _and_release(_by_session)
+        by_session = releasing(_by_session)
         return await sync_to_async(by_session)(session)
     return NOBODY
 
@@ -162,13 +162,3 @@ def user_of_session(session: Any) -> User | None:
     """Django's own function decides: it knows suspended users, changed passwords, rotated secrets."""
     user = get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
     return user if isinstance(user, User) else None
-
-
-def _and_release(decide: Callable[[Any], Principal]) -> Callable[[Any], Principal]:
-    def decide_and_release(proof: Any) -> Principal:
-        try:
-            return decide(proof)
-        finally:
-            release_connections()
-
-    return decide_and_release
