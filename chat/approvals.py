@@ -27,9 +27,11 @@ IN_DOUBT = (
 def needs_approval(state: AnswerState, tool: Tool | None, call: ToolCall) -> bool:
     if tool is None or not tool.has_side_effects:
         return False
-    if tool.is_known is not None and not tool.always_asks:
+    if tool.always_asks:
+        return True
+    if tool.is_known is not None:
         return not _is_known(state, tool.is_known, call)
-    return tool.always_asks or is_tainted(state)
+    return is_tainted(state)
 
 
 def _is_known(state: AnswerState, is_known: Callable[..., bool], call: ToolCall) -> bool:

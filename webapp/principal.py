@@ -78,11 +78,9 @@ async def principal_for(
     if secrets and not is_token:
         return await _keys.ask(secrets[0])
     if secrets:
-        by_token = releasing(_by_token)
-        return await sync_to_async(by_token)(secrets[0])
+        return await sync_to_async(releasing(_by_token))(secrets[0])
     if has_session_cookie:
-        by_session = releasing(_by_session)
-        return await sync_to_async(by_session)(session)
+        return await sync_to_async(releasing(_by_session))(session)
     return NOBODY
 
 

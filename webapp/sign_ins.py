@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from webapp.connections import release_connections
+from webapp.connections import releasing
 from webapp.models import LAST_USED_PRECISION, SignIn, User
 from webapp.principal import session_store, user_of_session
 from webapp.tenancy import as_user
@@ -68,18 +68,16 @@ class Shown:
         return timezone.now() - self.last_seen_at < LAST_USED_PRECISION
 
 
+@releasing
 def note(user: User, session_key: str, address: str, user_agent: str) -> None:
     """This session is in use, from there. In the scope of its user."""
-    try:
-        seen = seen_now(address, user_agent)
-        row, is_new = SignIn.objects.get_or_create(
-            session_key=session_key, defaults={"user": user, **seen}
-        )
-        if not is_new:
-            before = seen["last_seen_at"] - LAST_USED_PRECISION
-            SignIn.objects.filter(pk=row.pk, last_seen_at__lte=before).update(**seen)
-    finally:
-        release_connections()
+    seen = seen_now(address, user_agent)
+    row, is_new = SignIn.objects.get_or_create(
+        session_key=session_key, defaults={"user": user, **seen}
+    )
+    if not is_new:
+        before = seen["last_seen_at"] - LAST_USED_PRECISION
+        SignIn.objects.filter(pk=row.pk, last_seen_at__lte=before).update(**seen)
 
 
 def seen_now(address: str, user_agent: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from chat.off_loop import off_loop_for_pages
 from chat.tools.base import Heard, Tool, ToolFailed
-from chat.tools.web_search import WEB_SEARCH, addresses_in
+from chat.tools.web_search import WEB_SEARCH, addresses_in, on_one_line
 from retrieval.egress import fetch
 from retrieval.egress_network import Unfetchable
 from retrieval.parsing import Limits, Unreadable, parse
@@ -94,11 +94,7 @@ def _opened(url: str, start: int) -> str:
         raise ToolFailed(f"there is no text from {start} on; the page has {len(text)} characters")
     end = start + len(piece)
     rest = "" if end == len(text) else f'(more follows: {len(text)} characters; "start": {end})'
-    return "\n\n".join(filter(None, (_on_one_line(read.title), found.final_url, piece, rest)))
-
-
-def _on_one_line(text: str) -> str:
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:200]
+    return "\n\n".join(filter(None, (on_one_line(read.title)[:200], found.final_url, piece, rest)))
 
 
 OPEN_PAGE = Tool(

@@ -129,10 +129,14 @@ def addresses_in(result: str) -> frozenset[str]:
     return frozenset(rows[1] for rows in found if len(rows) > 1)
 
 
+def on_one_line(text: str) -> str:
+    """Without what nobody sees, which could show a text as another one."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))
+
+
 def _plain(text: object, max_chars: int) -> str:
     """On one line, without HTML's marks."""
-    words = html.unescape(_TAG.sub("", str(text or ""))).split()
-    line = "".join(filter(str.isprintable, " ".join(words)))
+    line = on_one_line(html.unescape(_TAG.sub("", str(text or ""))))
     return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 

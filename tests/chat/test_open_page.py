@@ -289,9 +289,7 @@ def test_arguments_that_are_none_are_asked_about() -> None:
     assert needs_approval(state, WEB_SEARCH, ToolCall("c2", "web_search", '{"query": "fish"}'))
 
 
-async def test_who_has_left_before_it_is_their_turn_keeps_nobody_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_who_has_left_before_it_is_their_turn_keeps_nobody_waiting() -> None:
     begun: list[int] = []
     gate = threading.Event()
 
