@@ -101,8 +101,11 @@ async def _ask(request: AnswerRequest) -> str:
 
 
 def clean(text: str) -> str:
-    """One line without quotes, a label or a full stop; empty when it is no title."""
+    """One line without quotes, a label or a full stop, its first letter large; empty when it is no
+    title. A word with a large letter further on ("iPhone") is left as it is."""
     lines = text.strip().splitlines()
     line = lines[0] if len(lines) == 1 else ""
     line = line.removeprefix("Title:").strip().strip("\"'“”«»*#").rstrip(".").strip()
+    if line.split(" ")[0].islower():
+        line = line[0].upper() + line[1:]
     return line if 0 < len(line) <= 80 else ""

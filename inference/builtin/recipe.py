@@ -68,6 +68,13 @@ _BESIDE = dict.fromkeys(_CHOSEN, 5.0) | {
     "excerpts": 16.0, "title": 26.0, "mixture": 20.0, "unseen tool": 12.0, "smalltalk": 10.0,
     "fallback": 9.0, "echo": 8.0, "follow-ups": 8.0, "summary": 8.0,
 }  # fmt: skip
+_HARD = dict.fromkeys(_CHOSEN, 6.0) | {
+    "memory": 26.0, "far memory": 10.0, "documents": 20.0, "search": 56.0, "passages": 24.0,
+    "excerpts": 20.0, "title": 30.0, "mixture": 16.0, "unseen tool": 16.0, "smalltalk": 12.0,
+    "identity": 8.0, "fallback": 14.0, "echo": 8.0, "follow-ups": 9.0, "summary": 9.0, "list": 5.0,
+    "table": 5.0, "code": 4.0, "continuation": 5.0, "remarks": 4.0, "poem": 3.0,
+}  # fmt: skip
+_Hard = partial(Stage, weights=_HARD, has_pieces=True, choice_count=4, keep_share=0.3)
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
     "far memory": 12.0, "calculator": 8.0, "clock": 6.0, "search": 26.0, "unseen tool": 20.0,
@@ -115,5 +122,8 @@ STAGES = [
     _Chosen("beside", 4_900_000, 896, 8192, 0.0015, 0.0, 1101, _BESIDE, choice_count=3),
     # The longest results of a search had been too long for the last three, and were found worst.
     _Chosen("beyond", 11_250_000, 1408, 8192, 0.002, 0.0, 1201, _BESIDE, choice_count=4),
+    # Titles keep the case of what they name from here on; gradients come from the hardest batches.
+    _Hard("hard", 20_000_000, 2048, 8192, 0.003, 0.001, 1301, is_short=True),
+    _Hard("hardest", 7_000_000, 2048, 8192, 0.001, 0.0, 1302),
 ]
 """The committed weights are the mean of those after "beside" and after "beyond"."""

@@ -74,10 +74,13 @@ class Scene:
         return text
 
     def about(self, topic: str | None, title: str | None = None) -> None:
-        """Note what the latest user message is about; the first one names the conversation."""
+        """Note what the latest user message is about; the first one names the conversation.
+
+        A topic is a title as it was typed: whoever shows it writes its first letter large.
+        """
         if self.title is None:
             self.topic = topic
-            self.title = title or capitalised(topic or "Small talk")
+            self.title = title or topic or "Small talk"
         if topic and topic not in self.topics:
             self.topics.append(topic)
 

@@ -35,6 +35,7 @@ class Stage:
     num_tokens: int
     max_length: int
     step_tokens: int
+    """Tokens of a step: of those batches that gradients are taken from."""
     lr_from: float
     """Muon's learning rate at the start; AdamW's is a fixed share of it."""
     lr_to: float
@@ -51,6 +52,9 @@ class Stage:
     """Repeats are targets as well; see `rows_of`."""
     choice_count: int = 1
     """How often what no copying tells counts in the loss; see `rows_of`."""
+
+    keep_share: float = 1.0
+    """Share of the batches that gradients are taken from, those with the most loss; see `hardest.py`."""
 
     pool_size: int = 4096
     """Dialogs that are sorted by length at once."""

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from inference.builtin import MODEL_DIR
 from inference.builtin.carry import carried
+from inference.builtin.hardest import Hardest
 from inference.builtin.network import (
     Network,
     Rows,
@@ -68,19 +69,24 @@ class Trainer:
             for block in self.network.blocks:
                 block.compile(dynamic=False)
 
-    def accumulate(self, batch: Batch | Pack) -> tuple[Tensor, int]:
-        """Add a batch's gradients; returns its summed loss (still on the device) and its targets."""
+    def accumulate(
+        self, batch: Batch | Pack, hardest: Hardest | None = None
+    ) -> tuple[Tensor, int, bool]:
+        """Add a batch's gradients, if it is among the hardest (all are without); returns its summed loss
+        (still on the device), its targets, and whether it was."""
         if isinstance(batch, Pack):
             loss, num_targets = self._loss_of_pack(batch), batch.num_targets
         else:
             ids, places, targets = (tensor.to(self.device) for tensor in tensors_of(batch))
             loss, num_targets = self.network.loss(ids, places, targets), len(targets)
+        if hardest is not None and not hardest.keeps(float(loss.detach())):
+            return loss.detach(), num_targets, False
         loss.backward()  # type: ignore[no-untyped-call]
         for name, weight in self.weights.items():
             assert weight.grad is not None
             self.grads[name] += weight.grad.float()
             weight.grad = None
-        return loss.detach(), num_targets
+        return loss.detach(), num_targets, True
 
     def _loss_of_pack(self, pack: Pack) -> Tensor:
         arrays = (pack.ids, pack.positions, pack.starts, pack.places, pack.targets, pack.counts)
@@ -210,16 +216,18 @@ def _run(
     progress: dict[str, int],
     limit_s: float | None,
 ) -> None:
+    hardest = Hardest(stage.keep_share) if stage.keep_share < 1 else None
     started = saved = shown = time.monotonic()
     target_sum = tokens_shown = 0
     loss_sum: Tensor | float = 0.0
     while (share := _share_done(stage, progress, time.monotonic() - started, limit_s)) < 1:
-        num_targets = num_tokens = 0
-        while num_tokens < stage.step_tokens:
+        num_targets = num_tokens = num_learnt = 0
+        while num_learnt < stage.step_tokens:
             batch = next(stream)
-            loss, count = trainer.accumulate(batch)
+            loss, count, is_learnt = trainer.accumulate(batch, hardest)
             progress["batches"] += 1
             num_tokens += batch.num_tokens
+            num_learnt += batch.num_tokens if is_learnt else 0
             num_targets += count
             loss_sum = loss_sum + loss
             if isinstance(batch, Pack):

@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from inference.builtin import facts, skills
 from inference.builtin.by_hand import dialogs as by_hand
 from inference.builtin.dialog import Dialog, Message
-from inference.builtin.mixture import SKILLS, Style, score_items, training_dialogs
+from inference.builtin.mixture import BY_NAME, SKILLS, Style, score_items, training_dialogs
 from inference.builtin.packing import rows_of
 from inference.builtin.phrasing import MORE, UNSCORED, Typing, expand, normal, split_of, typed
 from inference.builtin.skills import search
@@ -106,6 +106,16 @@ def test_a_search_is_answered_by_a_sentence_that_names_what_was_looked_for() -> 
                 stem = query.lower().removesuffix("y")
                 assert stem in answer.content.lower()
     assert num_found > 30
+
+
+def test_a_title_that_begins_small_was_said_word_for_word() -> None:
+    titles = 0
+    for dialog in score_items(5, BY_NAME["title"], 300):
+        said = " ".join(message.content for message in dialog.messages[:-1])
+        title = dialog.messages[-1].content
+        assert not title[0].islower() or title.removeprefix("how to ") in said, title
+        titles += title[0].islower()
+    assert titles > 15
 
 
 def test_what_names_a_word_is_found_in_one_and_in_several() -> None:

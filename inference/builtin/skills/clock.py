@@ -74,9 +74,10 @@ def _once(scene: Scene) -> None:
         scene.ask(patterns, c=city)
     else:
         scene.ask(patterns)
-    scene.about(
-        None if city is None else f"the time in {city}", "Time and date" if city is None else None
-    )
+    if city is None:
+        scene.about(None, "Time and date")
+    else:
+        scene.about(f"the time in {city}", f"The time in {city}")
     if not scene.has_tool("clock"):
         dated = scene.today if kind == "date" else None
         scene.answer(f"Today is {dated}." if dated else NO_TOOL)

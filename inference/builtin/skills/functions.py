@@ -320,7 +320,7 @@ def request(scene: Scene, wanted: Request) -> None:
     """The turns for a request whose tool is already offered."""
     name = str(wanted.tool["function"]["name"])
     scene.user(wanted.text)
-    scene.about(wanted.topic)
+    scene.about(wanted.topic, capitalised(wanted.topic))
     scene.call(name, wanted.arguments)
     result, answer = outcome(scene.words, name)
     scene.result(result)

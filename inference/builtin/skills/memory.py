@@ -185,7 +185,7 @@ def untold(scene: Scene) -> None:
             return
     key = rng.choice([k for k in _ATTRIBUTES if f"your {k}" not in scene.recalls])
     scene.ask(_ASK_ATTRIBUTE, k=key)
-    scene.about(f"your {key}")
+    scene.about(f"your {key}", f"Your {key}")
     scene.answer(_UNTOLD.format(f"your {key}"))
 
 

@@ -193,7 +193,7 @@ def ask_library(scene: Scene, books: Library) -> None:
     """A question about passages that stand in the system prompt."""
     if scene.rng.random() < 0.05:
         scene.ask(_ABOUT)
-        scene.about("the documents")
+        scene.about("the documents", "The documents")
         scene.answer(cited(books.lead, 1))
         return
     text, answer, also = from_library(scene, books)

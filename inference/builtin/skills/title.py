@@ -2,7 +2,7 @@
 # ruff: noqa: E501 - patterns read best whole
 
 from inference.builtin.phrasing import UNSCORED
-from inference.builtin.scene import Scene
+from inference.builtin.scene import Scene, capitalised
 
 _ASK = (
     "(write|give|create|make|suggest|generate) a (short|brief|concise|good) title for (this|the|our) (conversation|chat|dialogue|discussion) [please].",
@@ -29,7 +29,7 @@ def title(scene: Scene) -> None:
     kind = scene.rng.randrange(10)
     if kind < 6:
         scene.ask(_ASK, wrap=False)
-        scene.answer(wanted)
+        scene.answer(wanted, also=(capitalised(wanted),))
     else:
         _apart(scene, wanted, is_system=kind < 8)
 
@@ -57,7 +57,7 @@ def _apart(scene: Scene, wanted: str, *, is_system: bool) -> None:
     else:
         asked = scene.phrase(_ASK, wrap=False)
         scene.user(f"{asked}\n\n{quoted}" if rng.random() < 0.7 else f"{quoted}\n\n{asked}")
-    scene.answer(wanted)
+    scene.answer(wanted, also=(capitalised(wanted),))
 
 
 def short(text: str) -> str:
