@@ -22,10 +22,10 @@ from webapp.servers.binaries import postgres_binary
 from webapp.servers.postgres import DATABASE, Postgres
 from webapp.servers.process import ServerFailed
 from webapp.servers.sockets import socket_directory
+from webapp.serving.database import FILE_FOLDERS, holds_something
 
 FORMAT = 1
 _MANIFEST, _DUMP, _KEY, _END = "manifest.json", "database.dump", "secret_key", "end"
-_FOLDERS = ("documents", "files", "imports")
 _CLUSTER = "postgres"
 _STAGING = "restoring-"
 _SUPERUSER = "postgres"
@@ -64,8 +64,8 @@ def restore(path: Path, data_dir: Path) -> None:
 
     Raises BackupFailed, OSError.
     """
-    names = (_CLUSTER, "valkey", *_FOLDERS)
-    if found := [name for name in names if _holds_something(data_dir / name)]:
+    names = (_CLUSTER, "valkey", *FILE_FOLDERS)
+    if found := [name for name in names if holds_something(data_dir / name)]:
         raise BackupFailed(
             f"{data_dir} holds data already ({', '.join(found)}); a backup is restored into a DATA_DIR"
             " without."
@@ -81,7 +81,7 @@ def restore(path: Path, data_dir: Path) -> None:
             raise BackupFailed(f"{path} is no backup of Vitrine's, or not a whole one.") from None
         _load(staging)
         # The cluster last: where a move fails before, the next start finds no half of a site.
-        for name in (*_FOLDERS, _KEY, _CLUSTER):
+        for name in (*FILE_FOLDERS, _KEY, _CLUSTER):
             if (staging / name).exists():
                 os.replace(staging / name, data_dir / name)
 
@@ -112,7 +112,7 @@ def _unpack(tar: tarfile.TarFile, staging: Path) -> None:
     last = ""
     for member in members:
         last = member.name
-        is_known = last in (_DUMP, _KEY, _END) or last.split("/")[0] in _FOLDERS
+        is_known = last in (_DUMP, _KEY, _END) or last.split("/")[0] in FILE_FOLDERS
         if not (is_known and member.isfile()):
             raise ValueError(last)
         tar.extract(member, staging, filter="data")
@@ -157,7 +157,7 @@ def _run(program: str, *arguments: str) -> None:
 
 def _files(data_dir: Path) -> list[Path]:
     found = [data_dir / _KEY] if (data_dir / _KEY).exists() else []
-    for name in _FOLDERS:
+    for name in FILE_FOLDERS:
         found += sorted(one for one in (data_dir / name).rglob("*") if one.is_file())
     return found
 
@@ -176,10 +176,6 @@ def _add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(content)
     tar.addfile(member, io.BytesIO(content))
-
-
-def _holds_something(path: Path) -> bool:
-    return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 
 def _only_ours(path: str, flags: int) -> int:

@@ -164,6 +164,18 @@ def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
     assert not (site.data_dir / "sockets").exists()
 
 
+def test_no_database_is_made_beside_the_files_of_another(make_site: SiteMaker) -> None:
+    """As by a start that has lost its DATABASE_URL."""
+    site = make_site.empty()
+    (site.data_dir / "documents").mkdir(parents=True)
+    (site.data_dir / "documents/1").write_text("of the site that is elsewhere")
+    site.start(wait=False)
+    assert site.wait_end() == 1
+    assert "holds files of a site (documents) and not its database. Set DATABASE_URL" in site.output
+    assert "DATABASE_URL" in site.manage("invite").stderr
+    assert not (site.data_dir / "postgres").exists()
+
+
 @pytest.mark.parametrize(
     ("environment", "words"),
     [

@@ -1,14 +1,34 @@
-"""Why the database of DATABASE_URL cannot be Vitrine's, told before anything is written into it."""
+"""Why the database of DATABASE_URL cannot be Vitrine's, told before anything is written into it; and
+why none is made in DATA_DIR."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
+FILE_FOLDERS = ("documents", "files", "imports")
+"""Of DATA_DIR: what the database names, and what no other database knows."""
 OLDEST_VECTOR = (0, 8)  # from then on a search goes on where rows are filtered out
 _NUM_LOOKS = 5
 _OWN_VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
 _IS_INSTALLED = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+
+
+def other_site(data_dir: Path) -> str | None:
+    """Where files lie and no database does, it is elsewhere: a new one would be a site without them."""
+    found = [name for name in FILE_FOLDERS if holds_something(data_dir / name)]
+    if not found:
+        return None
+    return (
+        f"{data_dir} holds files of a site ({', '.join(found)}) and not its database. Set DATABASE_URL"
+        " if that is elsewhere; restore a backup into an empty DATA_DIR; or, for a new site, take another"
+        " DATA_DIR."
+    )
+
+
+def holds_something(path: Path) -> bool:
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 
 def problem_of(parameters: dict[str, Any]) -> str | None:

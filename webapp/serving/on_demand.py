@@ -138,8 +138,12 @@ def _running_servers() -> Iterator[None]:
     from webapp.schema import migrate_if_needed
     from webapp.servers.postgres import Postgres
     from webapp.servers.valkey import Valkey
+    from webapp.serving.database import other_site
 
-    servers: list[Valkey | Postgres] = [Valkey(settings.DATA_DIR), Postgres(settings.DATA_DIR)]
+    postgres = Postgres(settings.DATA_DIR)
+    if not postgres.cluster.exists() and (problem := other_site(settings.DATA_DIR)):
+        sys.exit(problem)
+    servers: list[Valkey | Postgres] = [Valkey(settings.DATA_DIR), postgres]
     try:
         for server in servers:
             server.start()

@@ -20,6 +20,7 @@ from webapp.servers.postgres import Postgres
 from webapp.servers.process import ServerFailed
 from webapp.servers.valkey import Valkey
 from webapp.serving.console import announce, say
+from webapp.serving.database import other_site
 from webapp.serving.errors import CannotServe
 from webapp.serving.fork import call_in_child
 from webapp.serving.listener import listen, url_of
@@ -154,6 +155,8 @@ class Supervisor:
         if self.plan.embedded_postgres:
             postgres = Postgres(self.plan.data_dir)
             if not postgres.cluster.exists():
+                if problem := other_site(self.plan.data_dir):
+                    raise CannotServe(problem)
                 say("Making the database")
             self._watch_from_now(ServerService("postgres", postgres, signal.SIGINT))
             servers.append(postgres)
