@@ -176,6 +176,23 @@ def test_no_database_is_made_beside_the_files_of_another(make_site: SiteMaker) -
     assert not (site.data_dir / "postgres").exists()
 
 
+@pytest.mark.parametrize("name", ["secret_key", "serve.lock", "logs"])
+def test_what_this_user_may_not_open_is_said_in_one_sentence(
+    make_site: SiteMaker, name: str
+) -> None:
+    """Nothing is forbidden to root, but a folder is no file, and a file no folder."""
+    site = make_site.empty()
+    if name == "logs":
+        site.data_dir.mkdir()
+        (site.data_dir / name).write_text("")
+    else:
+        (site.data_dir / name).mkdir(parents=True)
+    site.start(wait=False)
+    assert site.wait_end() == 1
+    assert str(site.data_dir / name) in site.output
+    assert "Traceback" not in site.output
+
+
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
@@ -391,6 +408,19 @@ def test_what_keeps_dying_is_restarted_less_and_less_often(lasting_site: Site) -
     wait_until(lambda: len(pauses()) >= 2 and float(pauses()[-1]) >= 1.0, what="a longer pause")
     assert pauses() == sorted(pauses(), key=float)
     assert answers(lasting_site)
+
+
+def test_what_cannot_be_started_again_now_is_started_later(lasting_site: Site) -> None:
+    """As on a machine without a process, or room on its disk, to give."""
+    log = lasting_site.data_dir / "logs/valkey.log"
+    log.rename(log.with_suffix(".away"))
+    log.mkdir()
+    lasting_site.child("valkey").kill()
+    wait_until(lambda: "valkey did not start" in lasting_site.output, what="a failed start")
+    assert lasting_site.process.poll() is None
+    log.rmdir()
+    wait_until(lambda: _child_or_none(lasting_site, "valkey"), what="a new valkey")
+    wait_until(lambda: answers(lasting_site), what="an answer")
 
 
 def _child_or_none(site: Site, name: str) -> psutil.Process | None:
