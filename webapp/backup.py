@@ -6,10 +6,12 @@ out: models, static files, logs, and the queue, for the database knows what is t
 
 import io
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
+import zlib
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +31,11 @@ _MANIFEST, _DUMP, _KEY, _END = "manifest.json", "database.dump", "secret_key", "
 _CLUSTER = "postgres"
 _STAGING = "restoring-"
 _SUPERUSER = "postgres"
+_PIECE_BYTES = 2**20
+_DAMAGE = (
+    *(tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(ValueError, KeyError, TypeError, EOFError, RecursionError),
+)
 
 
 class BackupFailed(Exception):
@@ -77,7 +84,9 @@ def restore(path: Path, data_dir: Path) -> None:
         try:
             with tarfile.open(path) as tar:
                 _unpack(tar, staging)
-        except (tarfile.TarError, ValueError, KeyError, TypeError, EOFError):
+        except (OSError, *_DAMAGE) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # of the disk: what decompresses has no number
             raise BackupFailed(f"{path} is no backup of Vitrine's, or not a whole one.") from None
         _load(staging)
         # The cluster last: where a move fails before, the next start finds no half of a site.
@@ -118,6 +127,8 @@ def _unpack(tar: tarfile.TarFile, staging: Path) -> None:
         tar.extract(member, staging, filter="data")
     if last != _END:
         raise ValueError("cut short")
+    while tar.fileobj and tar.fileobj.read(_PIECE_BYTES):
+        pass  # where it is compressed, its sums come last
 
 
 def _load(staging: Path) -> None:

@@ -62,8 +62,8 @@ def test_files_without_rows_and_rows_without_files_go(alice: "User") -> None:
 def test_files_of_another_database_and_rows_of_another_disk_stay(
     alice: "User", caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An environment without its DATABASE_URL, or a folder that is not mounted: both are wanted once that
-    is noticed."""
+    """An environment without its DATABASE_URL, or a folder that is not mounted: both are wanted once
+    that is noticed."""
     with as_system():
         whole = row_of(alice)
         on_disk(whole.pk)

@@ -22,8 +22,8 @@ def other_site(data_dir: Path) -> str | None:
         return None
     return (
         f"{data_dir} holds files of a site ({', '.join(found)}) and not its database. Set DATABASE_URL"
-        " if that is elsewhere; restore a backup into an empty DATA_DIR; or, for a new site, take another"
-        " DATA_DIR."
+        " if that is elsewhere; restore a backup into an empty DATA_DIR; or, for a new site, take"
+        " another DATA_DIR."
     )
 
 
