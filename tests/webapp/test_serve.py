@@ -259,6 +259,20 @@ def test_a_database_without_vectors_says_who_can_give_them(
         assert "Traceback" not in site.output
 
 
+def test_a_server_that_is_too_old_is_refused(
+    servers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.conftest import DATA_DIR
+    from webapp.servers.postgres import Postgres
+
+    with psycopg.connect(Postgres(DATA_DIR).conninfo()) as connection:
+        assert database.server_problem(connection) is None
+        version = connection.info.server_version // 10_000
+        monkeypatch.setattr(database, "OLDEST_SERVER", version + 1)
+        told = str(database.server_problem(connection))
+    assert told == f"DATABASE_URL names a Postgres {version}; {version + 1} or newer is needed."
+
+
 def test_vectors_are_made_where_the_role_may_and_have_to_be_young_enough(
     servers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

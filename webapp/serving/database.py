@@ -9,6 +9,7 @@ import psycopg
 
 FILE_FOLDERS = ("documents", "files", "imports")
 """Of DATA_DIR: what the database names, and what no other database knows."""
+OLDEST_SERVER = 15  # the first that can hold two NULLs for the same, as several of our constraints do
 OLDEST_VECTOR = (0, 8)  # from then on a search goes on where rows are filtered out
 _NUM_LOOKS = 5
 _OWN_VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
@@ -35,7 +36,15 @@ def problem_of(parameters: dict[str, Any]) -> str | None:
     """As a sentence. Raises psycopg.OperationalError where it cannot be reached."""
     parameters = parameters | {"connect_timeout": 5, "autocommit": True}
     with psycopg.connect(**parameters) as one, psycopg.connect(**parameters) as other:
-        return shared_problem([one, other]) or vector_problem(one)
+        return server_problem(one) or shared_problem([one, other]) or vector_problem(one)
+
+
+def server_problem(connection: psycopg.Connection[Any]) -> str | None:
+    """An older one would take the schema, without those constraints, and fail much later."""
+    version = connection.info.server_version // 10_000
+    if version >= OLDEST_SERVER:
+        return None
+    return f"DATABASE_URL names a Postgres {version}; {OLDEST_SERVER} or newer is needed."
 
 
 def shared_problem(connections: Sequence[psycopg.Connection[Any]]) -> str | None:
