@@ -4,6 +4,7 @@ Of the embedded database, which alone may be read past row-level security. What 
 out: models, static files, logs, and the queue, for the database knows what is to be done.
 """
 
+import fcntl
 import io
 import json
 import lzma
@@ -12,9 +13,12 @@ import shutil
 import subprocess
 import tarfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 from django.utils import timezone
@@ -30,6 +34,8 @@ FORMAT = 1
 _MANIFEST, _DUMP, _KEY, _END = "manifest.json", "database.dump", "secret_key", "end"
 _CLUSTER = "postgres"
 _STAGING = "restoring-"
+_UNFINISHED = ".vitrine-backup-"
+_JUST_MADE_S = 60.0  # and not locked yet, perhaps
 _SUPERUSER = "postgres"
 _PIECE_BYTES = 2**20
 _DAMAGE = (
@@ -48,7 +54,8 @@ def write(path: Path, data_dir: Path) -> int:
     The database comes before the files, so that none is missing but those that were deleted meanwhile.
     Raises BackupFailed, OSError.
     """
-    with TemporaryDirectory(dir=path.parent, prefix=".vitrine-backup-") as folder:
+    _drop_unfinished(path.parent)
+    with TemporaryDirectory(dir=path.parent, prefix=_UNFINISHED) as folder, _locked(Path(folder)):
         dump, unfinished = Path(folder) / _DUMP, Path(folder) / "tar"
         source = Postgres(data_dir).conninfo(user=_SUPERUSER)
         _run("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={source}")
@@ -64,6 +71,27 @@ def write(path: Path, data_dir: Path) -> int:
             _add_bytes(tar, _END, b"")
         os.replace(unfinished, path)
     return path.stat().st_size
+
+
+def _drop_unfinished(folder: Path) -> None:
+    """What a backup has left that was killed: half of what people wrote, where nobody looks."""
+    newest_s = time() - _JUST_MADE_S
+    for leftover in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(OSError):  # it is locked, or goes by itself
+            if leftover.stat().st_mtime < newest_s:
+                with _locked(leftover):
+                    shutil.rmtree(leftover)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Raises BlockingIOError where another process works in it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def restore(path: Path, data_dir: Path) -> None:

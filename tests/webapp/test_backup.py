@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,25 @@ def test_a_backup_is_for_its_user_alone_and_holds_no_models(saved: Any) -> None:
         *("manifest.json", "database.dump", "secret_key", "documents", "end")
     }
     assert not list(file.parent.glob(".vitrine-backup-*"))
+
+
+def test_what_a_killed_backup_has_left_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead, alive, new = (tmp_path / f".vitrine-backup-{name}" for name in ("dead", "alive", "new"))
+    for folder in (dead, alive, new):
+        folder.mkdir()
+        (folder / "database.dump").write_text("half of what people wrote")
+        if folder is not new:
+            os.utime(folder, (1, 1))
+
+    def fail(*arguments: str) -> None:
+        raise BackupFailed("there is no database here")
+
+    monkeypatch.setattr(backup, "_run", fail)
+    with backup._locked(alive), pytest.raises(BackupFailed):
+        backup.write(tmp_path / "site.tar", tmp_path)
+    assert sorted(tmp_path.iterdir()) == [alive, new]
 
 
 def test_what_is_no_whole_backup_leaves_nothing(saved: Any, tmp_path: Path) -> None:
