@@ -5,7 +5,7 @@ row. The sweep drops those, and rows whose file somebody has taken away.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from time import time
@@ -16,6 +16,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from chat.models import ApiFile
+from retrieval.strays import are_left_by_crashes
 
 GRACE = timedelta(hours=1)
 """Longer than any file is written before its row is there."""
@@ -47,14 +48,21 @@ def sweep() -> None:
     old_s = time() - GRACE.total_seconds()
     lying = {path.name: path for path in folder().iterdir()}
     _drop_files([path for path in lying.values() if path.stat().st_mtime < old_s])
-    old_rows = ApiFile.objects.filter(created_at__lt=timezone.now() - GRACE)
-    missing = [id_ for id_ in old_rows.values_list("pk", flat=True) if id_.hex not in lying]
-    # Looked up once more: it may have been written while the rows were read.
-    ApiFile.objects.filter(pk__in=[id_ for id_ in missing if not path_of(id_).exists()]).delete()
+    _drop_rows(set(lying))
 
 
-def _drop_files(paths: Iterable[Path]) -> None:
+def _drop_files(paths: Sequence[Path]) -> None:
     rows = {id_.hex for id_ in ApiFile.objects.values_list("pk", flat=True)}
-    for path in paths:
-        if path.name not in rows:
+    strays = [path for path in paths if path.name not in rows]
+    if are_left_by_crashes(len(strays), len(paths), "files of /v1/files have no row"):
+        for path in strays:
             path.unlink(missing_ok=True)
+
+
+def _drop_rows(lying: set[str]) -> None:
+    old_rows = ApiFile.objects.filter(created_at__lt=timezone.now() - GRACE)
+    ids = list(old_rows.values_list("pk", flat=True))
+    # Looked up once more: it may have been written while the rows were read.
+    strays = [id_ for id_ in ids if id_.hex not in lying and not path_of(id_).exists()]
+    if are_left_by_crashes(len(strays), len(ids), "rows of /v1/files have no file"):
+        ApiFile.objects.filter(pk__in=strays).delete()

@@ -4,15 +4,21 @@ Of the embedded database, which alone may be read past row-level security. What 
 out: models, static files, logs, and the queue, for the database knows what is to be done.
 """
 
+import fcntl
 import io
 import json
+import lzma
 import os
 import shutil
 import subprocess
 import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
 
 from django.utils import timezone
@@ -22,13 +28,20 @@ from webapp.servers.binaries import postgres_binary
 from webapp.servers.postgres import DATABASE, Postgres
 from webapp.servers.process import ServerFailed
 from webapp.servers.sockets import socket_directory
+from webapp.serving.database import FILE_FOLDERS, holds_something
 
 FORMAT = 1
 _MANIFEST, _DUMP, _KEY, _END = "manifest.json", "database.dump", "secret_key", "end"
-_FOLDERS = ("documents", "files", "imports")
 _CLUSTER = "postgres"
 _STAGING = "restoring-"
+_UNFINISHED = ".vitrine-backup-"
+_JUST_MADE_S = 60.0  # and not locked yet, perhaps
 _SUPERUSER = "postgres"
+_PIECE_BYTES = 2**20
+_DAMAGE = (
+    *(tarfile.TarError, zlib.error, lzma.LZMAError),
+    *(ValueError, KeyError, TypeError, EOFError, RecursionError),
+)
 
 
 class BackupFailed(Exception):
@@ -41,7 +54,8 @@ def write(path: Path, data_dir: Path) -> int:
     The database comes before the files, so that none is missing but those that were deleted meanwhile.
     Raises BackupFailed, OSError.
     """
-    with TemporaryDirectory(dir=path.parent, prefix=".vitrine-backup-") as folder:
+    _drop_unfinished(path.parent)
+    with TemporaryDirectory(dir=path.parent, prefix=_UNFINISHED) as folder, _locked(Path(folder)):
         dump, unfinished = Path(folder) / _DUMP, Path(folder) / "tar"
         source = Postgres(data_dir).conninfo(user=_SUPERUSER)
         _run("pg_dump", "--format=custom", f"--file={dump}", f"--dbname={source}")
@@ -59,13 +73,34 @@ def write(path: Path, data_dir: Path) -> int:
     return path.stat().st_size
 
 
+def _drop_unfinished(folder: Path) -> None:
+    """What a backup has left that was killed: half of what people wrote, where nobody looks."""
+    newest_s = time() - _JUST_MADE_S
+    for leftover in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(OSError):  # it is locked, or goes by itself
+            if leftover.stat().st_mtime < newest_s:
+                with _locked(leftover):
+                    shutil.rmtree(leftover)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Raises BlockingIOError where another process works in it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def restore(path: Path, data_dir: Path) -> None:
     """Make a site of a backup, where there is none; the caller holds the lock of `data_dir`.
 
     Raises BackupFailed, OSError.
     """
-    names = (_CLUSTER, "valkey", *_FOLDERS)
-    if found := [name for name in names if _holds_something(data_dir / name)]:
+    names = (_CLUSTER, "valkey", *FILE_FOLDERS)
+    if found := [name for name in names if holds_something(data_dir / name)]:
         raise BackupFailed(
             f"{data_dir} holds data already ({', '.join(found)}); a backup is restored into a DATA_DIR"
             " without."
@@ -77,11 +112,13 @@ def restore(path: Path, data_dir: Path) -> None:
         try:
             with tarfile.open(path) as tar:
                 _unpack(tar, staging)
-        except (tarfile.TarError, ValueError, KeyError, TypeError, EOFError):
+        except (OSError, *_DAMAGE) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # of the disk: what decompresses has no number
             raise BackupFailed(f"{path} is no backup of Vitrine's, or not a whole one.") from None
         _load(staging)
         # The cluster last: where a move fails before, the next start finds no half of a site.
-        for name in (*_FOLDERS, _KEY, _CLUSTER):
+        for name in (*FILE_FOLDERS, _KEY, _CLUSTER):
             if (staging / name).exists():
                 os.replace(staging / name, data_dir / name)
 
@@ -112,12 +149,14 @@ def _unpack(tar: tarfile.TarFile, staging: Path) -> None:
     last = ""
     for member in members:
         last = member.name
-        is_known = last in (_DUMP, _KEY, _END) or last.split("/")[0] in _FOLDERS
+        is_known = last in (_DUMP, _KEY, _END) or last.split("/")[0] in FILE_FOLDERS
         if not (is_known and member.isfile()):
             raise ValueError(last)
         tar.extract(member, staging, filter="data")
     if last != _END:
         raise ValueError("cut short")
+    while tar.fileobj and tar.fileobj.read(_PIECE_BYTES):
+        pass  # where it is compressed, its sums come last
 
 
 def _load(staging: Path) -> None:
@@ -157,7 +196,7 @@ def _run(program: str, *arguments: str) -> None:
 
 def _files(data_dir: Path) -> list[Path]:
     found = [data_dir / _KEY] if (data_dir / _KEY).exists() else []
-    for name in _FOLDERS:
+    for name in FILE_FOLDERS:
         found += sorted(one for one in (data_dir / name).rglob("*") if one.is_file())
     return found
 
@@ -176,10 +215,6 @@ def _add_bytes(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(content)
     tar.addfile(member, io.BytesIO(content))
-
-
-def _holds_something(path: Path) -> bool:
-    return path.exists() and (not path.is_dir() or any(path.iterdir()))
 
 
 def _only_ours(path: str, flags: int) -> int:

@@ -1,6 +1,7 @@
 """/healthz: this process answers. /readyz: it can do its work, or the reasons why not."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
@@ -15,6 +16,8 @@ from webapp import lifecycle
 from webapp.cache import ping
 
 CHECK_TIMEOUT_S = 3.0
+LEAST_FREE_MIB = 64
+"""Of the disk: Postgres takes 16 at a time for its log, and ends where it gets none."""
 
 
 @never_cache
@@ -30,23 +33,25 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
     One that sleeps, or is on its way back, has done so: requests wait for it.
     """
-    answers = await asyncio.gather(_check("database", _ask_database), _check("redis", _ask_redis))
+    answers = await asyncio.gather(
+        _check("database", _ask_database), _check("redis", _ask_redis), _check("disk", _ask_disk)
+    )
     reasons = {name: reason for name, reason in [*answers, _model(), _draining()] if reason}
     if reasons:
         return JsonResponse({"status": "unready", "reasons": reasons}, status=503)
     return JsonResponse({"status": "ready"})
 
 
-async def _check(name: str, ask: Callable[[], None]) -> tuple[str, str | None]:
+async def _check(name: str, ask: Callable[[], str | None]) -> tuple[str, str | None]:
+    """`ask` says what is wrong, or fails."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
-            await sync_to_async(ask, thread_sensitive=False)()
+            return name, await sync_to_async(ask, thread_sensitive=False)()
     except TimeoutError:
         return name, f"no answer within {CHECK_TIMEOUT_S:.0f} s"
     except Exception as error:
         # The type only: a connection error's text holds addresses and user names.
         return name, f"failed ({type(error).__name__})"
-    return name, None
 
 
 def _ask_database() -> None:
@@ -59,6 +64,12 @@ def _ask_database() -> None:
 
 def _ask_redis() -> None:
     ping(CHECK_TIMEOUT_S)
+
+
+def _ask_disk() -> str | None:
+    """Nobody's message can be kept on a full one, though pages still come."""
+    is_full = shutil.disk_usage(settings.DATA_DIR).free < LEAST_FREE_MIB * 2**20
+    return f"less than {LEAST_FREE_MIB} MiB free where DATA_DIR lies" if is_full else None
 
 
 def _model() -> tuple[str, str | None]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from django.core.exceptions import ImproperlyConfigured
 from structlog.types import EventDict, Processor, WrappedLogger
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -30,7 +31,7 @@ _UNWANTED = ("request", "scope", "taskName")
 def logging_settings(log_file: Path | None, level: str) -> dict[str, Any]:
     """A dictConfig: JSON to `log_file` and warnings to the console; without a file JSON to stderr."""
     if log_file is not None:
-        log_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(log_file.parent)
     structlog.configure(
         processors=[*_shared_processors(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -101,6 +102,13 @@ def rotate(log_file: Path) -> None:
     """Put a long file aside; every process opens a new one at its next line."""
     if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:
         log_file.replace(log_file.with_suffix(".1.log"))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{path} cannot be made ({error.strerror}).") from None
 
 
 def _shared_processors() -> list[Processor]:

@@ -5,8 +5,11 @@ token. Each web process tells of itself; the queue of documents is the whole sit
 """
 
 import asyncio
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
@@ -29,6 +32,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     now = CollectorRegistry()
     now.register(_Now(await in_db(_num_unfinished)()))
+    now.register(await asyncio.to_thread(_Disk, settings.DATA_DIR))
     now.register(_Gpus(await asyncio.to_thread(service.gpu_readings)))
     text = generate_latest(REGISTRY) + generate_latest(now)
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
@@ -78,6 +82,19 @@ def _of_workers() -> Iterable[GaugeMetricFamily]:
         slow.add_metric(names, worker.is_straggling)
         restarts.add_metric(names, worker.num_restarts)
     return ready, slow, restarts
+
+
+class _Disk(Collector):
+    """Where everything lies that is kept, but for a database of one's own."""
+
+    def __init__(self, path: Path) -> None:
+        self._usage = shutil.disk_usage(path)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        disk = _gauge("vitrine_disk_bytes", "Of the disk where DATA_DIR lies.", "state")
+        disk.add_metric(["free"], self._usage.free)
+        disk.add_metric(["total"], self._usage.total)
+        return (disk,)
 
 
 class _Gpus(Collector):

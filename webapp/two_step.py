@@ -4,6 +4,7 @@ Who has one of the first two is asked for it after the password, or after anothe
 a passkey alone signs in as well. Everything here asks for the password, a code or a passkey anew.
 """
 
+from functools import wraps
 from typing import Any
 
 from allauth.mfa import app_settings
@@ -14,7 +15,12 @@ from allauth.mfa.recovery_codes import views as recovery_codes
 from allauth.mfa.totp import views as totp
 from allauth.mfa.webauthn import views as webauthn
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import path
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import RedirectView
@@ -70,6 +76,21 @@ def _page(view: Any, heading: Any) -> Any:
     return view.as_view(extra_context={"heading": heading, "here": "security"})
 
 
+def _unsealing(view: Any) -> Any:
+    """Who has come in by a passkey is told why their codes cannot be read any more."""
+
+    @wraps(view)
+    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            response: HttpResponseBase = view(request, *args, **kwargs)
+        except ValidationError as error:
+            messages.error(request, error.messages[0])
+            return redirect("mfa_index")
+        return response
+
+    return told
+
+
 settings_patterns = [
     path("", _page(SecurityView, _("Security")), name="mfa_index"),
     path(
@@ -84,17 +105,17 @@ settings_patterns = [
     ),
     path(
         "codes",
-        _page(recovery_codes.ViewRecoveryCodesView, _("Recovery codes")),
+        _unsealing(_page(recovery_codes.ViewRecoveryCodesView, _("Recovery codes"))),
         name="mfa_view_recovery_codes",
     ),
     path(
         "codes/new",
-        _page(recovery_codes.GenerateRecoveryCodesView, _("New recovery codes")),
+        _unsealing(_page(recovery_codes.GenerateRecoveryCodesView, _("New recovery codes"))),
         name="mfa_generate_recovery_codes",
     ),
     path(
         "codes/download",
-        recovery_codes.download_recovery_codes,
+        _unsealing(recovery_codes.download_recovery_codes),
         name="mfa_download_recovery_codes",
     ),
     path("passkeys", RedirectView.as_view(pattern_name="mfa_index"), name="mfa_list_webauthn"),

@@ -59,6 +59,28 @@ def test_files_without_rows_and_rows_without_files_go(alice: "User") -> None:
         assert there() == ({whole.pk.hex}, {whole.pk.hex})
 
 
+def test_files_of_another_database_and_rows_of_another_disk_stay(
+    alice: "User", caplog: pytest.LogCaptureFixture
+) -> None:
+    """An environment without its DATABASE_URL, or a folder that is not mounted: both are wanted once
+    that is noticed."""
+    with as_system():
+        whole = row_of(alice)
+        on_disk(whole.pk)
+        others = [uuid7() for _ in range(3)]
+        for id_ in others:
+            on_disk(id_)
+        file_store.sweep()
+        assert there() == ({id_.hex for id_ in (*others, whole.pk)}, {whole.pk.hex})
+        assert "3 of 4 files of /v1/files have no row" in caplog.text
+        for path in file_store.folder().iterdir():
+            path.unlink()
+        rows = [whole, *(row_of(alice) for _ in range(2))]
+        file_store.sweep()
+        assert there() == (set(), {row.pk.hex for row in rows})
+        assert "3 of 3 rows of /v1/files have no file" in caplog.text
+
+
 def test_what_is_being_written_stays(alice: "User") -> None:
     with as_system():
         arriving = uuid7()

@@ -72,6 +72,8 @@ def test_answers_are_counted_by_model_and_by_the_cache(
     assert value(after, "vitrine_worker_ready", model=BUILTIN, worker="1") == 1
     assert value(after, "vitrine_worker_straggling", model=BUILTIN, worker="1") == 0
     assert ("vitrine_documents_unfinished", frozenset({("state", "embedding")})) in after
+    free, total = (value(after, "vitrine_disk_bytes", state=state) for state in ("free", "total"))
+    assert 0 < free < total
     assert value(after, "process_resident_memory_bytes") > 2**20
 
 

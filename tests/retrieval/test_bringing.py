@@ -103,6 +103,27 @@ def test_an_old_file_that_is_being_attached_is_not_swept(
     assert target.read_bytes() == b"of last week"
 
 
+def test_documents_of_another_database_are_not_swept(
+    db: None, settings: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What an environment without its DATABASE_URL finds has to be there when that is noticed."""
+    settings.DATA_DIR = tmp_path
+
+    def lay(number: int) -> None:
+        for _ in range(number):
+            path = document_files.path_of(uuid7())
+            path.write_bytes(b"old")
+            os.utime(path, (1, 1))
+
+    lay(2)
+    document_files.sweep()
+    assert not list(document_files.folder().iterdir()), "a crash has left them"
+    lay(3)
+    document_files.sweep()
+    assert len(list(document_files.folder().iterdir())) == 3
+    assert "3 of 3 files of documents have no row" in caplog.text
+
+
 @pytest.fixture
 def files(alice: "User", settings: Any, tmp_path: Any) -> list[ApiFile]:
     """Three of Alice's, as /v1/files has them."""

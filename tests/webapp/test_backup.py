@@ -1,7 +1,11 @@
 """What a backup holds is a site again, somewhere else; and what cannot be restored is said."""
 
+import bz2
+import gzip
 import io
 import json
+import lzma
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -79,6 +83,25 @@ def test_a_backup_is_for_its_user_alone_and_holds_no_models(saved: Any) -> None:
     assert not list(file.parent.glob(".vitrine-backup-*"))
 
 
+def test_what_a_killed_backup_has_left_goes_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead, alive, new = (tmp_path / f".vitrine-backup-{name}" for name in ("dead", "alive", "new"))
+    for folder in (dead, alive, new):
+        folder.mkdir()
+        (folder / "database.dump").write_text("half of what people wrote")
+        if folder is not new:
+            os.utime(folder, (1, 1))
+
+    def fail(*arguments: str) -> None:
+        raise BackupFailed("there is no database here")
+
+    monkeypatch.setattr(backup, "_run", fail)
+    with backup._locked(alive), pytest.raises(BackupFailed):
+        backup.write(tmp_path / "site.tar", tmp_path)
+    assert sorted(tmp_path.iterdir()) == [alive, new]
+
+
 def test_what_is_no_whole_backup_leaves_nothing(saved: Any, tmp_path: Path) -> None:
     _, file, _, _ = saved
     whole = file.read_bytes()
@@ -101,6 +124,27 @@ def test_what_is_no_whole_backup_leaves_nothing(saved: Any, tmp_path: Path) -> N
             backup.restore(tmp_path / name, data_dir)
     assert list(data_dir.iterdir()) == []
     assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("way", [gzip, bz2, lzma])
+def test_a_backup_that_somebody_has_compressed_is_checked_to_its_end(
+    tmp_path: Path, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, data_dir = tmp_path / "site.tar", tmp_path / "data"
+    data_dir.mkdir()
+    write(file, {"format": 1, "version": "1", "migrations": []}, "documents/a", "end")
+    whole = way.compress(file.read_bytes() + bytes(2**20))
+    loaded: list[Path] = []
+    monkeypatch.setattr(backup, "_load", loaded.append)
+    for at in (len(whole) // 2, len(whole) - 6):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with pytest.raises(BackupFailed, match="is no backup of Vitrine's, or not a whole one"):
+            backup.restore(file, data_dir)
+    assert not loaded
+    assert not list(data_dir.iterdir())
+    file.write_bytes(whole)
+    backup.restore(file, data_dir)
+    assert loaded
 
 
 def test_a_backup_of_a_newer_version_is_refused(tmp_path: Path) -> None:

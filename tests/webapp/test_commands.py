@@ -1,20 +1,25 @@
 """Commands of manage.py beside and without `serve`."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 from django.core.management import get_commands
 
 from tests.sites import ROOT, Site, SiteMaker
 from webapp.schema import _OWN
+from webapp.servers.postgres import Postgres
 from webapp.serving.on_demand import _NEED_THE_DATABASE
 
 WITHOUT_DATABASE = {"evalmoderation", "messages", "models", "pull", "restore", "serve", "vendor"}
@@ -70,6 +75,50 @@ def test_commands_that_start_at_once_all_work(make_site: SiteMaker, tmp_path: Pa
         done = list(pool.map(lambda command: site.manage(*command), commands))
     assert [(one.returncode, one.stderr) for one in done if one.returncode] == []
     assert (tmp_path / "labels").read_text() == ""
+
+
+def test_commands_of_an_older_version_touch_nothing(make_site: SiteMaker, tmp_path: Path) -> None:
+    site = make_site()
+    with database(site) as connection:
+        connection.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('chat', '0999_later', now())"
+        )
+    told = site.manage("invite")
+    assert told.returncode == 1
+    assert "newer version of Vitrine (chat 0999_later)" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_a_backup_before_an_upgrade_leads_back(make_site: SiteMaker, tmp_path: Path) -> None:
+    """The new code is there already, and has not been started."""
+    site, file = make_site(), tmp_path / "site.tar"
+    undone = "UPDATE django_migrations SET name = '0001_by_another_name' WHERE name = %s"
+    newest = max(path.stem for path in (ROOT / "moderation/migrations").glob("0*.py"))
+    with database(site) as connection:
+        connection.execute(undone, [newest])
+    done = site.manage("backup", str(file))
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(file) as tar:
+        manifest = tar.extractfile("manifest.json")
+        assert manifest
+        migrations = json.load(manifest)["migrations"]
+    assert ["moderation", newest] not in migrations
+    with database(site) as connection:
+        found = connection.execute("SELECT 1 FROM django_migrations WHERE name = %s", [newest])
+        assert not found.fetchall()
+
+
+@contextmanager
+def database(site: Site) -> Iterator["psycopg.Connection[Any]"]:
+    """While nothing is served."""
+    postgres = Postgres(site.data_dir)
+    postgres.start()
+    try:
+        postgres.wait_ready()
+        with psycopg.connect(postgres.conninfo()) as connection:
+            yield connection
+    finally:
+        postgres.stop()
 
 
 def test_what_needs_a_running_site_says_so(make_site: SiteMaker) -> None:

@@ -1,6 +1,7 @@
 """/healthz, /readyz and the queue of chores."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,17 @@ def test_it_is_ready_without_a_model_that_is_loaded_on_first_use(
 ) -> None:
     settings.PRELOAD_MODEL = False
     assert client.get("/readyz").status_code == 200
+
+
+def test_it_is_not_ready_on_a_full_disk(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PRELOAD_MODEL = False
+    full = shutil.disk_usage(settings.DATA_DIR)._replace(free=2**20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: full)
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["reasons"] == {"disk": "less than 64 MiB free where DATA_DIR lies"}
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,35 @@ def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
     assert not (site.data_dir / "sockets").exists()
 
 
+def test_no_database_is_made_beside_the_files_of_another(make_site: SiteMaker) -> None:
+    """As by a start that has lost its DATABASE_URL."""
+    site = make_site.empty()
+    (site.data_dir / "documents").mkdir(parents=True)
+    (site.data_dir / "documents/1").write_text("of the site that is elsewhere")
+    site.start(wait=False)
+    assert site.wait_end() == 1
+    assert "holds files of a site (documents) and not its database. Set DATABASE_URL" in site.output
+    assert "DATABASE_URL" in site.manage("invite").stderr
+    assert not (site.data_dir / "postgres").exists()
+
+
+@pytest.mark.parametrize("name", ["secret_key", "serve.lock", "logs"])
+def test_what_this_user_may_not_open_is_said_in_one_sentence(
+    make_site: SiteMaker, name: str
+) -> None:
+    """Nothing is forbidden to root, but a folder is no file, and a file no folder."""
+    site = make_site.empty()
+    if name == "logs":
+        site.data_dir.mkdir()
+        (site.data_dir / name).write_text("")
+    else:
+        (site.data_dir / name).mkdir(parents=True)
+    site.start(wait=False)
+    assert site.wait_end() == 1
+    assert str(site.data_dir / name) in site.output
+    assert "Traceback" not in site.output
+
+
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
@@ -228,6 +257,20 @@ def test_a_database_without_vectors_says_who_can_give_them(
         assert "lacks the extension vector" in site.output
         assert "CREATE EXTENSION vector;" in site.output
         assert "Traceback" not in site.output
+
+
+def test_a_server_that_is_too_old_is_refused(
+    servers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.conftest import DATA_DIR
+    from webapp.servers.postgres import Postgres
+
+    with psycopg.connect(Postgres(DATA_DIR).conninfo()) as connection:
+        assert database.server_problem(connection) is None
+        version = connection.info.server_version // 10_000
+        monkeypatch.setattr(database, "OLDEST_SERVER", version + 1)
+        told = str(database.server_problem(connection))
+    assert told == f"DATABASE_URL names a Postgres {version}; {version + 1} or newer is needed."
 
 
 def test_vectors_are_made_where_the_role_may_and_have_to_be_young_enough(
@@ -379,6 +422,19 @@ def test_what_keeps_dying_is_restarted_less_and_less_often(lasting_site: Site) -
     wait_until(lambda: len(pauses()) >= 2 and float(pauses()[-1]) >= 1.0, what="a longer pause")
     assert pauses() == sorted(pauses(), key=float)
     assert answers(lasting_site)
+
+
+def test_what_cannot_be_started_again_now_is_started_later(lasting_site: Site) -> None:
+    """As on a machine without a process, or room on its disk, to give."""
+    log = lasting_site.data_dir / "logs/valkey.log"
+    log.rename(log.with_suffix(".away"))
+    log.mkdir()
+    lasting_site.child("valkey").kill()
+    wait_until(lambda: "valkey did not start" in lasting_site.output, what="a failed start")
+    assert lasting_site.process.poll() is None
+    log.rmdir()
+    wait_until(lambda: _child_or_none(lasting_site, "valkey"), what="a new valkey")
+    wait_until(lambda: answers(lasting_site), what="an answer")
 
 
 def _child_or_none(site: Site, name: str) -> psutil.Process | None:

@@ -117,6 +117,18 @@ def test_after_the_secret_key_has_changed_nobody_gets_in_and_the_page_says_why(
     assert not is_signed_in(visitor)
 
 
+@pytest.mark.parametrize("path", [CODES, f"{CODES}/download", f"{CODES}/new"])
+def test_after_the_secret_key_has_changed_pages_of_codes_say_why_there_are_none(
+    signed_in: Client, alice: User, settings: Any, path: str
+) -> None:
+    """To whom a passkey has let in, for one."""
+    add_app(signed_in)
+    settings.SECRET_KEY = "another" * 10
+    signed_in.force_login(alice, backend="allauth.account.auth_backends.AuthenticationBackend")
+    confirm(signed_in, path)
+    assert "secret key has changed" in signed_in.get(path, follow=True).content.decode()
+
+
 def test_a_code_works_once(signed_in: Client, alice: User) -> None:
     code = code_of(add_app(signed_in), 1)
     first, second = Client(), Client()

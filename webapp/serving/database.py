@@ -1,21 +1,52 @@
-"""Why the database of DATABASE_URL cannot be Vitrine's, told before anything is written into it."""
+"""Why the database of DATABASE_URL cannot be Vitrine's, told before anything is written into it; and
+why none is made in DATA_DIR."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
+FILE_FOLDERS = ("documents", "files", "imports")
+"""Of DATA_DIR: what the database names, and what no other database knows."""
+OLDEST_SERVER = (
+    15  # the first that can hold two NULLs for the same, as several of our constraints do
+)
 OLDEST_VECTOR = (0, 8)  # from then on a search goes on where rows are filtered out
 _NUM_LOOKS = 5
 _OWN_VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
 _IS_INSTALLED = "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
 
 
+def other_site(data_dir: Path) -> str | None:
+    """Where files lie and no database does, it is elsewhere: a new one would be a site without them."""
+    found = [name for name in FILE_FOLDERS if holds_something(data_dir / name)]
+    if not found:
+        return None
+    return (
+        f"{data_dir} holds files of a site ({', '.join(found)}) and not its database. Set DATABASE_URL"
+        " if that is elsewhere; restore a backup into an empty DATA_DIR; or, for a new site, take"
+        " another DATA_DIR."
+    )
+
+
+def holds_something(path: Path) -> bool:
+    return path.exists() and (not path.is_dir() or any(path.iterdir()))
+
+
 def problem_of(parameters: dict[str, Any]) -> str | None:
     """As a sentence. Raises psycopg.OperationalError where it cannot be reached."""
     parameters = parameters | {"connect_timeout": 5, "autocommit": True}
     with psycopg.connect(**parameters) as one, psycopg.connect(**parameters) as other:
-        return shared_problem([one, other]) or vector_problem(one)
+        return server_problem(one) or shared_problem([one, other]) or vector_problem(one)
+
+
+def server_problem(connection: psycopg.Connection[Any]) -> str | None:
+    """An older one would take the schema, without those constraints, and fail much later."""
+    version = connection.info.server_version // 10_000
+    if version >= OLDEST_SERVER:
+        return None
+    return f"DATABASE_URL names a Postgres {version}; {OLDEST_SERVER} or newer is needed."
 
 
 def shared_problem(connections: Sequence[psycopg.Connection[Any]]) -> str | None:

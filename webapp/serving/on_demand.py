@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _NEED_THE_DATABASE = {
     "backup",
@@ -29,6 +29,8 @@ _NEED_THE_DATABASE = {
     "shell",
     "showmigrations",
 }
+# A backup that new code makes before an upgrade is the way back from it.
+_LEAVES_AS_IT_IS = {"backup"}
 # An operator at the command line means every row, and half a dump is worse than none.
 _SEE_EVERY_ROW = {"dumpdata", "evalretrieval", "flush", "loaddata", "migrate", "shell"}
 _COMMAND = "manage.py "
@@ -47,7 +49,22 @@ def ready_for(argv: Sequence[str]) -> Iterator[None]:
     from webapp.tenancy import as_nobody, as_system
 
     with _servers_for(command), as_system() if command in _SEE_EVERY_ROW else as_nobody():
+        if command not in _LEAVES_AS_IT_IS:
+            _refuse_newer()
         yield
+
+
+def _refuse_newer() -> None:
+    """Where the database does not answer, the command says so itself."""
+    import django
+    from django.db import OperationalError
+
+    django.setup()
+    from webapp.schema import problem
+
+    with suppress(OperationalError):
+        if newer := problem():
+            sys.exit(newer)
 
 
 @contextmanager
@@ -80,14 +97,14 @@ def _servers_for(command: str) -> Iterator[None]:
         lock = _lock_or_share(f"{_COMMAND}{command}")
         django.setup()
         if isinstance(lock, str):
-            if lock.startswith(_COMMAND):
+            if lock.startswith(_COMMAND) and command not in _LEAVES_AS_IT_IS:
                 from webapp.schema import migrate_if_needed
 
                 migrate_if_needed()  # or wait until it has
             yield
             return
         try:
-            with _running_servers():
+            with _running_servers(migrates=command not in _LEAVES_AS_IT_IS):
                 try:
                     yield
                 finally:
@@ -131,21 +148,26 @@ def _lock_or_share(address: str) -> int | str:
 
 
 @contextmanager
-def _running_servers() -> Iterator[None]:
+def _running_servers(*, migrates: bool) -> Iterator[None]:
     from django.conf import settings
     from django.db import connections
 
     from webapp.schema import migrate_if_needed
     from webapp.servers.postgres import Postgres
     from webapp.servers.valkey import Valkey
+    from webapp.serving.database import other_site
 
-    servers: list[Valkey | Postgres] = [Valkey(settings.DATA_DIR), Postgres(settings.DATA_DIR)]
+    postgres = Postgres(settings.DATA_DIR)
+    if not postgres.cluster.exists() and (problem := other_site(settings.DATA_DIR)):
+        sys.exit(problem)
+    servers: list[Valkey | Postgres] = [Valkey(settings.DATA_DIR), postgres]
     try:
         for server in servers:
             server.start()
         for server in servers:
             server.wait_ready()
-        migrate_if_needed()
+        if migrates:
+            migrate_if_needed()
         yield
     finally:
         for connection in connections.all(initialized_only=True):

@@ -20,6 +20,7 @@ from webapp.servers.postgres import Postgres
 from webapp.servers.process import ServerFailed
 from webapp.servers.valkey import Valkey
 from webapp.serving.console import announce, say
+from webapp.serving.database import other_site
 from webapp.serving.errors import CannotServe
 from webapp.serving.fork import call_in_child
 from webapp.serving.listener import listen, url_of
@@ -113,6 +114,11 @@ class Supervisor:
         except (CannotServe, ServerFailed) as error:
             announce(str(error))
             code = 1
+        except OSError as error:  # a disk that is full, or somebody else's file
+            if not error.filename:
+                raise
+            announce(f"{error.filename}: {error.strerror}.")
+            code = 1
         except Exception as error:
             # Python itself makes a RuntimeError of what comes up while a class is made.
             if not isinstance(error.__cause__ or error.__context__, StopRequested):
@@ -154,6 +160,8 @@ class Supervisor:
         if self.plan.embedded_postgres:
             postgres = Postgres(self.plan.data_dir)
             if not postgres.cluster.exists():
+                if problem := other_site(self.plan.data_dir):
+                    raise CannotServe(problem)
                 say("Making the database")
             self._watch_from_now(ServerService("postgres", postgres, signal.SIGINT))
             servers.append(postgres)
@@ -212,13 +220,18 @@ class Supervisor:
     def _look_after(self, watched: _Watched) -> None:
         if watched.restart_s is not None:
             if time.monotonic() >= watched.restart_s:
-                watched.start()
+                self._start_again(watched)
             return
         code = watched.service.exit_code()
         if code is not None:
-            pause_s = watched.note_death()
-            when = "now" if pause_s == 0 else f"in {pause_s:.1f} s"
-            say(f"{watched.service.name} ended ({_how(code)}); starting it again {when}")
+            _note_death(watched, f"ended ({_how(code)})")
+
+    def _start_again(self, watched: _Watched) -> None:
+        """A machine that has no process or no disk to give has them again in a while."""
+        try:
+            watched.start()
+        except (OSError, ServerFailed) as error:
+            _note_death(watched, f"did not start ({error})")
 
     def _sleep_until(self, latest_s: float) -> None:
         due = [watched.restart_s for watched in self._watched if watched.restart_s is not None]
@@ -256,6 +269,12 @@ def _wait_for_ready(reader: int, web: ForkedService) -> None:
         if web.exit_code() is not None:
             break
     raise CannotServe("The web process did not start; see the log file.")
+
+
+def _note_death(watched: _Watched, how: str) -> None:
+    pause_s = watched.note_death()
+    when = "now" if pause_s == 0 else f"in {pause_s:.1f} s"
+    say(f"{watched.service.name} {how}; starting it again {when}")
 
 
 def _how(code: int) -> str:
