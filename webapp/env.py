@@ -17,9 +17,11 @@ from django.core.exceptions import ImproperlyConfigured
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
+_asked: set[str] = set()
 
 
 def env_str(name: str, default: str = "") -> str:
+    _asked.add(name)
     return os.environ.get(name, "").strip() or default
 
 
@@ -133,3 +135,13 @@ def env_secret(name: str) -> str | None:
     if not content:
         raise ImproperlyConfigured(f"{name}_FILE names an empty file: {file_name}")
     return content
+
+
+def unread(start: str) -> dict[str, str | None]:
+    """Names with this start that are set and that nothing has asked for, mistyped perhaps; each with the
+    one that may have been meant. To be asked once all settings are read."""
+    from difflib import get_close_matches
+
+    names = sorted(name for name in os.environ if name.startswith(start) and name not in _asked)
+    free = [name for name in _asked if name not in os.environ]
+    return {name: next(iter(get_close_matches(name, free, 1, 0.8)), None) for name in names}

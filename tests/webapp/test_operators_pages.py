@@ -1,6 +1,9 @@
 """What operators read names what there is: variables of the environment, and metrics."""
 
+import os
 import re
+import subprocess
+import sys
 
 from tests.sites import ROOT
 from webapp.directory_settings import _ENDINGS, _START
@@ -33,6 +36,23 @@ def test_configuration_names_the_variables_that_are_read_and_no_others() -> None
     assert {name for name in others if f'"{name}"' not in code} <= {
         _START + ending for ending in _ENDINGS
     }
+
+
+def test_whatever_can_be_set_is_asked_for_before_anything_else_is_told_apart() -> None:
+    """`serve` says of the others that nothing reads them."""
+    code = "import django; django.setup(); from webapp import env; print(*env._asked)"
+    switched_on = {
+        "VITRINE_LDAP_URL": "ldaps://example.org",
+        "VITRINE_LDAP_USER_BASE": "dc=example",
+        "VITRINE_WEB_SEARCH": "searxng:https://search.example.org",
+        "VITRINE_MODERATION": "server:https://judge.example.org/v1",
+    }
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "webapp.settings"} | switched_on
+    asked = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, text=True
+    )
+    named = set(re.findall("`(VITRINE_[A-Z_]+)`", page("configuration.md")))
+    assert {n for n in named - set(asked.split()) if not _OF_PROVIDERS.fullmatch(n)} == set()
 
 
 def test_monitoring_names_the_metrics_that_are_told_and_no_others() -> None:

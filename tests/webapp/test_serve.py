@@ -164,6 +164,16 @@ def test_a_taken_port_is_said_at_once(make_site: SiteMaker) -> None:
     assert not (site.data_dir / "sockets").exists()
 
 
+def test_a_variable_that_nothing_reads_is_named(make_site: SiteMaker) -> None:
+    site = make_site.empty(VITRINE_MODLES="small=/nowhere", VITRINE_OF_TOMORROW="1")
+    with socket.create_server(("127.0.0.1", site.port)):  # so that it ends there
+        site.start(wait=False)
+        assert site.wait_end() == 1
+    assert "VITRINE_MODLES is set, and nothing reads it. Is VITRINE_MODELS meant?" in site.output
+    assert "VITRINE_OF_TOMORROW is set, and nothing reads it.\n" in site.output
+    assert site.output.count("nothing reads it") == 2
+
+
 def test_no_database_is_made_beside_the_files_of_another(make_site: SiteMaker) -> None:
     """As by a start that has lost its DATABASE_URL."""
     site = make_site.empty()

@@ -9,9 +9,7 @@ import psycopg
 
 FILE_FOLDERS = ("documents", "files", "imports")
 """Of DATA_DIR: what the database names, and what no other database knows."""
-OLDEST_SERVER = (
-    15  # the first that can hold two NULLs for the same, as several of our constraints do
-)
+OLDEST_SERVER = 15  # from then on NULLS NOT DISTINCT is known, which constraints of ours say
 OLDEST_VECTOR = (0, 8)  # from then on a search goes on where rows are filtered out
 _NUM_LOOKS = 5
 _OWN_VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"

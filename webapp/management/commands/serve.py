@@ -6,7 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from webapp.env import env_str
+from webapp.env import env_str, unread
+from webapp.serving.console import announce
 from webapp.serving.supervisor import Plan, Supervisor
 from webapp.site_address import site_url
 
@@ -27,4 +28,7 @@ class Command(BaseCommand):
             drain_timeout_s=settings.DRAIN_TIMEOUT_S,
             log_file=settings.LOG_FILE,
         )
+        for name, likely in unread("VITRINE_").items():
+            meant = f" Is {likely} meant?" if likely else ""
+            announce(f"{name} is set, and nothing reads it.{meant}")
         sys.exit(Supervisor(plan).run())
