@@ -24,7 +24,8 @@ from chat.consumers import ChatConsumer
 PREFIX = "/line/"
 MAX_BODY_BYTES = 2**20
 MAX_FRAMES = 200  # of one request
-MAX_UNHEARD = 1000
+MAX_UNHEARD = 1000  # frames of one line, and
+MAX_UNHEARD_CHARS = 2 * MAX_BODY_BYTES  # of these together
 KEEP_ALIVE_S = 15.0
 _ID = re.compile(r"[A-Za-z0-9-]{16,64}")
 _STREAM_HEADERS = [
@@ -39,7 +40,26 @@ _PADDING = b":" + b" " * 2048 + b"\n\n"
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
-_lines: dict[tuple[Any, str], "asyncio.Queue[dict[str, Any]]"] = {}
+_lines: dict[tuple[Any, str], "_Heard"] = {}
+
+
+class _Heard(asyncio.Queue[dict[str, Any]]):
+    """What has come over a line, for a consumer that may wait for this very page to read."""
+
+    num_chars = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self.qsize() > MAX_UNHEARD or self.num_chars > MAX_UNHEARD_CHARS
+
+    def _put(self, item: dict[str, Any]) -> None:
+        self.num_chars += len(item.get("text", ""))
+        super()._put(item)
+
+    def _get(self) -> dict[str, Any]:
+        item = super()._get()
+        self.num_chars -= len(item.get("text", ""))
+        return item
 
 
 class HttpLine:
@@ -66,7 +86,7 @@ class _Stream:
         self.scope = {**scope, "type": "websocket", "subprotocols": []}
         self.key = (scope["user"].pk, line_id)
         self.send = send
-        self.heard: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.heard = _Heard()
         self.has_started = self.has_ended = False
 
     async def run(self, receive: Receive) -> None:
@@ -126,6 +146,8 @@ class _Stream:
         try:
             while True:
                 message = await layer.receive(channel)
+                if self.heard.is_full:
+                    continue  # as the layer does with what it has no room for
                 for text in message["frames"]:
                     self.heard.put_nowait(_frame(text))
         finally:
@@ -142,7 +164,7 @@ async def _take(scope: dict[str, Any], line_id: str, receive: Receive, send: Sen
         return await _answer(send, 400, "bad_frame", "A JSON list of texts is wanted.")
     key = (scope["user"].pk, line_id)
     heard = _lines.get(key)
-    if heard and heard.qsize() > MAX_UNHEARD:
+    if heard and heard.is_full:
         return await _answer(send, 429, "rate_limit_exceeded", "Too many frames at once.")
     if heard:
         for text in frames:

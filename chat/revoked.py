@@ -18,14 +18,22 @@ from retrieval.models import Version
 logger = logging.getLogger(__name__)
 
 _SCOPE = "SELECT set_config('vitrine.scope', %s, true)"
+# Owners are named for Postgres' planner: policies alone would look at everybody's messages, for each
+# owner anew.
+_NAMED = """
+    SELECT DISTINCT (excerpt ->> 'version')::uuid
+    FROM chat_conversation c JOIN chat_message m ON m.conversation_id = c.id,
+        jsonb_array_elements(m.found -> 'excerpts') AS excerpt
+    WHERE c.owner_id = %s AND m.found IS NOT NULL
+"""
 # Prompts repeat what was found for earlier questions of their chat, on whichever branch.
 _FORGET = """
     WITH chats AS (
-        SELECT m.conversation_id AS id, min(m.created_at) AS since FROM chat_message m
-        WHERE m.found IS NOT NULL AND EXISTS (
+        SELECT m.conversation_id AS id, min(m.created_at) AS since
+        FROM chat_conversation c JOIN chat_message m ON m.conversation_id = c.id
+        WHERE c.owner_id = %s AND m.found IS NOT NULL AND EXISTS (
             SELECT FROM jsonb_array_elements(m.found -> 'excerpts') AS excerpt
-            WHERE NOT EXISTS (
-                SELECT FROM retrieval_version v WHERE v.id = (excerpt ->> 'version')::uuid))
+            WHERE (excerpt ->> 'version')::uuid = ANY(%s))
         GROUP BY m.conversation_id
     )
     UPDATE chat_generationturn turn SET prompt_ids = '{}'
@@ -64,12 +72,18 @@ def forget_prompts() -> int:
 
 
 def _forget_of(owner_id: Any) -> int:
-    """As the owner sees it: what they may read is decided in one place, the policies of the tables."""
+    """As the owner sees it: what they may read is decided in one place, the policies of the tables. That
+    is asked once for all messages, which name the same few versions."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('vitrine.scope', true)")
         before = cursor.fetchone()[0] or ""
         cursor.execute(_SCOPE, [f"user:{owner_id}"])
-        cursor.execute(_FORGET)
-        num = int(cursor.rowcount)
+        cursor.execute(_NAMED, [owner_id])
+        named = {version for (version,) in cursor.fetchall()}
+        gone = named.difference(Version.objects.filter(pk__in=named).values_list("pk", flat=True))
+        num = 0
+        if gone:
+            cursor.execute(_FORGET, [owner_id, list(gone)])
+            num = int(cursor.rowcount)
         cursor.execute(_SCOPE, [before])
     return num

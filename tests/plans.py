@@ -28,3 +28,17 @@ def plan_of(sql: str, params: Any = None) -> str:
         for setting in ("enable_seqscan", "enable_sort", "enable_bitmapscan"):
             cursor.execute(f"SET LOCAL {setting} = on")
     return plan
+
+
+def num_looked_at(sql: str, params: Any, table: str) -> int:
+    """How many rows of a table Postgres goes through for a statement, which it runs."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+        [(plan,)] = cursor.fetchall()
+    return _num_in(plan[0]["Plan"], table)
+
+
+def _num_in(node: dict[str, Any], table: str) -> int:
+    own = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    num = own * node["Actual Loops"] if node.get("Relation Name") == table else 0
+    return int(num + sum(_num_in(each, table) for each in node.get("Plans", ())))

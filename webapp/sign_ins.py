@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -135,12 +135,15 @@ def end_all_sign_ins(user: User) -> None:
 def forget_dead_sign_ins() -> None:
     """Those whose session has expired or was signed out of. In the system's scope."""
     before = timezone.now() - LAST_USED_PRECISION
-    SignIn.objects.exclude(session_key__in=_living_keys()).filter(last_seen_at__lt=before).delete()
+    # Not `NOT IN`: once there are too many sessions for its table of them, Postgres would go through all
+    # of them for each row.
+    living = _living().filter(session_key=OuterRef("session_key"))
+    SignIn.objects.filter(~Exists(living), last_seen_at__lt=before).delete()
 
 
 def living(rows: QuerySet[SignIn]) -> QuerySet[SignIn]:
     """Those whose session has neither expired nor been signed out of."""
-    return rows.filter(session_key__in=_living_keys())
+    return rows.filter(session_key__in=_living().values("session_key"))
 
 
 def end_sign_ins(rows: QuerySet[SignIn]) -> int:
@@ -151,8 +154,8 @@ def end_sign_ins(rows: QuerySet[SignIn]) -> int:
     return len(keys)
 
 
-def _living_keys() -> Any:
-    return Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+def _living() -> QuerySet[Session]:
+    return Session.objects.filter(expire_date__gt=timezone.now())
 
 
 def _shown(row: SignIn, current_key: str | None) -> Shown:

@@ -1,13 +1,16 @@
 """What is kept of responses, as rows."""
 
 import secrets
+import time
 from datetime import timedelta
 from typing import Any
 from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from redis.exceptions import ConnectionError as RedisAway
 
@@ -157,7 +160,7 @@ def test_of_threads_those_go_first_that_nobody_has_gone_on_with_for_longest(
         assert ids() == {first.pk, second.pk, newest}
         assert len(responses_store.earlier(alice, f"resp_{newest.hex}").items) == 4
         monkeypatch.setattr(responses_store, "MAX_KEPT_BYTES", 3 * SIZE // 2)
-        responses_store._forget_oldest(StoredResponse.objects.filter(owner=alice))
+        responses_store._forget_oldest(alice, StoredResponse.objects.filter(owner=alice))
         assert ids() == {second.pk, newest}, "one takes too much alone"
 
 
@@ -176,6 +179,36 @@ def test_what_all_take_together_is_not_looked_at_with_each(
     with as_user(alice.pk):
         save(alice)
     assert measured.call_count == 3
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_threads_are_put_in_order_only_where_they_take_too_much(alice: User) -> None:
+    """There may be a million of them, and each look goes through all."""
+    with as_user(alice.pk):
+        keep(alice, "mine")
+        with CaptureQueriesContext(connection) as queries:
+            save(alice)
+    measuring = [query["sql"] for query in queries if "pg_column_size" in query["sql"]]
+    assert len(measuring) == 1
+    assert "GROUP BY" not in measuring[0]
+
+
+@pytest.mark.usefixtures("clean_redis")
+def test_who_has_very_many_is_looked_at_more_seldom(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = f"responses-measured-{alice.pk}"
+    monkeypatch.setattr(responses_store, "MEASURE_EVERY_S", 1)
+    monkeypatch.setattr(responses_store, "_forget_oldest", lambda *_: time.sleep(0.1))
+    with as_user(alice.pk):
+        save(alice)
+        time.sleep(1.2)
+        assert cache.get(key), "one that took long is over for longer"
+        monkeypatch.setattr(responses_store, "_forget_oldest", lambda *_: None)
+        cache.delete(key)
+        save(alice)
+        time.sleep(1.2)
+        assert cache.get(key) is None
 
 
 def test_what_no_model_reads_again_is_not_kept(alice: User) -> None:

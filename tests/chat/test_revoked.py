@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from chat import answer_cache, answers, revoked
 from chat.answer_cache import Asked as AskedBefore
@@ -23,6 +25,7 @@ from tests.chat.test_answers_from_documents import alice as alices_tab
 from tests.chat.test_answers_from_documents import bob as bobs_tab
 from tests.chat.test_answers_from_documents import bring
 from tests.chat.test_documents import a_collection
+from tests.plans import num_looked_at
 from tests.retrieval.conftest import Add, add, notes
 from tests.sites import Site
 from webapp.tenancy import as_system, as_user
@@ -147,6 +150,47 @@ def test_prompts_of_others_are_forgotten_whatever_somebody_has(
         access.delete()
         assert revoked.forget_prompts() == 1
         assert prompt_of(turn) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_nobody_are_the_messages_of_others_looked_at(
+    alice: "User", bob: "User", notes: Collection, add: Add, asked: Asked
+) -> None:
+    """Or it would take the square of what a site has."""
+    secret = add(notes, SECRET)
+    found = {"query": "?", "excerpts": [{"version": str(secret.live_version)}], "is_whole": False}
+    with as_system():
+        chats = [Conversation(owner=alice) for _ in range(100)]
+        Conversation.objects.bulk_create(chats)
+        Message.objects.bulk_create(
+            Message(conversation=chat, role=Role.ASSISTANT, text="!", found=found)
+            for chat in chats
+            for _ in range(20)
+        )
+        asked(secret, Conversation.objects.create(owner=bob))
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE chat_conversation, chat_message")
+    with as_user(bob.pk):
+        for sql, values in ((revoked._NAMED, []), (revoked._FORGET, [[secret.live_version]])):
+            assert num_looked_at(sql, [bob.pk, *values], "chat_message") < 10
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_may_be_read_is_asked_once_for_all_messages(
+    bob: "User", notes: Collection, add: Add, asked: Asked
+) -> None:
+    """Postgres would look through all versions of the site for each message."""
+    document = add(notes, SECRET)
+    with as_user(bob.pk):
+        chat = Conversation.objects.create(owner=bob)
+        turns = [asked(document, chat) for _ in range(5)]
+    with as_system(), CaptureQueriesContext(connection) as queries:
+        assert revoked.forget_prompts() == 5
+    with as_system():
+        assert [prompt_of(turn) for turn in turns] == [[]] * 5
+    of_versions = [query for query in queries if "retrieval_version" in query["sql"]]
+    assert len(of_versions) == 1
+    assert "chat_message" not in of_versions[0]["sql"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,11 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
+from websockets.exceptions import ConnectionClosedOK
 from websockets.sync.client import connect
 
 from tests.sites import ROOT
@@ -33,6 +35,11 @@ async def application(scope, receive, send):
         await send({"type": "websocket.accept"})
         if scope["path"] == "/anew":
             return await anew(receive, send)
+        if scope["path"] == "/deaf":
+            await asyncio.sleep(float(scope["query_string"]))
+            for _ in range(60):
+                await receive()
+            return await send({"type": "websocket.close"})
         for number in range(int(scope["query_string"] or 0)):
             text = str(number) * (100_000 if number % 10 == 0 else 1)
             await send({"type": "websocket.send", "text": text})
@@ -227,6 +234,22 @@ def test_one_who_asks_anew_and_never_reads_costs_no_memory(server: Server) -> No
             client.send("again")
             time.sleep(0.005)
         assert server.rss_bytes() - before < 32 * 2**20
+
+
+def test_one_who_is_not_heard_costs_no_memory_and_loses_nothing(server: Server) -> None:
+    """An application waits, for a reader that does not read or for the database."""
+    before = server.rss_bytes()
+    url = f"ws://127.0.0.1:{server.port}/deaf?3"
+    most = 0
+    with connect(url, compression=None, close_timeout=5) as client:
+        saying = threading.Thread(target=lambda: [client.send("x" * 900_000) for _ in range(60)])
+        saying.start()
+        while saying.is_alive():
+            most = max(most, server.rss_bytes())
+            time.sleep(0.05)
+        with pytest.raises(ConnectionClosedOK):  # once all have been heard
+            client.recv(timeout=10)
+    assert most - before < 24 * 2**20
 
 
 def test_a_response_that_runs_when_the_end_comes_is_finished(server: Server) -> None:

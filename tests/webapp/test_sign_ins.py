@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.conftest import PASSWORD
+from tests.plans import plan_of, queries
 from webapp.models import SignIn, User
 from webapp.sign_ins import forget_dead_sign_ins, lately_noted, sign_ins_of
 from webapp.tenancy import as_nobody, as_system, as_user
@@ -164,3 +165,12 @@ def test_the_nightly_chore_forgets_what_has_ended(alice: User) -> None:
         SignIn.objects.update(last_seen_at=timezone.now() - timedelta(minutes=2))
         forget_dead_sign_ins()
         assert list(SignIn.objects.values_list("address", flat=True)) == ["192.0.2.1"]
+
+
+def test_sessions_are_not_gone_through_for_each_sign_in() -> None:
+    """As Postgres does with `NOT IN`, once they take more than its memory for a table of them."""
+    with as_system():
+        with queries() as statements:
+            forget_dead_sign_ins()
+        [deletion] = [one for one in statements if one.startswith("DELETE")]
+        assert "Anti Join" in plan_of(deletion)

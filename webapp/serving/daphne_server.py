@@ -7,6 +7,7 @@ import asyncio
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 MAX_BODY_BYTES = 64 * 2**20
 MAX_UNSENT_BYTES = 256 * 2**10
+MAX_UNHEARD_BYTES = 2 * 2**20  # of one socket: two messages of the largest size
 STALLED_AFTER_S = 60.0
 _BULK = ("websocket.send", "http.response.body")  # all others are small, and come once
 _POLL_S = 0.02
@@ -104,6 +106,40 @@ class LimitedRequest(WebRequest):  # type: ignore[misc]
         self.handle_reply({"type": "http.response.body", "body": error.content})
 
 
+class LimitedSocket(WebSocketProtocol):  # type: ignore[misc]
+    """Is not read while its application is far behind, which daphne would store any number of messages
+    for: an application that waits for this very reader to read hears nothing meanwhile.
+    """
+
+    MESSAGE_BYTES = 256  # what keeping one takes, however short it is
+
+    def onConnect(self, request: Any) -> Any:  # noqa: N802
+        self._unheard: deque[int] = deque()  # of messages in the queue: what each takes
+        self._num_unheard_bytes = 0
+        self._pause: asyncio.Task[None] | None = None  # while nothing is read
+        return super().onConnect(request)
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
+        super().onMessage(payload, isBinary)
+        self._unheard.append(len(payload) + self.MESSAGE_BYTES)
+        self._num_unheard_bytes += self._unheard[-1]
+        if self._pause is None and self._is_behind():
+            self.transport.pauseProducing()
+            self._pause = asyncio.ensure_future(self._read_again())
+
+    def _is_behind(self) -> bool:
+        while len(self._unheard) > self.application_queue.qsize():
+            self._num_unheard_bytes -= self._unheard.popleft()
+        return self._num_unheard_bytes > MAX_UNHEARD_BYTES
+
+    async def _read_again(self) -> None:
+        # Polled, because a queue tells nobody that it was taken from.
+        while self._is_behind() and self.state != self.STATE_CLOSED:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        self._pause = None
+        self.transport.resumeProducing()
+
+
 def _decoded(path: bytes) -> str:
     return unquote(path.decode("latin1"))
 
@@ -135,6 +171,7 @@ class DaphneServer(Server):  # type: ignore[misc]
     def _adopt(self, begin: Callable[[asyncio.AbstractEventLoop], None]) -> None:
         self.listener.setblocking(False)
         self.http_factory.buildProtocol = _limited(self.http_factory.buildProtocol)
+        self.ws_factory.protocol = LimitedSocket
         # Say why (1009, a message too big) before the connection goes.
         self.ws_factory.setProtocolOptions(failByDrop=False)
         self.port = reactor.adoptStreamPort(
