@@ -10,7 +10,9 @@ removes what libraries would add.
 """
 
 import logging
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +102,20 @@ class OneLine(logging.Formatter):
 
 def rotate(log_file: Path) -> None:
     """Put a long file aside; every process opens a new one at its next line."""
-    if log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES:
+    if _is_long(log_file):
         log_file.replace(log_file.with_suffix(".1.log"))
+
+
+def rotate_appended(log_file: Path) -> None:
+    """The same of a program that keeps its file open and writes at its end, wherever that is: the file
+    is emptied. What is written while it is copied is lost."""
+    if _is_long(log_file):
+        shutil.copy(log_file, log_file.with_suffix(".1.log"))
+        os.truncate(log_file, 0)
+
+
+def _is_long(log_file: Path) -> bool:
+    return log_file.exists() and log_file.stat().st_size > MAX_LOG_BYTES
 
 
 def _make_folder(path: Path) -> None:

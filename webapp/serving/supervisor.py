@@ -11,11 +11,12 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from webapp.logs import rotate
+from webapp.logs import rotate, rotate_appended
 from webapp.servers.postgres import Postgres
 from webapp.servers.process import ServerFailed
 from webapp.servers.valkey import Valkey
@@ -141,7 +142,7 @@ class Supervisor:
         url = url_of(plan.host, plan.port)
         self._lock = hold_lock(plan.data_dir, url)
         self._listener = listener = listen(plan.host, plan.port)
-        rotate(plan.log_file)
+        self._rotate_logs()
         self._start_servers()
         setup_token = self._prepare()
         gc.freeze()  # what is imported by now stays shared with the children
@@ -213,9 +214,15 @@ class Supervisor:
             for watched in self._watched:
                 self._look_after(watched)
             if time.monotonic() > next_rotation_s:
-                rotate(self.plan.log_file)
+                self._rotate_logs()
                 next_rotation_s += _ROTATE_EVERY_S
             self._sleep_until(next_rotation_s)
+
+    def _rotate_logs(self) -> None:
+        with suppress(OSError):  # of a disk that is full: it is tried again
+            rotate(self.plan.log_file)
+            for server in ("postgres", "valkey"):
+                rotate_appended(self.plan.data_dir / "logs" / f"{server}.log")
 
     def _look_after(self, watched: _Watched) -> None:
         if watched.restart_s is not None:
