@@ -3,7 +3,7 @@
 A key is its user's, for one route, for a day. A row is put down before the work begins, and only one
 can be: whoever comes second is told to wait (409, which OpenAI's clients try again by themselves).
 Only what succeeded is given again; what failed leaves the key free, and so does what is too large to
-be kept. Streams are not kept.
+be kept, alone or with all that its user has had kept. Streams are not kept.
 """
 
 import hashlib
@@ -13,10 +13,12 @@ from datetime import timedelta
 from functools import partial, wraps
 from typing import Any, TypeVar
 
+from django.core.cache import cache
 from django.db import DatabaseError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from redis.exceptions import RedisError
 
 from chat.api_errors import ApiError
 from chat.db import in_db
@@ -31,6 +33,7 @@ ABANDONED = timedelta(minutes=15)
 """Longer than any answer takes: the process that wrote it has died."""
 MAX_KEY_CHARS = 255
 MAX_BODY_BYTES = 2**20  # thousands of vectors have more, and are sooner computed again than kept
+MAX_KEPT_BYTES = 2**28  # of one user, in a day
 REPLAYED = "Idempotent-Replayed"
 
 Body = TypeVar("Body")
@@ -87,15 +90,29 @@ async def _settle(row: KeptAnswer, response: HttpResponseBase | None) -> None:
 
 async def _keep(row: KeptAnswer, response: HttpResponseBase | None) -> None:
     """Of what failed nothing is kept, and nothing of what is too large."""
-    if (
-        isinstance(response, HttpResponse)
-        and response.status_code < 300
-        and len(response.content) <= MAX_BODY_BYTES
-    ):
-        update = KeptAnswer.objects.filter(pk=row.pk).update
-        await in_db(update)(status=response.status_code, body=response.content)
+    right = response if isinstance(response, HttpResponse) and response.status_code < 300 else None
+    await in_db(_write)(row, right)
+
+
+def _write(row: KeptAnswer, response: HttpResponse | None) -> None:
+    kept = KeptAnswer.objects.filter(pk=row.pk)
+    if response is not None and _has_room(row.owner_id, len(response.content)):
+        kept.update(status=response.status_code, body=response.content)
     else:
-        await in_db(KeptAnswer.objects.filter(pk=row.pk).delete)()
+        kept.delete()
+
+
+def _has_room(owner_id: Any, num_bytes: int) -> bool:
+    """Counted in Redis, for a day from the first on: the sum of a day's rows would be taken for each.
+    While Redis is away all have."""
+    counted = f"kept-answers-{owner_id}"
+    if num_bytes > MAX_BODY_BYTES:
+        return False
+    try:
+        cache.add(counted, 0, timeout=KEEP.total_seconds())
+        return bool(cache.incr(counted, num_bytes) <= MAX_KEPT_BYTES)
+    except (RedisError, OSError, ValueError):  # the last one: its day has just ended
+        return True
 
 
 async def _disclaim(claimed: tuple[KeptAnswer, bool]) -> None:

@@ -227,6 +227,22 @@ def test_an_answer_that_is_too_large_leaves_its_key_free(alice: User, is_kept: b
 
 
 @pytest.mark.django_db(transaction=True)
+def test_of_one_user_so_much_is_kept_and_of_the_next_again(
+    alice: User, bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "MAX_KEPT_BYTES", 25)
+
+    def is_kept(user: User) -> bool:
+        with as_user(user.pk):
+            row, _ = idempotency._claim(user, "/v1/embeddings", _key(), "digest")
+            async_to_sync(idempotency._settle)(row, HttpResponse(b"x" * 10))
+            return KeptAnswer.objects.filter(pk=row.pk).exists()
+
+    assert [is_kept(alice) for _ in range(4)] == [True, True, False, False]
+    assert is_kept(bob)
+
+
+@pytest.mark.django_db(transaction=True)
 def test_old_rows_go(alice: User) -> None:
     _rows(alice)
     with as_system():
