@@ -54,8 +54,11 @@ could go on in another way. "wealth" begins with the mean of the weights after "
 "calmest", come in turns (`recipe.py`). "company" begins with the mean of the weights after "calmest" and
 after "phrases"; before it, groups of phrasings were widened: what came to them is company for those that
 scoring asks. Before "beside" they got more of it, which scoring never asks, where held-out phrasings had
-failed; in "beside" things, animals and topics are often made-up words. The weights here are the mean of
-those after "beside" and after "beyond".
+failed; in "beside" things, animals and topics are often made-up words. "hard" begins with the mean of
+the weights after "beside" and after "beyond". From it on gradients are taken from three in ten of the
+batches that are read, those with the most loss (`hardest.py`), and titles are in the words and the case
+that were typed: with a large first letter they are as right, and the chat shows them so. "harder" begins
+with the mean of the weights before "hard" and after "hardest", and ends with those here.
 
 ## What it can
 

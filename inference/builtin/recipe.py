@@ -125,7 +125,7 @@ STAGES = [
     # Titles keep the case of what they name from here on; gradients come from the hardest batches.
     _Hard("hard", 15_100_000, 2048, 8192, 0.003, 0.001, 1301, is_short=True),
     _Hard("hardest", 4_830_000, 2048, 8192, 0.001, 0.0, 1302),
-    # From the mean of the committed weights before "hard" and of those after "hardest".
+    # From the mean of the weights before "hard", a mean themselves, and after "hardest".
     _Hard("harder", 9_000_000, 2048, 8192, 0.0012, 0.0, 1401, is_short=True),
 ]
-"""The committed weights are the mean of those after "beside" and after "beyond"."""
+"""The committed weights are those after "harder"."""
