@@ -76,7 +76,7 @@ def test_from_the_set_up_link_to_streamed_answers(browser: Browser, new_site: Si
         finished(page)
         lengths = page.evaluate("window.__lengths")
         assert lengths == sorted(lengths), "text only grows"
-        assert len(lengths) > 2, "it came in pieces"
+        assert len(lengths) > 1, "it came in pieces"  # of 80 ms, of which it takes two or three
 
         page.goto(f"{new_site.url}/")
         ask(page, "My name is Ada. What is my name?")
