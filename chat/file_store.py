@@ -5,7 +5,6 @@ row. The sweep drops those, and rows whose file somebody has taken away.
 """
 
 import os
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from time import time
@@ -16,7 +15,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from chat.models import ApiFile
-from retrieval.strays import are_left_by_crashes
+from retrieval.strays import are_left_by_crashes, drop_files
 
 GRACE = timedelta(hours=1)
 """Longer than any file is written before its row is there."""
@@ -47,16 +46,10 @@ def sweep() -> None:
     scope, for it asks for everybody's rows."""
     old_s = time() - GRACE.total_seconds()
     lying = {path.name: path for path in folder().iterdir()}
-    _drop_files([path for path in lying.values() if path.stat().st_mtime < old_s])
-    _drop_rows(set(lying))
-
-
-def _drop_files(paths: Sequence[Path]) -> None:
+    old = [path for path in lying.values() if path.stat().st_mtime < old_s]
     rows = {id_.hex for id_ in ApiFile.objects.values_list("pk", flat=True)}
-    strays = [path for path in paths if path.name not in rows]
-    if are_left_by_crashes(len(strays), len(paths), "files of /v1/files have no row"):
-        for path in strays:
-            path.unlink(missing_ok=True)
+    drop_files(old, rows, "files of /v1/files have no row")
+    _drop_rows(set(lying))
 
 
 def _drop_rows(lying: set[str]) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from retrieval.models import Version
-from retrieval.strays import are_left_by_crashes
+from retrieval.strays import drop_files
 
 GRACE = timedelta(hours=1)
 """Longer than any file is written before its row is there."""
@@ -42,7 +42,4 @@ def sweep() -> None:
     old_s = time() - GRACE.total_seconds()
     old = [path for path in folder().iterdir() if path.stat().st_mtime < old_s]
     rows = {id_.hex for id_ in Version.objects.values_list("pk", flat=True)} if old else set()
-    strays = [path for path in old if path.name not in rows]
-    if are_left_by_crashes(len(strays), len(old), "files of documents have no row"):
-        for path in strays:
-            path.unlink(missing_ok=True)
+    drop_files(old, rows, "files of documents have no row")

@@ -5,6 +5,8 @@ other database was meant, or a folder is not mounted. Who sweeps then loses what
 """
 
 import logging
+from collections.abc import Collection, Sequence
+from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
@@ -20,3 +22,11 @@ def are_left_by_crashes(num_strays: int, num_all: int, what: str) -> bool:
         *(num_strays, num_all, what),
     )
     return False
+
+
+def drop_files(paths: Sequence[Path], names: Collection[str], what: str) -> None:
+    """Those that no row names, where a crash has left them; `names` are the rows'."""
+    strays = [path for path in paths if path.name not in names]
+    if are_left_by_crashes(len(strays), len(paths), what):
+        for path in strays:
+            path.unlink(missing_ok=True)

@@ -13,14 +13,14 @@ class Hardest:
     """Keeps a share of the batches, by their summed losses among those of the latest `window`."""
 
     def __init__(self, share: float, window: int = 256) -> None:
-        assert 0 < share <= 1
+        assert 0 < share < 1
         self.share = share
         self.recent: deque[float] = deque(maxlen=window)
 
     def keeps(self, loss: float) -> bool:
         """Whether a batch of that loss is among the hardest; the first few all are."""
         self.recent.append(loss)
-        if self.share == 1 or len(self.recent) < 16:
+        if len(self.recent) < 16:
             return True
         ranked = sorted(self.recent)
         return loss >= ranked[math.floor(len(ranked) * (1 - self.share))]

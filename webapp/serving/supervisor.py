@@ -221,8 +221,8 @@ class Supervisor:
     def _rotate_logs(self) -> None:
         with suppress(OSError):  # of a disk that is full: it is tried again
             rotate(self.plan.log_file)
-            for server in ("postgres", "valkey"):
-                rotate_appended(self.plan.data_dir / "logs" / f"{server}.log")
+            for server in (Postgres(self.plan.data_dir), Valkey(self.plan.data_dir)):
+                rotate_appended(server.log_path)
 
     def _look_after(self, watched: _Watched) -> None:
         if watched.restart_s is not None:
