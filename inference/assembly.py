@@ -44,7 +44,7 @@ from inference.loader import (
 from inference.merged_weights import Change
 from inference.messages import ModelInfo
 from inference.model_runner import ModelRunner
-from inference.native.linear import NativeLinear
+from inference.native.linear import NativeLinear, is_quick_for_many_rows
 from inference.needs import kv_share
 from inference.paged_kv import PagedKV
 from inference.ranks import num_threads
@@ -72,7 +72,8 @@ def assemble(
         return HearingLoop(ear, max_waiting_tokens=config.max_waiting_tokens), info
     dtype = dtype_of(replace(config, device="cpu"))  # where encoders compute
     bits = bits_of(config.dtype)
-    if name == BUILTIN_EMBEDDING and config.dtype == "auto" and int8.sound_kind() is NativeLinear:
+    is_ours = int8.sound_kind() is NativeLinear and is_quick_for_many_rows()
+    if name == BUILTIN_EMBEDDING and config.dtype == "auto" and is_ours:
         # All questions and documents go through it: half the time, and English is found as well
         # (docs/retrieval.md). Around the products float32 is quicker than bfloat16 for few tokens.
         bits, dtype = 8, torch.float32

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-_ZERO = 128  # activations are unsigned: processors without AMX multiply u8 by s8 only
-_LARGEST = 126.5  # below 127 by more than bfloat16 may round a scale down
+# Activations are unsigned: processors without AMX multiply u8 by s8 only. Their size on each side of the
+# zero is below 127 (or 63) by more than bfloat16 may round a scale down.
+_ZERO, _LARGEST = 128, 126.5
+_NARROW_ZERO, _NARROW_LARGEST = 64, 62.75
 _BLOCK_VALUES = 65_536  # quantized at a time: what is read twice is then still in the cache
 
 
@@ -36,7 +38,9 @@ class Int8Linear(nn.Module):
 
 
 class OneDnnLinear(Int8Linear):
-    """For any processor: torch quantizes the activations, and oneDNN multiplies."""
+    """For processors with VNNI: torch quantizes the activations, and oneDNN multiplies."""
+
+    zero, largest = _ZERO, _LARGEST
 
     def __init__(self, linears: Sequence[nn.Linear], out_dtype: torch.dtype | None = None) -> None:
         super().__init__(linears, out_dtype)
@@ -51,9 +55,9 @@ class OneDnnLinear(Int8Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.in_features)
-        quantized, scales = quantize_rows(rows)
+        quantized, scales = quantize_rows(rows, self.zero, self.largest)
         product = torch.ops.onednn.qlinear_pointwise(
-            *(quantized, 1.0, _ZERO, self.packed, self.scales, self.zeros),
+            *(quantized, 1.0, self.zero, self.packed, self.scales, self.zeros),
             *(None, 1.0, 0, self.out_dtype or x.dtype, "none", [], ""),
         )
         product.mul_(scales)
@@ -61,6 +65,13 @@ class OneDnnLinear(Int8Linear):
             product.add_(self.bias)
         result: Tensor = product.view(*x.shape[:-1], self.out_features)
         return result
+
+
+class NarrowOneDnnLinear(OneDnnLinear):
+    """For any processor: activations of 7 bits, of which two products fit into the 16 bits in which AVX2
+    without VNNI adds them. Twice as coarse, and never wrong."""
+
+    zero, largest = _NARROW_ZERO, _NARROW_LARGEST
 
 
 def weights_bytes(model: nn.Module) -> int:
@@ -97,24 +108,26 @@ def joined_bias(linears: Sequence[nn.Linear]) -> Tensor | None:
     return torch.cat(filled)
 
 
-def quantize_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """(rows, n) -> uint8 (rows, n) around 128, and scales (rows, 1) in the rows' own dtype.
+def quantize_rows(
+    rows: Tensor, zero: int = _ZERO, largest: float = _LARGEST
+) -> tuple[Tensor, Tensor]:
+    """(rows, n) -> uint8 (rows, n) around `zero`, and scales (rows, 1) in the rows' own dtype.
 
     In that dtype the product is multiplied back without a conversion of all of it, and without an
     error: the scale is rounded before it is used.
     """
     if rows.numel() <= _BLOCK_VALUES:
-        return _quantize_block(rows)
+        return _quantize_block(rows, zero, largest)
     quantized = torch.empty(rows.shape, dtype=torch.uint8)
     scales = rows.new_empty(rows.shape[0], 1)
     step = max(1, _BLOCK_VALUES // rows.shape[1])
     for start in range(0, rows.shape[0], step):
         block = slice(start, start + step)
-        quantized[block], scales[block] = _quantize_block(rows[block])
+        quantized[block], scales[block] = _quantize_block(rows[block], zero, largest)
     return quantized, scales
 
 
-def _quantize_block(rows: Tensor) -> tuple[Tensor, Tensor]:
-    scales = rows.abs().amax(-1, keepdim=True).div_(_LARGEST).clamp_min_(1e-12)
+def _quantize_block(rows: Tensor, zero: int, largest: float) -> tuple[Tensor, Tensor]:
+    scales = rows.abs().amax(-1, keepdim=True).div_(largest).clamp_min_(1e-12)
     # Adding the half and cutting off rounds: the values are positive by then.
-    return (rows / scales.float()).add_(_ZERO + 0.5).to(torch.uint8), scales
+    return (rows / scales.float()).add_(zero + 0.5).to(torch.uint8), scales

@@ -19,6 +19,7 @@ from inference.builtin import by_hand
 from inference.builtin.dialog import Dialog, Message
 from inference.builtin.mixture import BY_NAME, SKILLS, score_items
 from inference.builtin.template import END_OF_TEXT, IM_END, prompt_text
+from inference.loader import best_dtype
 
 SEED = 2026
 BY_HAND = "by hand"
@@ -85,7 +86,7 @@ class Decoder:
     def __init__(self, folder: Path) -> None:
         self.tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.bfloat16, local_files_only=True
+            folder, dtype=best_dtype(), local_files_only=True
         )
         self.model.train(False)
         self.end = self.tokenizer.token_to_id(IM_END)

@@ -9,6 +9,8 @@
 #include <string.h>
 
 enum { BLOCK = 128, HEADS = 4, MOST_DIM = 512 };
+/* Vectors of values at a time, as many as there are registers for their sums. */
+enum { WIDTH = HAS_AVX512 ? 4 : 1 };
 
 static inline const void *at(const void *base, int64_t offset, int type) {
     return (const char *)base + offset * bytes_of(type);
@@ -137,7 +139,8 @@ static inline __attribute__((always_inline)) void attend_heads(
             rate(query, keys, here, a->dim, type, heads, scores);
         _mm_storeu_ps(factor, weigh(scores, here, &most, &total));
         int64_t d = 0;
-        for (; d + 64 <= a->value_dim; d += 64) gather(scores, values, here, a->value_dim, d, 4, type, heads, factor, acc);
+        for (; d + 16 * WIDTH <= a->value_dim; d += 16 * WIDTH)
+            gather(scores, values, here, a->value_dim, d, WIDTH, type, heads, factor, acc);
         for (; d < a->value_dim; d += 16) gather(scores, values, here, a->value_dim, d, 1, type, heads, factor, acc);
     }
     _mm_storeu_ps(totals, total);

@@ -92,6 +92,7 @@ _SIGNATURES = {
         *(c_void_p, c_void_p, c_void_p, c_int),
     ),
     "begin": (c_int,),
+    "has_vnni": (),
     "pack": (c_void_p, c_void_p),
     "pack_halves": (c_void_p, c_void_p),
     "add_low_rank": (

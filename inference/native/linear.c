@@ -5,7 +5,8 @@
    the same result, and a row the same in any batch. One caller at a time: scratch memory is shared.
 
    Weights of 4 bits are 8-bit ones behind a multiplication: a whole factor for every 32 inputs of an
-   output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read. */
+   output (Lin et al. 2024, QServe), so sums need no scales in between. They are unpacked as they are read, or
+   multiplied as they are where there is no VNNI. */
 #include "amx.h"
 #include "linear.h"
 #include "scratch.h"
@@ -14,11 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef __AVX512VNNI__
-#error "these kernels are written for AVX512-VNNI"
-#endif
-
-enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_ROWS = 8, MOST_AHEAD = 384 << 10, HALF = 8 };
+enum { TILE = 1024, ZERO = 128, LINE = 64, AHEAD = 4096, MOST_AHEAD = 384 << 10, HALF = 8 };
+/* As many rows at a time as there are registers for their sums. */
+enum { SUMS = 8, MOST_ROWS = HAS_AVX512 ? SUMS : 3 };
 
 typedef struct {
     const Weight *weight;
@@ -127,6 +126,7 @@ static void one_row(const Product *p, int64_t row, int64_t block, const int8_t *
 }
 
 /* The same in 4 bits, from memory to the sums without a detour. */
+#if HAS_VNNI
 static void one_packed_row(const Product *p, int64_t row, int64_t block) {
     const Weight *w = p->weight;
     const int32_t *fours = (const int32_t *)(p->rows + row * w->padded_inputs);
@@ -148,6 +148,51 @@ static void one_packed_row(const Product *p, int64_t row, int64_t block) {
     }
     finish(p, row, block * 16, total(sums));
 }
+#else
+/* Without VNNI: a group's factor comes behind the sum of its 32 inputs, for 16 products of 255 and -8 fit into 16 bits.
+   So bytes are multiplied and added with half of what 8 bits take, and nothing is unpacked. */
+static inline __attribute__((always_inline)) void packed_pass(const Product *p, int64_t row, int64_t block,
+                                                              const int num_rows) {
+    const Weight *w = p->weight;
+    const int32_t *fours = (const int32_t *)(p->rows + row * w->padded_inputs);
+    const int8_t *lines = w->tiles + block * 8 * w->padded_inputs;
+    const uint8_t *factors = w->factors + block * w->padded_inputs / 2;
+    const __m512i zero = _mm512_set1_epi8(HALF), ones = _mm512_set1_epi8(15);
+    __m512i sums[SUMS] = {0};
+    for (int64_t group = 0; group < w->padded_inputs / 32; group++) {
+        __m512i here[SUMS];
+        for (int r = 0; r < num_rows; r++) here[r] = _mm512_setzero_si512();
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+            if (group % 2 == 0) _mm_prefetch(lines + AHEAD / 2 + i * LINE, _MM_HINT_T0);
+            __m512i weights = _mm512_load_si512(lines + i * LINE);
+            if (group % 2) weights = _mm512_srli_epi16(weights, 4);
+            weights = _mm512_sub_epi8(_mm512_and_si512(weights, ones), zero);
+#pragma GCC unroll 4
+            for (int r = 0; r < num_rows; r++) {
+                __m512i inputs = _mm512_set1_epi32(fours[r * (w->padded_inputs / 4) + i]);
+                here[r] = _mm512_add_epi16(here[r], _mm512_maddubs_epi16(inputs, weights));
+            }
+        }
+        __m512i factor = factors_of(factors).times;
+        for (int r = 0; r < num_rows; r++)
+            sums[r] = _mm512_add_epi32(sums[r], _mm512_madd_epi16(here[r], factor));
+        factors += 16, fours += 8;
+        if (group % 2) lines += TILE / 2;
+    }
+    for (int r = 0; r < num_rows; r++) finish(p, row + r, block * 16, sums[r]);
+}
+
+static void packed_rows(const Product *p, int64_t block) {
+    int64_t row = 0;
+    for (; row + 4 <= p->num_rows; row += 4) packed_pass(p, row, block, 4);
+    switch (p->num_rows - row) {
+        case 3: packed_pass(p, row, block, 3); break;
+        case 2: packed_pass(p, row, block, 2); break;
+        case 1: packed_pass(p, row, block, 1); break;
+    }
+}
+#endif
 
 /* `ahead` is what comes next: lines of it are asked for while these are multiplied. */
 static inline __attribute__((always_inline)) void some_rows(
@@ -155,7 +200,7 @@ static inline __attribute__((always_inline)) void some_rows(
     int64_t lines_ahead, const int num_rows) {
     int64_t width = p->weight->padded_inputs;
     const int32_t *fours = (const int32_t *)(p->rows + row * width);
-    __m512i sums[MOST_ROWS][2] = {{{0}}};
+    __m512i sums[SUMS][2] = {{{0}}};
     for (int64_t begin = 0; begin < width / 4; begin += 4) {
         for (int64_t i = 0; i < lines_ahead; i++, ahead += LINE) _mm_prefetch(ahead, _MM_HINT_T1);
 #pragma GCC unroll 4
@@ -200,10 +245,17 @@ static void passes_by_vnni(const Product *p, int64_t block, const int8_t *tiles)
 }
 
 static void rows_by_vnni(const Product *p, int64_t block, int num_cols, int8_t *panel) {
+#if HAS_VNNI
     if (p->num_rows == 1 && p->weight->factors) {
         for (int c = 0; c < num_cols; c++) one_packed_row(p, 0, block + c);
         return;
     }
+#else
+    if (p->weight->factors) {
+        for (int c = 0; c < num_cols; c++) packed_rows(p, block + c);
+        return;
+    }
+#endif
     const int8_t *tiles = tiles_of(p->weight, block, num_cols, panel);
     if (num_cols == 2 && p->num_rows > 1) {
         passes_by_vnni(p, block, tiles);
@@ -288,6 +340,9 @@ int begin(int may_use_amx) {
 #endif
     return has_amx;
 }
+
+/* Whether bytes are multiplied by an instruction: else many rows are no quicker than in float32. */
+int has_vnni(void) { return HAS_VNNI; }
 
 /* weights: (outputs, inputs), from -8 to 7 -> tiles in 4 bits, which are HALF in both halves as they come. */
 void pack_halves(const int8_t *weights, const Weight *w) {

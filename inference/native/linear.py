@@ -17,6 +17,12 @@ _OUTPUTS, _INPUTS = 16, 64  # of a tile
 _ZERO = 128
 
 
+def is_quick_for_many_rows() -> bool:
+    """Whether the kernels gain on float32 where memory is not the limit, as in an encoder's batches."""
+    library = kernels()
+    return library is not None and bool(library.has_vnni())
+
+
 class NativeLinear(Int8Linear):
     """Two to three times as fast as oneDNN's product with its operations around it.
 

@@ -3,8 +3,19 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512VL__)
-#error "these kernels are written for AVX-512"
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512VNNI__)
+#define HAS_AVX512 1
+#define HAS_VNNI 1
+#elif defined(__AVX2__) && defined(__FMA__)
+#define HAS_AVX512 0
+#ifdef __AVXVNNI__
+#define HAS_VNNI 1
+#else
+#define HAS_VNNI 0
+#endif
+#include "halves.h"
+#else
+#error "these kernels are written for AVX-512 with VNNI, and for AVX2"
 #endif
 
 enum { BFLOAT16 = 1, FLOAT32 = 0 };
