@@ -58,7 +58,8 @@ failed; in "beside" things, animals and topics are often made-up words. "hard" b
 the weights after "beside" and after "beyond". From it on gradients are taken from three in ten of the
 batches that are read, those with the most loss (`hardest.py`), and titles are in the words and the case
 that were typed: with a large first letter they are as right, and the chat shows them so. "harder" begins
-with the mean of the weights before "hard" and after "hardest", and ends with those here.
+with the mean of the weights before "hard" and after "hardest". In "asked" more is asked about one set of
+documents. The weights here are the mean of those before and after it.
 
 ## What it can
 

@@ -74,6 +74,14 @@ _HARD = dict.fromkeys(_CHOSEN, 6.0) | {
     "identity": 8.0, "fallback": 14.0, "echo": 8.0, "follow-ups": 9.0, "summary": 9.0, "list": 5.0,
     "table": 5.0, "code": 4.0, "continuation": 5.0, "remarks": 4.0, "poem": 3.0,
 }  # fmt: skip
+# Many questions about one set of documents: more ways of asking in as many tokens.
+_ASKED = _HARD | {
+    "documents": 90.0,
+    "search": 60.0,
+    "passages": 16.0,
+    "excerpts": 12.0,
+    "title": 26.0,
+}
 _Hard = partial(Stage, weights=_HARD, has_pieces=True, choice_count=4, keep_share=0.3)
 _ALL = {
     "smalltalk": 16.0, "identity": 10.0, "persona": 8.0, "changed persona": 6.0, "memory": 16.0,
@@ -127,5 +135,6 @@ STAGES = [
     _Hard("hardest", 4_830_000, 2048, 8192, 0.001, 0.0, 1302),
     # From the mean of the weights before "hard", a mean themselves, and after "hardest".
     _Hard("harder", 9_000_000, 2048, 8192, 0.0012, 0.0, 1401, is_short=True),
+    _Hard("asked", 19_400_000, 2048, 8192, 0.002, 0.0, 1501, weights=_ASKED, is_short=True),
 ]
-"""The committed weights are those after "harder"."""
+"""The committed weights are the mean of those after "harder" and after "asked"."""
