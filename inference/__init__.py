@@ -7,6 +7,7 @@ worker processes that `Engine` starts.
 
 from inference.call_forms import THINK_CLOSE, Call
 from inference.catalog import BUILTIN, BUILTIN_EMBEDDING, ModelSpec, ModelState, WorkerState
+from inference.chat_messages import ChatMessage
 from inference.config import Adapter, EngineConfig
 from inference.defaults import DEFAULT_MAX_TOKENS
 from inference.encode_messages import Caller
@@ -50,6 +51,15 @@ from inference.messages import (
 )
 from inference.nvml import GpuReading, read_gpus
 from inference.parsing import AnswerParser, Reasoning, Segment, Text
+from inference.pictures import (
+    MADE_KINDS,
+    GivenPicture,
+    Picture,
+    PictureRequest,
+    Pictures,
+    ToldTokens,
+    picture_kind,
+)
 from inference.priority import Priority
 from inference.sound import (
     SECOND_TOKENS,
@@ -67,11 +77,12 @@ from inference.sound import (
 )
 from inference.strict_json import read_json
 from inference.token_counter import TokenCounter
-from inference.tokenizer import ChatMessage, ChatTokenizer
+from inference.tokenizer import ChatTokenizer
 from inference.tool_grammar import behind_thinking, in_form, opens_thinking, tool_grammar
 from inference.upstreams.client import JsonServer
 from inference.upstreams.estimates import about_image_tokens, about_prompt_tokens, about_tokens
 from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdate
+from inference.upstreams.picture_tokens import about_picture_usage
 from inference.upstreams.spec import UpstreamSpec, is_upstream, parse_upstream
 from inference.vision.places import image_size, with_data
 from inference.vision.prompt_images import PromptImage, cache_ids, without_data
@@ -82,6 +93,7 @@ __all__ = [
     "BUILTIN_EMBEDDING",
     "DEFAULT_MAX_TOKENS",
     "IMAGE_PLACE",
+    "MADE_KINDS",
     "SECOND_TOKENS",
     "THINK_CLOSE",
     "Adapter",
@@ -106,6 +118,7 @@ __all__ = [
     "Finished",
     "GenerateRequest",
     "GenerationFailed",
+    "GivenPicture",
     "GpuReading",
     "Image",
     "InvalidParameter",
@@ -119,6 +132,9 @@ __all__ = [
     "ModelState",
     "ModelTooLarge",
     "Overloaded",
+    "Picture",
+    "PictureRequest",
+    "Pictures",
     "Prefill",
     "Priority",
     "PromptImage",
@@ -144,6 +160,7 @@ __all__ = [
     "TokenCounter",
     "TokenLogprob",
     "Tokens",
+    "ToldTokens",
     "Transcript",
     "TranscriptionRequest",
     "UnknownModel",
@@ -155,6 +172,7 @@ __all__ = [
     "WorkerState",
     "WrongKind",
     "about_image_tokens",
+    "about_picture_usage",
     "about_prompt_tokens",
     "about_tokens",
     "behind_thinking",
@@ -171,6 +189,7 @@ __all__ = [
     "newest_that_fit",
     "opens_thinking",
     "parse_upstream",
+    "picture_kind",
     "prompt_room",
     "read_gpus",
     "read_json",

@@ -21,10 +21,12 @@ from inference.hearing import Hearing
 from inference.host import ModelHost
 from inference.kinds import KIND_NAMES, ModelKind
 from inference.messages import EngineStats, GenerateRequest, ModelInfo, Update
+from inference.pictures import PictureRequest, Pictures
 from inference.placement import Placement
 from inference.sound import SpeechRequest, Transcript, TranscriptionRequest
 from inference.tokenizer import ChatTokenizer
 from inference.upstreams import audio
+from inference.upstreams.drawing import draw
 from inference.upstreams.messages import ChatRequest, UpstreamUpdate
 from inference.upstreams.speaking import speak
 from inference.upstreams.spec import UpstreamSpec
@@ -378,6 +380,11 @@ class Engine:
         """
         self.require(request.model, "speech")
         return speak(self._upstream(request.model), request)
+
+    async def draw(self, request: PictureRequest) -> Pictures:
+        """Pictures by a model on another server. Cancelling hangs up. Raises EngineError."""
+        self.require(request.model, "image")
+        return await draw(self._upstream(request.model), request)
 
     async def _hearing(self, model: str) -> Hearing:
         """Read once, in a thread. Raises ModelError."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from inference.chat_messages import ChatMessage
 from inference.errors import ContextTooLong
-from inference.tokenizer import ChatMessage
 
 Ids = TypeVar("Ids", bound=Sequence[int])
 

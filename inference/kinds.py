@@ -9,7 +9,9 @@ from typing import Any, Literal
 from inference.errors import ModelRefused
 from inference.weights import read_config
 
-ModelKind = Literal["chat", "embedding", "classifier", "reranker", "transcription", "speech"]
+ModelKind = Literal[
+    "chat", "embedding", "classifier", "reranker", "transcription", "speech", "image"
+]
 KIND_NAMES: dict[ModelKind, str] = {
     "chat": "a chat model",
     "embedding": "an embedding model",
@@ -17,6 +19,7 @@ KIND_NAMES: dict[ModelKind, str] = {
     "reranker": "a reranker",
     "transcription": "a transcription model",
     "speech": "a speech model",
+    "image": "an image model",
 }
 MODULES_FILE = "modules.json"
 """Of sentence-transformers: what stands behind the transformer."""

@@ -9,19 +9,28 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tokenizers import Tokenizer
 
 from inference.call_grammars import CallForm, form_of
 from inference.call_ids import with_short_ids
+from inference.call_shapes import (
+    CALL_SHAPES,
+    PROBE,
+    PROBED,
+    PROBED_TEXT,
+    PROBED_TOOL,
+    CallShape,
+    in_shape,
+)
+from inference.chat_messages import ChatMessage, in_parts, is_text, system_in_first_user
 from inference.chat_template import read_chat_template
 from inference.detokenizer import Detokenizer
 from inference.errors import InvalidParameter, ModelRefused
-from inference.images import Image, images_of, pieces_of
+from inference.images import Image, images_of
 from inference.rank_file import read_encoding
 from inference.token_bytes import TokenBytes
 from inference.vision.layout import read_layout
@@ -33,9 +42,6 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
     from transformers import PreTrainedTokenizerFast
 
-ChatMessage = dict[str, Any]
-"""{"role", "content"}, for assistants also "tool_calls", for tools "tool_call_id" (OpenAI's shape); with
-images as `inference.images` says."""
 
 _TAIL_TOKENS = 16
 _LONG_CHARS = 200
@@ -46,37 +52,6 @@ _ASKS_FOR_NONE = re.compile(
     r"""(?<![\w.\])])(?P<content>\w+(?:\.\w+|\[[^\[\]]*\])*(?:\[(?:'content'|"content")\]|\.content))"""
     r"""\s+is\s+(?P<no>not\s+)?none\b"""
 )
-
-
-class _CallShape(NamedTuple):
-    """What a chat template is handed of the calls of earlier turns."""
-
-    has_texts: bool  # arguments as JSON text, else as an object
-    stands_alone: bool  # a message of calls has no content, not even an empty one
-
-
-_CALL_SHAPES = [_CallShape(*shape) for shape in product((False, True), repeat=2)]
-_PROBED_TEXT = "a probed text"
-_PROBED = {"probed": "a value"}
-_PROBED_TOOL = {
-    "type": "function",
-    "function": {"name": "probed_function", "parameters": {"type": "object", "properties": {}}},
-}
-_PROBE: list[ChatMessage] = [
-    {"role": "user", "content": "a question"},
-    {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [
-            {
-                "id": "probed001",  # Mistral's templates take nothing but nine characters
-                "type": "function",
-                "function": {"name": "probed_function", "arguments": _PROBED},
-            }
-        ],
-    },
-    {"role": "tool", "tool_call_id": "probed001", "name": "probed_function", "content": "a result"},
-]
 
 
 class ChatTokenizer:
@@ -130,9 +105,9 @@ class ChatTokenizer:
         """What is made at the first use is made by who loads, in a thread: the ranks, the code of the
         template, patterns. On a loop it would be half a second in which nobody is answered."""
         with suppress(Exception):  # a template that refuses says so when somebody asks
-            ids = self.encode_chat(_PROBE[:1], tools=[_PROBED_TOOL])
+            ids = self.encode_chat(PROBE[:1], tools=[PROBED_TOOL])
             self.tail_of(ids)
-        self.encode(_PROBED_TEXT)
+        self.encode(PROBED_TEXT)
 
     @property
     def chat_template(self) -> str:
@@ -179,11 +154,11 @@ class ChatTokenizer:
         except InvalidParameter:
             raise
         except Exception as error:  # jinja2 errors, and whatever raise_exception() of the template
-            without_system = _system_in_first_user(messages)
+            without_system = system_in_first_user(messages)
             if without_system is not None:
                 with suppress(Exception):
                     return render(without_system)
-            if not _is_text(messages):
+            if not is_text(messages):
                 problem = "half a character (a lone surrogate) is no text"
                 raise InvalidParameter("messages", problem) from error
             # raise_exception() in a template raises just this class: it was meant for the caller.
@@ -216,7 +191,7 @@ class ChatTokenizer:
         if self._places is None:
             return messages
         return [
-            _in_parts(one) if one.get("images") or self._reads_parts_only else one
+            in_parts(one) if one.get("images") or self._reads_parts_only else one
             for one in messages
         ]
 
@@ -224,10 +199,8 @@ class ChatTokenizer:
     def _reads_parts_only(self) -> bool:
         """Whether the template drops a content that is a text, which it takes for a list."""
         with suppress(Exception):
-            chat = [{"role": "user", "content": _PROBED_TEXT}]
-            return _PROBED_TEXT not in str(
-                self._tokenizer.apply_chat_template(chat, tokenize=False)
-            )
+            chat = [{"role": "user", "content": PROBED_TEXT}]
+            return PROBED_TEXT not in str(self._tokenizer.apply_chat_template(chat, tokenize=False))
         return True
 
     def _rendered(
@@ -308,23 +281,23 @@ class ChatTokenizer:
             return messages
         shape = self._call_shape
         named = map(with_short_ids, messages)
-        return [shaped for message in named for shaped in _in_shape(message, shape)]
+        return [shaped for message in named for shaped in in_shape(message, shape)]
 
     @cached_property
-    def _call_shape(self) -> _CallShape:
+    def _call_shape(self) -> CallShape:
         """Templates do not say what they read: some put an object's fields into tags, others join the
         arguments to a text, some look for calls only where there is no content. So a call is rendered
         in each shape, until one shows it, and as JSON."""
-        for shape in _CALL_SHAPES:
+        for shape in CALL_SHAPES:
             with suppress(Exception):
-                probe = [shaped for message in _PROBE for shaped in _in_shape(message, shape)]
+                probe = [shaped for message in PROBE for shaped in in_shape(message, shape)]
                 probe = self._with_contents_as_read(probe)
                 written = self._tokenizer.apply_chat_template(
                     probe, tokenize=False, add_generation_prompt=True
                 )
-                if "probed_function" in written and str(_PROBED) not in written:
+                if "probed_function" in written and str(PROBED) not in written:
                     return shape
-        return _CALL_SHAPES[0]
+        return CALL_SHAPES[0]
 
     def encode(self, text: str) -> list[int]:
         """Token ids of plain text: no control tokens, whatever it contains.
@@ -411,17 +384,6 @@ class ChatTokenizer:
         return read_encoding(self._path, self._tokenizer.backend_tokenizer)
 
 
-def _in_parts(message: ChatMessage) -> ChatMessage:
-    if message["content"] is None:
-        return message
-    pieces = pieces_of(message) if message.get("images") else [message["content"]]
-    parts = [
-        {"type": "image"} if isinstance(piece, Image) else {"type": "text", "text": piece}
-        for piece in pieces
-    ]
-    return {**{k: v for k, v in message.items() if k != "images"}, "content": parts}
-
-
 def _keep_added_tokens(tokenizer: "PreTrainedTokenizerFast") -> None:
     """Ask the Rust side for them once: for each chat transformers would ask several times, and for each
     make all of them anew, which took a third of what a short chat takes. Nobody adds any here."""
@@ -456,41 +418,3 @@ def _is_template(text: str) -> bool:
     except Exception:  # jinja2's
         return False
     return True
-
-
-def _in_shape(message: ChatMessage, shape: _CallShape) -> list[ChatMessage]:
-    """Text in front of calls is a message of its own where calls stand alone."""
-    if not message.get("tool_calls"):
-        return [message]
-    calls = message["tool_calls"]
-    if shape.has_texts:
-        calls = [{**call, "function": _with_text(call["function"])} for call in calls]
-    called = {**message, "tool_calls": calls}
-    if not shape.stands_alone:
-        return [called]
-    said = {"role": message["role"], "content": message["content"]}
-    return [*([said] if message["content"] else []), {**called, "content": None}]
-
-
-def _with_text(function: dict[str, Any]) -> dict[str, Any]:
-    arguments = function["arguments"]
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    return {**function, "arguments": arguments}
-
-
-def _is_text(messages: list[ChatMessage]) -> bool:
-    try:
-        texts = [{**message, "images": ()} for message in messages]  # those are ASCII
-        json.dumps(texts, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _system_in_first_user(messages: list[ChatMessage]) -> list[ChatMessage] | None:
-    """The chat without a system message of its own; None where it begins otherwise."""
-    match messages:
-        case [{"role": "system", "content": system}, {"role": "user", "content": text} as user, *_]:
-            return [{**user, "content": f"{system}\n\n{text}"}, *messages[2:]]
-    return None

@@ -1,7 +1,8 @@
 """The turns of one chat in a terminal, and the prompts that they make."""
 
+from inference.chat_messages import ChatMessage
 from inference.fitting import fit_messages, prompt_room
-from inference.tokenizer import ChatMessage, ChatTokenizer
+from inference.tokenizer import ChatTokenizer
 
 
 class Conversation:

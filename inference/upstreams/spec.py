@@ -10,7 +10,8 @@ Protocol = Literal["openai", "anthropic"]
 Continuation = Literal["", "prefix", "vllm"]
 _ENTRY = re.compile(r"[^=]+=\s*(anthropic\+)?https?://", flags=re.IGNORECASE)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-UpstreamKind = Literal["chat", "transcription", "speech"]
+UpstreamKind = Literal["chat", "transcription", "speech", "image"]
+_KINDS = "'chat', 'transcription', 'speech' or 'image'"
 _OF_CHATS = ("context", "continue", "tools", "images")
 _OPTIONS = ("kind", "key", *_OF_CHATS, "voice", "timeout")
 USUAL_VOICE = "alloy"  # OpenAI's, which other servers know as well
@@ -87,7 +88,7 @@ def parse_upstream(entry: str, secret_of: Callable[[str], str | None]) -> Upstre
         continues=_continuation(name, options),
         has_tools=_is_on(name, options, "tools", otherwise="on"),
         sees_images=_is_on(name, options, "images", otherwise="off"),
-        timeout_s=_timeout(name, options),
+        timeout_s=_timeout(name, options, kind),
     )
 
 
@@ -95,10 +96,10 @@ def _kind(name: str, options: dict[str, str], protocol: Protocol) -> UpstreamKin
     match options.get("kind", "chat"):
         case "chat":
             return "chat"
-        case "transcription" | "speech" as kind:
+        case "transcription" | "speech" | "image" as kind:
             pass
         case other:
-            raise ValueError(f"{name}: kind is 'chat', 'transcription' or 'speech', not '{other}'")
+            raise ValueError(f"{name}: kind is {_KINDS}, not '{other}'")
     if protocol == "anthropic":
         raise ValueError(f"{name}: Anthropic's protocol knows chats only")
     if foreign := next((option for option in _OF_CHATS if option in options), None):
@@ -180,8 +181,9 @@ def _continuation(name: str, options: dict[str, str]) -> Continuation:
             raise ValueError(f"{name}: continue is 'prefix' or 'vllm', not '{other}'")
 
 
-def _timeout(name: str, options: dict[str, str]) -> float:
-    text = options.get("timeout", "120")
+def _timeout(name: str, options: dict[str, str], kind: UpstreamKind) -> float:
+    # Pictures come all at once, after minutes in which nothing is heard.
+    text = options.get("timeout", "300" if kind == "image" else "120")
     if not text.isdecimal() or not 1 <= int(text) <= 3600:
         raise ValueError(f"{name}: timeout is 1 to 3600 seconds, not '{text}'")
     return float(text)

@@ -23,6 +23,7 @@ from inference.upstreams.messages import Asked, ChatRequest, Said, UpstreamUpdat
 from inference.upstreams.problems import Problem
 from inference.upstreams.replicas import NoneLeft, Replica, Replicas
 from inference.upstreams.spec import UpstreamSpec
+from inference.upstreams.together import Together
 from inference.upstreams.wire import Continued, Reader
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,10 @@ def _has_written(reader: Reader) -> bool:
 
 
 class Upstream:
-    """Lives on one event loop. Neither loads nor starts anything until it is asked."""
+    """Lives on one event loop. Neither loads nor starts anything until it is asked.
+
+    `takes_response_format`: no server has refused to be told how pictures are to come.
+    """
 
     def __init__(
         self, spec: ModelSpec, upstream: UpstreamSpec, changed: Callable[[], None]
@@ -141,6 +145,7 @@ class Upstream:
         self._changed = changed
         self._was_resting = False
         self._asks_for_usage = True
+        self.takes_response_format = True
         self._rest_timer: asyncio.TimerHandle | None = None
         self._client: httpx2.AsyncClient | None = None
         self._flights: dict[_Flight, asyncio.Task[None]] = {}
@@ -306,7 +311,12 @@ class Upstream:
             await self._read(response, reader, flight, replica)
 
     async def _read_events(
-        self, response: httpx2.Response, reader: Reader, flight: _Flight, replica: Replica
+        self,
+        response: httpx2.Response,
+        reader: Reader,
+        flight: _Flight,
+        replica: Replica,
+        together: Together,
     ) -> None:
         num_bytes = 0
         events = events_of(response)
@@ -320,8 +330,7 @@ class Upstream:
                 silence.reschedule(asyncio.get_running_loop().time() + most_s)
                 segments = reader.read(event.event, event.data)
                 flight.hear_from(replica)
-                if segments:
-                    flight.hear(Said(tuple(segments)))
+                together.say(segments)
                 num_bytes += len(event.data)
                 if num_bytes > MAX_ANSWER_BYTES:
                     message = f"{replica.host} does not stop."
@@ -334,7 +343,8 @@ class Upstream:
     ) -> None:
         host = replica.host
         try:
-            await self._read_events(response, reader, flight, replica)
+            with Together(flight.hear, lambda: len(self._flights)) as together:
+                await self._read_events(response, reader, flight, replica, together)
         except (TimeoutError, httpx2.HTTPError, *MALFORMED):
             if reader.reason is None:
                 raise  # else it only hung up without a goodbye, or with one that nobody understands

@@ -8,6 +8,8 @@ from inference.call_forms import Call, loaded
 from inference.messages import FinishReason, Usage
 from inference.parsing import Segment, Text
 
+_MOST_TOKENS = 2**31
+
 
 class Reader(Protocol):
     """Reads one streamed answer.
@@ -125,7 +127,9 @@ class Continued:
 
 
 def count_of(values: Any, *path: str) -> int:
-    """A count somewhere in the usage that a server reports; 0 where it reports none."""
+    """A count somewhere in the usage that a server reports; 0 where it reports none, or one that no
+    request takes and no ledger holds."""
     for key in path:
         values = values.get(key) if isinstance(values, dict) else None
-    return values if isinstance(values, int) and values >= 0 else 0
+    is_count = isinstance(values, int) and not isinstance(values, bool)
+    return values if is_count and 0 <= values <= _MOST_TOKENS else 0

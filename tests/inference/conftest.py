@@ -1,6 +1,8 @@
 """Small models on disk, made once per run."""
 
-from collections.abc import AsyncIterator
+import shutil
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,12 @@ import pytest
 from inference import Engine, EngineConfig
 from inference.native.kernels import kernels
 from inference.tokenizer import ChatTokenizer
+from tests.inference.far import HELLO, Far, spec_of
+from tests.inference.hub_server import Hub
 from tests.inference.interpreter import hasten
 from tests.inference.tiny_models import make_model
 from tests.inference.tiny_vision import FAMILIES, make_seeing_model
+from tests.upstream_server import UpstreamServer
 
 hasten()
 
@@ -41,7 +46,7 @@ def tokenizer(llava: Path) -> ChatTokenizer:
 
 
 needs_kernels = pytest.mark.skipif(
-    kernels() is None, reason="this machine has no compiler or no AVX512-VNNI"
+    kernels() is None, reason="this machine has no compiler or no AVX2"
 )
 
 
@@ -64,3 +69,54 @@ async def engine(tiny_model: Path) -> AsyncIterator[Engine]:
     running = Engine(engine_config(tiny_model))
     yield running
     await running.close()
+
+
+@pytest.fixture
+def server() -> Iterator[UpstreamServer]:
+    with UpstreamServer([HELLO]) as server:
+        yield server
+
+
+@pytest.fixture
+def other() -> Iterator[UpstreamServer]:
+    with UpstreamServer([HELLO]) as server:
+        yield server
+
+
+@pytest.fixture
+async def far(server: UpstreamServer, tmp_path: Path) -> AsyncIterator[Far]:
+    far = Far(spec_of(server), tmp_path)
+    yield far
+    await far.engine.close()
+
+
+@pytest.fixture
+async def pair(server: UpstreamServer, other: UpstreamServer, tmp_path: Path) -> AsyncIterator[Far]:
+    far = Far(spec_of(server, other), tmp_path)
+    yield far
+    await far.engine.close()
+
+
+@pytest.fixture
+def hub(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """One that has the tiny model."""
+    import huggingface_hub.constants as constants
+    from huggingface_hub import file_download, hf_api
+
+    folder = tmp_path / "hub"
+    shutil.copytree(tiny_model, folder)
+    (folder / "pytorch_model.bin").write_bytes(b"never wanted")
+    with Hub(folder) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # The network outside: where the client finds its hub, and how patiently it retries.
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(hf_api.api, "endpoint", server.url)
+        monkeypatch.setattr(
+            constants,
+            "HUGGINGFACE_CO_URL_TEMPLATE",
+            server.url + "/{repo_id}/resolve/{revision}/{filename}",
+        )
+        monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 2**14)
+        monkeypatch.setattr(file_download.time, "sleep", lambda seconds: None)
+        yield server
+        server.shutdown()

@@ -14,7 +14,9 @@ from inference import (
     UpstreamUpdate,
     parse_upstream,
 )
-from tests.upstream_server import UpstreamServer
+from tests.upstream_server import UpstreamServer, events, texts
+
+HELLO = events(*texts("Hel", "lo."))
 
 
 def spec_of(*servers: UpstreamServer, options: str = "", scheme: str = "") -> UpstreamSpec:

@@ -69,6 +69,9 @@ def test_servers_are_told_from_directories(line: str, is_one: bool) -> None:
         ("a=http://x?kind=transcription&tools=off", "tools is an option of chat"),
         ("a=http://x?voice=nova", "voice is an option of speech"),
         ("a=http://x?kind=speech&voice=", "voice"),
+        ("a=http://x?kind=image&images=on", "images is an option of chat"),
+        ("a=http://x?kind=image&voice=nova", "voice is an option of speech"),
+        ("a=anthropic+http://x?kind=image", "chats only"),
     ],
 )
 def test_nonsense_is_named(line: str, word: str) -> None:
@@ -87,4 +90,8 @@ def test_what_a_model_is_made_for_is_said() -> None:
     assert (heard.kind, heard.model) == ("transcription", "whisper-1")
     spoken = parse_upstream("v=http://x/v1?kind=speech&voice=nova", KEYS.get)
     assert (spoken.kind, spoken.voice) == ("speech", "nova")
-    assert parse_upstream("c=http://x/v1", KEYS.get).kind == "chat"
+    drawn = parse_upstream("p=http://x/v1?kind=image#gpt-image-1", KEYS.get)
+    assert (drawn.kind, drawn.timeout_s) == ("image", 300)
+    assert parse_upstream("p=http://x/v1?kind=image&timeout=9", KEYS.get).timeout_s == 9
+    chat = parse_upstream("c=http://x/v1", KEYS.get)
+    assert (chat.kind, chat.timeout_s) == ("chat", 120)
