@@ -5,7 +5,7 @@ const CACHE = "vitrine-{{ version }}";
 const SHELL = {{ shell|safe }};
 const OFFLINE = SHELL[0];
 const CHATS = "vitrine-chats-";
-const IS_CHAT_SCRIPT = /\/js\/chat\.[0-9a-f]{12}\.js$/; // what a kept page names, of its own version
+const SCRIPTS = SHELL.filter((file) => /\/js\/[\w-]+\.[0-9a-f]{12}\.js$/.test(file)); // a page's import map names them
 const CHAT_DATA = /^\/api\/conversations\/[0-9a-f-]{36}$/;
 const HAS_HASH = /^\/static\/.+\.[0-9a-f]{12}\.\w+$/;
 
@@ -96,7 +96,7 @@ async function removeOthers() {
   await Promise.all(old.map((name) => caches.delete(name)));
   const page = await keptOfChats("/");
   const source = page ? await page.text() : "";
-  if (!SHELL.some((file) => IS_CHAT_SCRIPT.test(file) && source.includes(file))) await forgetChat("/");
+  if (!SCRIPTS.every((file) => source.includes(file))) await forgetChat("/"); // its files are gone
 }
 
 async function namesOfChats() {

@@ -6,7 +6,7 @@
  *
  * @typedef {import("./conversation-store.js").Conversation} Conversation
  * @typedef {{folder?: string | null, tags?: string[], pinned?: boolean, archived?: boolean,
- *   deleted?: boolean}} Values
+ *   unread?: boolean, deleted?: boolean}} Values
  */
 
 import { Emitter } from "./emitter.js";
@@ -35,6 +35,14 @@ export class Arranging extends Emitter {
    */
   archive(chats, archived) {
     return this.#arrange(chats, () => ({ archived }), archived ? archivedWords : unarchivedWords);
+  }
+
+  /**
+   * @param {Conversation[]} chats
+   * @param {boolean} unread
+   */
+  markUnread(chats, unread) {
+    return this.#arrange(chats, () => ({ unread }), unread ? unreadWords : readWords);
   }
 
   /**
@@ -134,6 +142,10 @@ const unpinnedWords = (n) => ngettext("The chat is no longer pinned.", "%(n)s ch
 const archivedWords = (n) => ngettext("The chat is archived.", "%(n)s chats are archived.", n);
 /** @param {number} n */
 const unarchivedWords = (n) => ngettext("The chat is back in the list.", "%(n)s chats are back in the list.", n);
+/** @param {number} n */
+const unreadWords = (n) => ngettext("The chat is marked as unread.", "%(n)s chats are marked as unread.", n);
+/** @param {number} n */
+const readWords = (n) => ngettext("The chat is marked as read.", "%(n)s chats are marked as read.", n);
 /** @param {number} n */
 const taggedWords = (n) => ngettext("The chat is tagged.", "%(n)s chats are tagged.", n);
 /** @param {number} n */

@@ -9,10 +9,10 @@ import { rowsOf } from "./table-view.js";
 
 const DONE_MS = 1600;
 /** Names of languages and the ends of their files, where they differ. */
-const SUFFIXES = /** @type {Record<string, string>} */ ({
+const SUFFIXES = new Map(Object.entries({
   python: "py", javascript: "js", typescript: "ts", ruby: "rb", rust: "rs", bash: "sh", shell: "sh",
   markdown: "md", csharp: "cs", "c++": "cpp", kotlin: "kt", plaintext: "txt", text: "txt", yaml: "yml", perl: "pl",
-});
+}));
 
 /**
  * Do what a click on a block's button asks for.
@@ -29,6 +29,7 @@ export function actOnBlock(target) {
   else if (button.matches("[data-download-diagram]")) downloadDiagram(frame);
   else if (button.matches("[data-preview-code]")) onPreview(({ togglePreview }) => togglePreview(button, frame));
   else if (button.matches("[data-full-screen]")) onPreview(({ fillScreen }) => fillScreen(frame));
+  else if (button.matches("[data-open-beside]")) button.dispatchEvent(new CustomEvent("artifact", { bubbles: true }));
   else if (button.matches("[data-show-source]")) showSource(button, frame);
 }
 
@@ -64,7 +65,7 @@ function wrap(button, frame) {
 /** @param {Element} frame */
 function downloadCode(frame) {
   const language = find(frame, ".code__language").textContent.toLowerCase();
-  const suffix = SUFFIXES[language] ?? (/^[a-z0-9]{1,8}$/.test(language) ? language : "txt");
+  const suffix = SUFFIXES.get(language) ?? (/^[a-z0-9]{1,8}$/.test(language) ? language : "txt");
   download(`code.${suffix}`, new Blob([find(frame, "code").textContent], { type: "text/plain" }));
 }
 

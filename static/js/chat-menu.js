@@ -53,6 +53,9 @@ export class ChatMenu {
     root.dataset.conversation = chat.id;
     setText(find(root, "[data-arrange=pin] span"), chat.pinned ? gettext("Unpin") : gettext("Pin"));
     setText(find(root, "[data-arrange=move] span"), chat.folder ? gettext("Move…") : gettext("Move to a folder…"));
+    setText(find(root, "[data-arrange=unread] span"), chat.unread ? gettext("Mark as read") : gettext("Mark as unread"));
+    // What is shown is read: to say otherwise would hold for a moment.
+    find(root, "[data-arrange=unread]").hidden = !this.#isInList || button.closest("li")?.querySelector("[aria-current]") !== null;
     find(root, "[data-choose]").hidden = !this.#isInList;
     this.menu.open(button);
   }
@@ -76,6 +79,7 @@ export class ChatMenu {
     if (!chats.length) return false;
     const allPinned = chats.every(({ pinned }) => pinned);
     if (action === "pin") return this.arranging.pin(chats, !allPinned);
+    if (action === "unread") return this.arranging.markUnread(chats, !chats.every(({ unread }) => unread));
     if (action === "archive") return this.arranging.archive(chats, true);
     if (action === "delete") return this.arranging.remove(chats);
     if (action === "export") return this.#export(chats);

@@ -98,9 +98,18 @@ function citation({ excerpt, answer }) {
   return element("a", { class: "citation", "aria-label": label, ...linkTo(excerpt, answer) }, inBrackets(number));
 }
 
-/** @param {number} number */
+/**
+ * Says so to whoever points at it, and to fingers and keys as well. No button: of that a copy has no text.
+ * @param {number} number
+ */
 function wrong(number) {
-  return element("span", { class: "citation citation--wrong", title: gettext("No such source") }, inBrackets(number));
+  const words = gettext("No such source");
+  const named = { role: "button", tabindex: "0", title: words, "aria-label": `${number}: ${words}` };
+  const mark = element("span", { class: "citation citation--wrong", ...named }, inBrackets(number));
+  const tell = () => mark.dispatchEvent(new CustomEvent("problem", { bubbles: true, detail: `[${number}]: ${words}` }));
+  mark.addEventListener("click", tell);
+  mark.addEventListener("keydown", ({ key }) => void (key === "Enter" && tell()));
+  return mark;
 }
 
 /**

@@ -9,8 +9,10 @@ import { preference } from "./preferences.js";
 import { sanitised } from "./sanitise.js";
 import { BIDI_IN_CODE } from "./text-safety.js";
 
-/** What can be shown as what it is (preview.js). */
-const PREVIEWED = ["html", "svg"];
+/** Whether what is written in a language can be shown as what it is (preview.js). @param {string} language */
+export function isPreviewed(language) {
+  return ["html", "svg"].includes(language.toLowerCase());
+}
 
 /**
  * Put a frame around the `code` of a `pre`.
@@ -39,6 +41,7 @@ function codeBar(isWrapped) {
     element("span", { class: "code__actions" }, [
       barButton("preview-code", "play", gettext("Preview"), { "aria-pressed": "false", hidden: "" }, true),
       barButton("full-screen", "maximize", gettext("Full screen"), { hidden: "" }),
+      ...(document.querySelector("side-panel") ? [barButton("open-beside", "panel-right", gettext("Open beside"))] : []),
       barButton("wrap-code", "text-wrap", gettext("Wrap lines"), { "aria-pressed": String(isWrapped) }),
       barButton("download-code", "download", gettext("Download")),
       barButton("copy-code", "copy", gettext("Copy"), {}, true),
@@ -105,7 +108,7 @@ export class CodeView {
     this.language = language;
     // A name has no use for direction marks, and they would outlive being shown (bidi.js).
     setText(find(this.frame, ".code__language"), language.replace(BIDI_IN_CODE, "") || "text");
-    find(this.frame, "[data-preview-code]").hidden = !PREVIEWED.includes(language.toLowerCase());
+    find(this.frame, "[data-preview-code]").hidden = !isPreviewed(language);
     find(this.frame, "pre").setAttribute("aria-label", gettext("Code, %(language)s", { language: language || gettext("text") }));
     if (language) this.code.className = `language-${language}`;
     else this.code.removeAttribute("class");

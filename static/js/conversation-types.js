@@ -5,7 +5,7 @@
  * @typedef {import("./parts.js").Part} Part
  * @typedef {{id: string, url: string, title: string, model: string, version: number,
  *   created_at: string, updated_at: string, running: string[], folder: string | null,
- *   tags: string[], pinned: boolean, archived: boolean, last_answer?: string | null}} Conversation
+ *   tags: string[], pinned: boolean, archived: boolean, unread: boolean, last_answer?: string | null}} Conversation
  * @typedef {object} Message
  * @property {string} id
  * @property {string | null} parent

@@ -43,6 +43,21 @@ export function outline(text) {
 }
 
 /**
+ * The blocks of code in a text, as they are shown.
+ * @param {string} text
+ * @returns {{language: string, text: string, isClosed: boolean}[]} a block that is not closed may grow
+ */
+export function codeBlocks(text) {
+  /** @type {any[]} */
+  const tokens = markdown.parse(withoutTags(text), {});
+  return tokens.filter(({ type }) => type === "fence").map(({ info, content, map }) => ({
+    language: markdown.utils.unescapeAll(info).trim().split(/\s+/)[0],
+    text: content,
+    isClosed: map[1] - map[0] - 1 > (content ? content.replace(/\n$/, "").split("\n").length : 0),
+  }));
+}
+
+/**
  * HTML that is not sanitised yet: for `toFragment` and for comparing renderings.
  * @param {string} text
  * @param {References} [references] known ones; those that the text defines are added

@@ -60,7 +60,9 @@ export class MessageActions {
         return this.againMenu.open(button);
       case "more":
         find(document, "[data-menu-act=branch]").hidden = this.store.isTemporary;
-        find(document, "[data-menu-act=remember]").hidden = this.store.isTemporary || this.store.shown(id)?.role !== "user";
+        for (const act of ["remember", "schedule"]) {
+          find(document, `[data-menu-act=${act}]`).hidden = this.store.isTemporary || this.store.shown(id)?.role !== "user";
+        }
         find(document, "[data-menu-act=share]").hidden = this.store.isTemporary || this.store.shown(id)?.role !== "assistant";
         setText(find(document, "#message-time"), fullDate(this.store.shown(id)?.created_at ?? ""));
         this.#fillPin(id);
@@ -142,6 +144,8 @@ export class MessageActions {
         return this.#change((changes) => changes[act](id));
       case "delete":
         return this.#change((changes) => changes.remove(id));
+      case "schedule":
+        return location.assign(`/settings/schedules/new?message=${id}`);
       default:
         return this.#withText(id, act);
     }

@@ -1,13 +1,13 @@
 // @ts-check
 /** One message on the screen: its parts, how it stands, and what it took. */
 
+import { AnswerText } from "./answer-text.js";
 import { aside } from "./aside.js";
 import { element, find, setText } from "./dom.js";
 import { gettext } from "./i18n.js";
 import { isCut, showBar } from "./message-bar.js";
 import { showFound, showPicked } from "./message-sources.js";
 import { countText, textOf } from "./parts.js";
-import { Prose } from "./prose.js";
 import { reasoningPart } from "./reasoning-view.js";
 import { withUnseenEscaped } from "./text-safety.js";
 import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
@@ -230,7 +230,7 @@ function makePart(type) {
   if (type === "reasoning") return reasoningPart();
   if (type === "tool_call") return toolPart();
   const root = element("div", { class: "prose" });
-  const prose = new Prose(root);
+  const prose = new AnswerText(root);
   return { type, root, update: (part, { isLive, citing }) => prose.update(part.text, !isLive, citing) };
 }
 

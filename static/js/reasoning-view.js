@@ -1,9 +1,9 @@
 // @ts-check
 /** What a model thought, folded: with a clock while it thinks, and the time that it took afterwards. */
 
+import { AnswerText } from "./answer-text.js";
 import { aside } from "./aside.js";
 import { element, setText } from "./dom.js";
-import { Prose } from "./prose.js";
 import { thoughtLine } from "./words.js";
 
 const TICK_MS = 1000;
@@ -11,7 +11,7 @@ const TICK_MS = 1000;
 /** @returns {import("./message.js").PartView} */
 export function reasoningPart() {
   const { root, summary, body } = aside("brain", "aside aside--reasoning");
-  const prose = new Prose(body.appendChild(element("div", { class: "prose" })));
+  const prose = new AnswerText(body.appendChild(element("div", { class: "prose" })));
   const clock = new Clock(() => setText(summary, thoughtLine({ isLive: true, ms: clock.ms })));
   let text = "";
   let isLive = false;

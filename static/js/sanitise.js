@@ -1,7 +1,9 @@
 // @ts-check
 /** The only place where HTML becomes nodes: DOMPurify has the last word on whatever a library wrote. */
 
-import DOMPurify from "#vendor/purify.js";
+import "#vendor/purify.js";
+
+const { DOMPurify } = /** @type {any} */ (globalThis); // its small build is a script, no module
 
 const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
@@ -20,5 +22,5 @@ const ALLOWED = {
  */
 export function sanitised(html) {
   if (!html) return document.createDocumentFragment();
-  return /** @type {any} */ (DOMPurify).sanitize(html, ALLOWED);
+  return DOMPurify.sanitize(html, ALLOWED);
 }

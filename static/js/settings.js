@@ -20,6 +20,7 @@ export function showSettings(root) {
   showSecret(root);
   showLocalTimes(root);
   showHere(root);
+  showZone(root);
   const memories = root.querySelector("[data-memories]");
   if (memories) import("./memory-page.js").then(({ showMemories }) => memories.isConnected && showMemories(root));
   const data = root.querySelector("#data");
@@ -49,6 +50,14 @@ function bindChoice(root, name, value, choose) {
     input.checked = input.value === value;
     input.addEventListener("change", () => choose(input.value));
   }
+}
+
+/** A time zone that nobody has chosen yet is the reader's own. @param {ParentNode} root */
+function showZone(root) {
+  const select = /** @type {HTMLSelectElement | null} */ (root.querySelector("[data-own-zone]"));
+  if (!select || select.form?.querySelector(".errorlist")) return;
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if ([...select.options].some(({ value }) => value === own)) select.value = own;
 }
 
 /** The language is saved as it is chosen, and pages that are open are told. @param {ParentNode} root */

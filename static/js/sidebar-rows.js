@@ -63,8 +63,8 @@ export class Rows {
    * @param {boolean} isInside a folder
    */
   chat(chat, look, isInside) {
-    const { id, title, running, pinned } = chat;
-    const sign = JSON.stringify([title, running?.length > 0, pinned, look, isInside]);
+    const { id, title, running, pinned, unread } = chat;
+    const sign = JSON.stringify([title, running?.length > 0, pinned, unread, look, isInside]);
     this.#row(`chat:${id}`, sign, () => chatRow(chat, look, isInside));
   }
 
@@ -108,7 +108,7 @@ function folderRow(id, title, isOpen) {
  * @param {Look} look
  * @param {boolean} isInside
  */
-function chatRow({ id, url, title, running }, look, isInside) {
+function chatRow({ id, url, title, running, unread }, look, isInside) {
   const { isCurrent, isChoosing, isChosen, warmth } = look;
   const name = title || gettext("New chat");
   const link = element("a", { href: url, dir: "auto", title }, [name]);
@@ -118,6 +118,10 @@ function chatRow({ id, url, title, running }, look, isInside) {
   if (running?.length) {
     row.dataset.running = "";
     link.append(element("span", { class: "visually-hidden" }, [gettext(" (answering now)")]));
+  }
+  if (unread && !running?.length) {
+    row.dataset.unread = "";
+    link.append(element("span", { class: "visually-hidden" }, [gettext(" (not read yet)")]));
   }
   if (warmth) link.append(warmMark(warmth));
   if (isChosen) row.dataset.chosen = "";

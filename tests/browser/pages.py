@@ -5,11 +5,18 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx2
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.sites import Site, wait_until
 
 INPUT = "#composer-input"
+DRAWING = """
+  () => {
+    const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
+    const name = Object.keys(imports).find((name) => name.endsWith("/js/answer-text.js"));
+    return import(name).then((module) => module.loadProse());
+  }
+"""
 
 
 def cookies_of(visitor: httpx2.Client, url: str) -> list[Any]:
@@ -26,10 +33,15 @@ def own_page(site: Site, browser: Browser, name: str) -> Iterator[Page]:
 
 
 def ask(page: Page, text: str) -> None:
-    """Type into the composer and press Enter; returns when the message is on the screen."""
+    """Type into the composer and press Enter; returns when the message is on the screen.
+
+    What draws answers comes with the first letter. Whoever types is slower than that, so it is
+    waited for.
+    """
     count = page.locator(".message--user").count()
     page.locator("chat-composer:defined").wait_for()
     page.fill(INPUT, text)
+    page.evaluate(DRAWING)
     page.press(INPUT, "Enter")
     page.locator(".message--user").nth(count).wait_for()
 
@@ -45,7 +57,10 @@ def wait_for(page: Page, expression: str) -> None:
 
 
 def answer_text(page: Page) -> str:
-    return last_answer(page).locator(".message__parts").inner_text()
+    """What an answer says once it is drawn: its markdown stands as plain words until then."""
+    parts = last_answer(page).locator(".message__parts")
+    expect(parts.locator("p.message__text")).to_have_count(0)
+    return parts.inner_text()
 
 
 def distance_to_end(page: Page) -> float:

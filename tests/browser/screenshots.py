@@ -23,6 +23,19 @@ SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 ANSWER = (Path(__file__).parent / "answer.md").read_text()
 RICH_ANSWER = (Path(__file__).parent / "rich-answer.md").read_text()
 QUESTION = "How does a KV cache keep a long chat fast?"
+PAGE = """<!doctype html>
+<title>Breathe</title>
+<style>
+  body { margin: 0; height: 100vh; display: grid; place-content: center; gap: 2rem; text-align: center;
+         font: 1.1rem system-ui; background: #f3f6f4; color: #234; }
+  div { width: 9rem; height: 9rem; border-radius: 50%; background: #4a8; margin: auto;
+        animation: in 8s infinite; }
+  @keyframes in { 50% { transform: scale(1.6); } }
+</style>
+<h1>Breathe</h1>
+<div></div>
+<p>Four seconds in, four seconds out.</p>
+"""
 STEPS = [
     "What is 17 * 23?",
     "Explain it in one paragraph, for somebody who has never heard of attention, and keep the numbers.",
@@ -107,6 +120,26 @@ def trace(page: Page, chat: ScriptedChat) -> None:
     chat.finish("r1")
     page.locator(".message__took[data-trace]").last.click()
     page.wait_for_selector(".waterfall")
+
+
+def artifact(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    for number, text in enumerate((PAGE, PAGE.replace("Breathe", "Breathe slowly")), 1):
+        send(page, "A page that helps me to breathe" if number == 1 else "More slowly, please.")
+        chat.write(f"r{number}", f"A page without anything else:\n\n```html\n{text}```\n\nOpen it.")
+        chat.finish(f"r{number}")
+    page.locator("[data-open-beside]").nth(1).click(force=True)
+    page.frame_locator("side-panel iframe").locator("h1").wait_for()
+
+
+def artifact_changes(page: Page, chat: ScriptedChat) -> None:
+    artifact(page, chat)
+    page.click("[data-side=changes]")
+
+
+def artifact_code(page: Page, chat: ScriptedChat) -> None:
+    artifact(page, chat)
+    page.click("[data-side=code]")
 
 
 def tokens(page: Page, chat: ScriptedChat) -> None:
@@ -307,6 +340,7 @@ def sign_up_page(page: Page, chat: ScriptedChat) -> None:
 
 SCENES: list[Callable[[Page, ScriptedChat], None]] = [
     empty, loading, reading, streaming, long_chat, long_chat_top, trace, tokens, meter, meter_alarming,
+    artifact, artifact_changes, artifact_code,
     rich_answer, rich_answer_top,
     rich_answer_writing, long_question, failed, stopped,
     versions, editing, delete_message, side_by_side, beside_menu, queue, temporary, temporary_chat,

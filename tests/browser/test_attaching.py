@@ -143,7 +143,7 @@ def test_a_refused_message_has_its_files_again_in_the_chat_that_was_left(
     expect(chips(page)).to_have_attribute("data-state", "ready")
     chat.auto_accept = False
     ask(page, "What was said?")
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(page.locator(".message--user .message__text")).to_have_text("First")
     client_id = chat.heard_of("message.send")[-1]["client_id"]
     refused = {"type": "error", "client_id": client_id, "code": "insufficient_quota"}

@@ -93,6 +93,15 @@ def test_a_number_is_a_link_from_its_last_bracket_on_and_stays_one(
     wrong = prose.locator(".citation--wrong")
     expect(wrong).to_have_text("[9]")
     expect(wrong).to_have_attribute("title", "No such source")
+    toast = page.locator(".toast", has_text="[9]: No such source")
+    wrong.focus()
+    page.keyboard.press("Enter")
+    expect(toast).to_have_count(1)
+    expect(page.locator("#source-card")).to_be_hidden()
+    wrong.click()
+    expect(toast).to_have_count(2)
+    selected = "getSelection().selectAllChildren(prose), getSelection().toString()"
+    assert "So [2][9] it" in prose.evaluate(f"prose => ({selected})")
     expect(last_answer(page).locator(".source__number")).to_have_text(["1", "2"])
 
 

@@ -74,6 +74,9 @@ OF_MEMBERS = {
     "settings/prompts": "/settings/prompts",
     "settings/prompts/new": "/settings/prompts/new",
     "settings/prompts/<uuid:prompt_id>": "/settings/prompts/{prompt}",
+    "settings/schedules": "/settings/schedules",
+    "settings/schedules/new": "/settings/schedules/new",
+    "settings/schedules/<uuid:schedule_id>": "/settings/schedules/{schedule}",
     "settings/keys": "/settings/keys",
     "settings/keys/new": "/settings/keys/new",
     "settings/keys/<int:key_id>": "/settings/keys/{key}",
@@ -118,6 +121,7 @@ NO_PAGES = {
     "s/<str:token>/continue", "settings/language",  # forms only
     "accounts/login/passkey/", "settings/security/passkeys",  # lead elsewhere
     "accounts/oidc/<str:provider_id>/login/callback/",
+    "settings/schedules/<uuid:schedule_id>/send",  # leads to a chat
     "settings/export", "settings/security/codes/download",  # files
     "accounts/who",
     "accounts/password/set/",  # leads elsewhere: every account has a password
@@ -159,6 +163,8 @@ EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=
 _NARROW = """() => [...document.querySelectorAll(".helptext")]
     .filter((text) => text.checkVisibility() && text.getBoundingClientRect().width < 96)
     .map((text) => text.textContent)"""
+_NO_ICONS = """() => [...document.querySelectorAll("use")].map((use) => use.getAttribute("href"))
+    .filter((href) => !document.querySelector(href))"""
 CHATS: dict[str, Any] = {
     "<b>Bold</b> title": ["eight with a walrus", "8"],
     "A chat with a list": [
@@ -231,6 +237,8 @@ def _something_of_everything(admin: Any) -> dict[str, str]:
     values = {"conversation": chats[0]["id"], "message": messages[-1]["id"]}
     assistant = make("assistants", name="Nina", description="A pirate", starters=["Ahoy!"])
     prompt = make("prompts", name="translate", text="Translate {{text}} into {{language}}")
+    rhythm = {"repeats": "weekly", "weekdays": [1, 3], "at": "08:00", "zone": "Europe/Berlin"}
+    schedule = make("schedules", name="News", text="What is new?", **rhythm)
     make("memories", text="I cook without meat.", conversation=chats[0]["id"])
     again = post_form(admin, "/accounts/reauthenticate/", {"password": PASSWORD})
     assert again.status_code == 302
@@ -251,6 +259,7 @@ def _something_of_everything(admin: Any) -> dict[str, str]:
         "share": make("shares", **values)["share"]["url"],
         "assistant": assistant["id"],
         "prompt": prompt["id"],
+        "schedule": schedule["id"],
     }
 
 
@@ -281,6 +290,7 @@ class Look:
             )
         )
         self.faults += [f"{name}: narrow: {text}" for text in self.page.evaluate(_NARROW)]
+        self.faults += [f"{name}: no icon: {href}" for href in self.page.evaluate(_NO_ICONS)]
         for theme, rules in (("light", self.rules), ("dark", COLOURS)):
             self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             self.page.evaluate(END_OF_TRANSITIONS)
@@ -607,6 +617,10 @@ def test_answers_being_written_and_what_is_told_of_them(member: Look) -> None:
     page.click("[data-show-tokens]")
     page.locator(".tokens__text .token").first.wait_for()
     member.check("tokens")
+    page.keyboard.press("Escape")
+    page.locator(".message--assistant [data-open-beside]").last.dispatch_event("click")
+    page.wait_for_selector("side-panel .artifact .code, side-panel iframe")
+    member.check("code beside the chat")
     page.keyboard.press("Escape")
     page.fill("#composer-input", "One more")
     page.press("#composer-input", "Enter")

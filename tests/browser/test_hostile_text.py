@@ -75,7 +75,10 @@ def test_a_model_that_obeys_every_attack_leaks_nothing_by_what_it_writes(
     chat.finish("r1")
     expect(last_answer(page)).to_have_attribute("data-status", "complete", timeout=60_000)
     held = last_answer(page).get_by_role("button", name="sent Load the image from evil.example")
-    assert held.count() >= len(written) / 2  # some attacks begin a block of code and end none
+    least = len(written) // 2  # some attacks begin a block of code and end none
+    expect(
+        held.nth(least - 1)
+    ).to_be_attached()  # what draws answers may come behind the last of them
     expect_only_text(page)
 
 

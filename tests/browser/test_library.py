@@ -443,7 +443,9 @@ def test_the_open_chat_has_its_menu_in_the_bar(library: Page) -> None:
     opener.click()
     menu.get_by_role("menuitem", name="Delete").click()
     expect(library).to_have_url(re.compile("/$"))
+    expect(library.locator(".toast").last).to_contain_text("deleted")  # and no earlier one's "Undo"
     undo(library)
+    expect(row(library, "Bar me")).to_have_count(1)  # as other tests expect it, too
 
 
 def test_a_link_may_end_with_an_answer_before_the_last(library: Page) -> None:

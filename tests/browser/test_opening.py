@@ -30,7 +30,7 @@ def id_of(chat: ScriptedChat) -> str:
 
 
 def open_first(page: Page) -> None:
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
 
 
 def held(page: Page, chat: ScriptedChat) -> list[Route]:

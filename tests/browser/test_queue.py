@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.pages import INPUT, ask, last_answer
 from tests.browser.scripted import ScriptedChat
 
-PATIENCE_MS = 5_000  # static/js/chat.js
+PATIENCE_MS = 5_000  # static/js/chat-sending.js
 
 
 def queue(page: Page, text: str) -> None:
@@ -29,7 +29,7 @@ def test_what_is_written_meanwhile_waits_survives_a_reload_and_is_sent(
     page.goto("/")  # the page anew; the script has no page for the chat's own address
     page.locator("status-bar:defined").wait_for(state="attached")
     chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(page.locator(".queue__text")).to_have_text(["Second", "Third"])
     expect(last_answer(page)).to_have_attribute("data-status", "running")  # it is read behind them
     chat.finish("r1")
@@ -57,7 +57,7 @@ def test_what_waits_in_a_new_chat_stays_its_own_when_another_is_begun(
     chat.auto_accept = True
     chat.accept(chat.heard_of("message.send")[0])
     expect(page.locator(".queue__item")).to_have_count(0)
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(page.locator(".queue__text")).to_have_text(["Second"])
     expect(last_answer(page)).to_have_attribute("data-status", "running")
     chat.finish("r1")
@@ -77,7 +77,7 @@ def other(chat: ScriptedChat, page: Page, reader: BrowserContext) -> Iterator[Sc
     other.page.goto("/")
     other.page.locator("status-bar:defined").wait_for(state="attached")
     other.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
-    other.page.locator(".chat-link a", has_text="First").click()
+    other.page.get_by_role("link", name="First", exact=True).click()
     expect(other.page.locator(".queue__text")).to_have_text(["Second", "Third"])
     expect(last_answer(other.page)).to_have_attribute("data-status", "running")
     chat.auto_accept = other.auto_accept = False

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.pages import ask, last_answer
+from tests.browser.pages import answer_text, ask, last_answer
 from tests.browser.screenshots import ANSWER, RICH_ANSWER
 from tests.browser.scripted import ScriptedChat
 
@@ -31,11 +31,12 @@ def write(chat: ScriptedChat, text: str, run: str = "r1", size: int = 10_000) ->
 
 
 def answer(chat: ScriptedChat, page: Page, text: str) -> Locator:
-    """A finished answer with that text."""
+    """A finished answer with that text, drawn."""
     ask(page, "Show me")
     write(chat, text)
     chat.finish("r1")
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
+    answer_text(page)
     return last_answer(page).locator(".prose")
 
 

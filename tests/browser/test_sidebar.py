@@ -95,7 +95,7 @@ def test_news_from_between_the_page_and_its_socket_are_shown(
 
     page.route("**/js/chat*.js", rename_meanwhile, times=1)
     page.reload()
-    expect(page.locator(CURRENT)).to_have_text("Renamed elsewhere")
+    expect(page.locator(CURRENT)).to_contain_text("Renamed elsewhere")  # and that it is warm
     expect(page).to_have_title(re.compile("Renamed elsewhere"))
 
 

@@ -183,7 +183,7 @@ def test_the_question_stands_at_the_top_and_the_answer_fills_downward(
 def test_the_end_is_followed_until_the_reader_scrolls_up(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Long")
     chat.write("r1", LONG)
-    expect(last_answer(page)).to_contain_text("Paragraph 79")
+    assert "Paragraph 79" in answer_text(page)
     assert distance_to_end(page) < 2
     page.mouse.move(700, 400)
     page.mouse.wheel(0, -300)
@@ -203,6 +203,7 @@ def test_a_selection_in_the_growing_text_survives(chat: ScriptedChat, page: Page
     chat.write("r1", "Select these words")
     words = last_answer(page).locator(".prose p")
     expect(words).to_have_text("Select these words")
+    assert answer_text(page) == "Select these words"  # and not the plain words before
     words.evaluate("p => getSelection().setBaseAndExtent(p.firstChild, 0, p.firstChild, 18)")
     chat.write("r1", " while more comes", offset=18)
     expect(words).to_have_text("Select these words while more comes")

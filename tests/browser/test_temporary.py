@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from tests.browser.pages import INPUT, ask, cookies_of, last_answer
 from tests.browser.scripted import ScriptedChat
-from tests.sites import Site
+from tests.sites import Site, wait_until
 
 _numbers = count(1)
 SECRET = "the wren 5d20 is my secret"
@@ -109,8 +109,9 @@ def keep(chat: ScriptedChat) -> tuple[Route, dict[str, Any]]:
     expect(last_answer(page)).to_have_attribute("data-status", "complete")
     page.fill(INPUT, "half a thought")
     page.route("**/api/temporary/keep", lambda route: held.append(route))
-    page.get_by_role("button", name="Keep it").click()
-    page.wait_for_timeout(100)
+    with page.expect_request("**/api/temporary/keep"):
+        page.get_by_role("button", name="Keep it").click()
+    wait_until(lambda: held or page.wait_for_timeout(20), what="the request")
     [route] = held
     question = chat.add("user", "Hello", None, "u1")
     chat.add("assistant", "Hello to you", question["id"], "a1")

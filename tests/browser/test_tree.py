@@ -285,7 +285,7 @@ def test_an_edited_question_is_not_lost_before_the_server_has_it(
     page.locator("status-bar:defined").wait_for(state="attached")
     chat.say({"type": "conversation.changed", "conversation": chat.conversation, "running": []})
     chat.messages[1]["status"] = "complete"
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(question(page)).to_contain_text("but better")
     expect(page.locator(".message--user")).to_have_count(1)
     first, second = chat.heard_of("message.send")[1:]
@@ -294,7 +294,7 @@ def test_an_edited_question_is_not_lost_before_the_server_has_it(
     refused = {"code": "busy", "message": "Full.", "client_id": first["client_id"]}
     chat.say({"type": "error", **refused})
     expect(page.locator(".toast")).to_contain_text("Full.")
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
     expect(page.locator(".editor__input")).to_have_value("First, but better")
     expect(page.locator(INPUT)).to_have_value("")
     page.wait_for_timeout(100)
@@ -327,7 +327,7 @@ def test_a_refused_edit_comes_back_into_its_editor(chat: ScriptedChat, page: Pag
 def leave_by_a_click(page: Page) -> None:
     page.locator(".sidebar__new [data-new-chat]").click()
     expect(page.locator(".editor")).to_have_count(0)
-    page.locator(".chat-link a", has_text="First").click()
+    page.get_by_role("link", name="First", exact=True).click()
 
 
 def leave_by_going_back(page: Page) -> None:

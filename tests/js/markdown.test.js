@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { toHtml } from "../../static/js/markdown.js";
+import { codeBlocks, toHtml } from "../../static/js/markdown.js";
 import { codePointName, hostOf, namesAnotherHost, withoutTags, withUnseenEscaped } from "../../static/js/text-safety.js";
 
 const ATTACKS = JSON.parse(readFileSync(new URL("../attacks.json", import.meta.url), "utf8"));
@@ -67,4 +67,16 @@ test("what a tool is given shows what nobody would see", () => {
   assert.equal(withUnseenEscaped("\u{E0041}"), "\\udb40\\udc41");
   const fine = '{"text": "می\u200cخواهم 👩\u200d🚀 ä\\n"}';
   assert.equal(withUnseenEscaped(fine), fine);
+});
+
+test("the blocks of code of a text, and whether they may grow", () => {
+  const found = (text) => codeBlocks(text).map((block) => [block.language, block.text, block.isClosed]);
+  assert.deepEqual(found("a\n```py\none\n\ntwo\n```\nb\n~~~\nthree\n~~~\n"), [["py", "one\n\ntwo\n", true], ["", "three\n", true]]);
+  assert.deepEqual(found("- x\n\n  ```js\n  one\n  ```\n"), [["js", "one\n", true]]);
+  assert.deepEqual(found("> ```html title\n> <p>\n> ```"), [["html", "<p>\n", true]]);
+  for (const growing of ["```py\none", "```py\none\n", "```py\none\n\n", "```py\n", "```py", "```py\none\n``"]) {
+    assert.equal(codeBlocks(growing).at(-1)?.isClosed, false, growing);
+  }
+  assert.equal(codeBlocks("```py\n```")[0].isClosed, true);
+  assert.deepEqual(codeBlocks("    indented\n\n`inline`"), []);
 });
