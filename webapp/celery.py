@@ -87,6 +87,9 @@ app.conf.update(
         "forget what moderation decided long ago": _every(
             _DAY, "chat.tasks.forget_decisions", crontab(hour=4, minute=7)
         ),
+        "forget the tokens of old answers": _every(
+            _DAY, "chat.tasks.forget_prompts", crontab(hour=4, minute=27)
+        ),
         "take up documents whose worker has died": _every(
             20, "retrieval.tasks.take_up_documents", 20.0
         ),

@@ -51,6 +51,7 @@ async def run() -> None:
     chores = (
         _Chore(recover_lost, Waits.ANSWERS, 3.0),
         _Chore(take_up_batches, Waits.BATCHES, 1.0),
+        _Chore(send_scheduled, Waits.SCHEDULES, 1.0),
         _Chore(embed_documents, Waits.DOCUMENTS, 2.0),
         _Chore(embed_small_documents, Waits.DOCUMENTS, LOOK_EVERY_S),
         _Chore(reembed_documents, None, 0.0, at_least_every_s=5.0),
@@ -110,6 +111,21 @@ async def take_up_batches() -> None:
     for batch_id, owner_id, is_ending in waiting:
         with as_user(owner_id):
             await service.take_up_batch(batch_id, owner_id, is_ending=is_ending)
+
+
+async def send_scheduled() -> None:
+    """Send prompts whose time has come, each in the scope of its owner."""
+    with as_system():  # schedules of all users
+        due = await in_db(service.find_due)()
+    for schedule_id, owner_id in due:
+        with as_user(owner_id):
+            try:
+                if not await service.send_due(schedule_id):
+                    return
+            except AWAY:
+                raise
+            except Exception:  # the others are not to wait for one that cannot be
+                logger.exception("schedule %s could not be sent", schedule_id)
 
 
 async def embed_documents() -> None:

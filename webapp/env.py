@@ -137,6 +137,16 @@ def env_secret(name: str) -> str | None:
     return content
 
 
+def env_secrets(name: str) -> list[str]:
+    """Those between commas in NAME, or the lines of the file that NAME_FILE names; empty ones are left
+    out."""
+    file_name = env_str(f"{name}_FILE")
+    if not file_name:
+        return env_list(name)
+    content = env_secret(name) or ""
+    return [line.strip() for line in content.splitlines() if line.strip()]
+
+
 def unread(start: str) -> dict[str, str | None]:
     """Names with this start that are set and that nothing has asked for, mistyped perhaps; each with the
     one that may have been meant. To be asked once all settings are read."""

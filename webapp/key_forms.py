@@ -17,6 +17,7 @@ _SCOPE_WORDS = {
     "embeddings": _("Vectors for texts"),
     "moderations": _("Verdicts on texts"),
     "audio": _("Speech to text, and text to speech"),
+    "images": _("Pictures that models make"),
     "files": _("Files and batches"),
     "knowledge": _("Vector stores and their search"),
     "api": _("Everything under /api: chats, folders, assistants"),

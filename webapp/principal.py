@@ -158,5 +158,24 @@ def session_store(session_key: str | None = None) -> Any:
 
 def user_of_session(session: Any) -> User | None:
     """Django's own function decides: it knows suspended users, changed passwords, rotated secrets."""
-    user = get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
+    user = get_user(SimpleNamespace(session=_KeptSession(session)))  # type: ignore[arg-type]
     return user if isinstance(user, User) else None
+
+
+class _KeptSession:
+    """A session that an old SECRET_KEY proves keeps its key, where Django would give it another: only
+    the answer to a page could tell the browser, and sockets, tokens and lists of sign-ins look at it,
+    too. `manage.py reseal` writes into it what the present key proves."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.get, self.flush = session.get, session.flush
+
+    def __getitem__(self, name: str) -> Any:
+        return self._session[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        pass
+
+    def cycle_key(self) -> None:
+        pass

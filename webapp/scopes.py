@@ -9,6 +9,7 @@ SCOPES = {
     "embeddings": "vectors for texts",
     "moderations": "verdicts on texts",
     "audio": "speech to text, and text to speech",
+    "images": "pictures that models make",
     "files": "files and batches",
     "knowledge": "vector stores and their search",
     "api": "everything of its user's under /api",
@@ -25,7 +26,7 @@ ENTRANCES = frozenset({"/api/auth/token", "/api/auth/refresh", "/api/auth/revoke
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _OF_TEXTS = frozenset({"chat", "embeddings", "moderations"})
-_OF_MODELS = frozenset({*_OF_TEXTS, "audio"})
+_OF_MODELS = frozenset({*_OF_TEXTS, "audio", "images"})
 _OF_V1 = frozenset({*_OF_MODELS, "files", "knowledge"})
 _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/openapi.json", frozenset(SCOPES)),
@@ -36,7 +37,7 @@ _DOORS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v1/messages", frozenset({"chat"})),
     ("/v1/tokenize", _OF_TEXTS),
     ("/v1/audio/", frozenset({"audio"})),
-    ("/v1/images/", frozenset({"chat"})),
+    ("/v1/images/", frozenset({"images"})),
     *((f"/v1/{name}", _OF_V1) for name in MISSING_FAMILIES),  # to be told so
     ("/v1/embeddings", frozenset({"embeddings"})),
     ("/v1/moderations", frozenset({"moderations"})),

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from webapp.models import SecurityEvent, User
 from webapp.read_only_admin import EverybodysAdmin
-from webapp.security_events import Kind, hash_of, note_event
+from webapp.security_events import Kind, hashes_of, note_event
 
 _RIGHTS = {"is_staff", "is_superuser", "groups", "user_permissions", "tier", "cost_per_month"}
 
@@ -67,7 +67,9 @@ class SecurityEventAdmin(EverybodysAdmin):
         named = User._base_manager.filter(email__iexact=search_term.strip())
         is_theirs = Exists(named.filter(pk=OuterRef("account")))
         is_by_them = Exists(named.filter(pk=OuterRef("actor")))
-        return queryset.filter(Q(is_theirs) | Q(is_by_them) | Q(login=hash_of(search_term))), False
+        return queryset.filter(
+            Q(is_theirs) | Q(is_by_them) | Q(login__in=hashes_of(search_term))
+        ), False
 
     @admin.display(description="account", ordering="account")
     def whom(self, row: Any) -> str:

@@ -27,6 +27,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from prometheus_client import Counter
 
+from chat.sealing import secret_keys
 from webapp.models import SecurityEvent
 from webapp.tenancy import as_system
 
@@ -81,8 +82,14 @@ def note_event(
 
 def hash_of(login: str) -> str:
     """Of an address or name as somebody typed it."""
-    typed = login.strip().lower()
-    return salted_hmac("webapp.security_events", typed, algorithm="sha256").hexdigest()[:16]
+    return hashes_of(login)[0]
+
+
+def hashes_of(login: str) -> list[str]:
+    """That, and those of earlier SECRET_KEYs."""
+    typed, salt = login.strip().lower(), "webapp.security_events"
+    hashes = [salted_hmac(salt, typed, key, algorithm="sha256") for key in secret_keys()]
+    return [one.hexdigest()[:16] for one in hashes]
 
 
 def events_of(account: int) -> list[dict[str, Any]]:

@@ -52,6 +52,10 @@ class SessionStore(CachedStore):
     def delete_together(cls, keys: Collection[str]) -> None:
         """From the database first: it has the last word."""
         Session.objects.filter(session_key__in=keys).delete()
+        cls.forget_copies(keys)
+
+    @classmethod
+    def forget_copies(cls, keys: Collection[str]) -> None:
         with suppress(RedisError):
             cached = [cls.cache_key_prefix + key for key in keys]
             caches[settings.SESSION_CACHE_ALIAS].delete_many(cached)

@@ -30,6 +30,7 @@ from webapp.env import (
     env_int,
     env_list,
     env_secret,
+    env_secrets,
     env_str,
 )
 from webapp.hosts import allowed_hosts, egress_rules, trusted_networks
@@ -41,7 +42,7 @@ from webapp.prices import currency, prices
 from webapp.providers import allauth_settings, sign_in_providers
 from webapp.redis_settings import broker_url, redis_url
 from webapp.scim.configuration import scim_provider, scim_token
-from webapp.secret_key import stored_secret_key
+from webapp.secret_key import stored_secret_keys
 from webapp.signup_policy import signup_policy
 from webapp.tool_server_settings import search_engine, tool_server_specs
 from webapp.upstreams import upstream_specs
@@ -55,7 +56,10 @@ HTTPS = env_bool("VITRINE_HTTPS", False)
 TRUSTED_PROXIES = trusted_networks(env_list("TRUSTED_PROXIES"))
 DRAIN_TIMEOUT_S = env_int("DRAIN_TIMEOUT_S", 10)
 
-SECRET_KEY = env_secret("SECRET_KEY") or stored_secret_key(DATA_DIR)
+SECRET_KEY, *_STORED_FALLBACKS = (
+    [own] if (own := env_secret("SECRET_KEY")) else stored_secret_keys(DATA_DIR)
+)
+SECRET_KEY_FALLBACKS = [*env_secrets("SECRET_KEY_FALLBACKS"), *_STORED_FALLBACKS]
 SITE_NAMES = env_list("ALLOWED_HOSTS")  # as the operator names the site, if at all
 ALLOWED_HOSTS = allowed_hosts(SITE_NAMES, HOST)
 
@@ -114,6 +118,7 @@ STRIKES = StrikeLimits(
 )
 SIGNUP_WORK_BITS = env_int("VITRINE_SIGNUP_WORK_BITS", 16, maximum=24)
 MODERATION_DAYS = env_int("VITRINE_MODERATION_DAYS", 90, minimum=1)
+PROMPT_DAYS = env_int("VITRINE_PROMPT_DAYS", 365)
 SECURITY_DAYS = env_int("VITRINE_SECURITY_DAYS", 90, minimum=1)
 CHAT_MEANING = env_bool("VITRINE_CHAT_MEANING", True)
 PUBLIC_SHARES = env_bool("VITRINE_PUBLIC_SHARES", False)
@@ -306,7 +311,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "servestatic.storage.CompressedManifestStaticFilesStorage"
+        else "webapp.uncommented.UncommentedStorage"
     },
 }
 

@@ -57,6 +57,10 @@ PLACES = (
     ),
     Place(_("Assistants"), _PERSONALISATION, "/settings/assistants", "", _("presets characters")),
     Place(_("Prompts"), _PERSONALISATION, "/settings/prompts", "", _("templates snippets")),
+    Place(
+        *(_("Scheduled prompts"), _PERSONALISATION, "/settings/schedules", ""),
+        _("tasks reminders every day automatic"),
+    ),
     Place(_("Name"), _ACCOUNT, _ALL, "name-label", _("change what I am called")),
     Place(_("E-mail address"), _ACCOUNT, _ALL, "email-label", _("change the address mail")),
     Place(_("Plan"), _ACCOUNT, _ALL, "tier-label", _("tier subscription")),

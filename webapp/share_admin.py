@@ -26,7 +26,7 @@ class ShareAdmin(EverybodysAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Share]:
         rows: QuerySet[Share] = super().get_queryset(request)
-        return rows.defer("title", "shown_name", "token_hash")
+        return rows.defer("title", "shown_name", "token_hash", "sealed_token")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("chat.delete_share")

@@ -64,8 +64,8 @@ def _judged(store: Any, user: User | None) -> User | AnonymousUser | Exception:
 
 
 def _is_proven(session_hash: str | None, user: User) -> bool:
-    own = user.get_session_auth_hash()
-    return bool(session_hash) and constant_time_compare(session_hash or "", own)
+    proofs = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+    return any(constant_time_compare(session_hash or "", proof) for proof in proofs)
 
 
 _asking: Gathering[str, User | AnonymousUser] = Gathering(_users_of)

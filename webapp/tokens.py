@@ -10,10 +10,9 @@ from typing import Any, Literal
 from uuid import UUID
 
 import jwt
-from django.conf import settings
 from jwt.utils import base64url_encode
 
-from webapp.sealing import derived_key
+from chat.sealing import derived_key, secret_keys
 
 ACCESS_S = 15 * 60
 REFRESH_S = 7 * 24 * 3600
@@ -56,7 +55,9 @@ def write_token(claims: Claims, use: Use) -> str:
         "nbf": now_s,
         "exp": now_s + _LIFETIMES_S[use],
     }
-    return jwt.encode(payload, _key(use), _ALGORITHM, headers={"typ": _TYPES[use]})
+    return jwt.encode(
+        payload, _key(secret_keys()[0], use), _ALGORITHM, headers={"typ": _TYPES[use]}
+    )
 
 
 def read_token(text: str, use: Use) -> Claims:
@@ -64,15 +65,7 @@ def read_token(text: str, use: Use) -> Claims:
     if len(text) > MAX_CHARS or not text.isascii():
         raise InvalidToken
     try:
-        whole = jwt.decode_complete(
-            text,
-            _key(use),
-            algorithms=[_ALGORITHM],
-            audience=_audience(use),
-            issuer=_ISSUER,
-            leeway=LEEWAY_S,
-            options={"require": _REQUIRED},
-        )
+        whole = _decoded(text, use)
         claims = _claims(whole["payload"])
     except (jwt.PyJWTError, ValueError, TypeError):
         raise InvalidToken from None
@@ -83,6 +76,25 @@ def read_token(text: str, use: Use) -> Claims:
     if text.rpartition(".")[2] != base64url_encode(whole["signature"]).decode():
         raise InvalidToken
     return claims
+
+
+def _decoded(text: str, use: Use) -> dict[str, Any]:
+    """By the key that has signed it, the present one or one of before. Raises jwt.PyJWTError."""
+    problem: jwt.PyJWTError = jwt.InvalidSignatureError()
+    for secret_key in secret_keys():
+        try:
+            return jwt.decode_complete(
+                text,
+                _key(secret_key, use),
+                algorithms=[_ALGORITHM],
+                audience=_audience(use),
+                issuer=_ISSUER,
+                leeway=LEEWAY_S,
+                options={"require": _REQUIRED},
+            )
+        except jwt.InvalidSignatureError as error:
+            problem = error
+    raise problem
 
 
 def _claims(payload: dict[str, Any]) -> Claims:
@@ -96,6 +108,6 @@ def _audience(use: Use) -> str:
     return f"vitrine/{use}"
 
 
-def _key(use: Use) -> bytes:
-    """One for each use. Fallbacks of SECRET_KEY are not asked: whoever changes it can sign in anew."""
-    return derived_key(settings.SECRET_KEY, f"vitrine {use} tokens 1".encode())
+def _key(secret_key: str, use: Use) -> bytes:
+    """One for each use."""
+    return derived_key(secret_key, f"vitrine {use} tokens 1".encode())

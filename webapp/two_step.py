@@ -25,10 +25,10 @@ from django.urls import path
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import RedirectView
 
+from chat.sealing import Unreadable, seal, unseal
 from webapp.directory_links import is_of_directory
 from webapp.models import User
 from webapp.rate_limits import limited
-from webapp.sealing import Unreadable, seal, unseal
 from webapp.second_step_rule import who_owe_one
 
 

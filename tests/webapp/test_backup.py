@@ -7,11 +7,13 @@ import json
 import lzma
 import os
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 
 from tests.sites import ADMIN_EMAIL, Site, SiteMaker, running
 from webapp import backup
@@ -44,6 +46,7 @@ def test_a_site_is_restored_somewhere_else(saved: Any, make_site: SiteMaker) -> 
     done = site.manage("restore", str(file))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Restored.")
+    assert "was not checked" not in done.stderr
     assert not list(site.data_dir.glob("restoring-*"))
     (document,) = (site.data_dir / "documents").iterdir()
     assert document.read_text() == TEXT
@@ -78,7 +81,7 @@ def test_a_backup_is_for_its_user_alone_and_holds_no_models(saved: Any) -> None:
     with tarfile.open(file) as tar:
         names = tar.getnames()
     assert {name.split("/")[0] for name in names} == {
-        *("manifest.json", "database.dump", "secret_key", "documents", "end")
+        *("manifest.json", "database.dump", "secret_key", "documents", "files.jsonl", "end")
     }
     assert not list(file.parent.glob(".vitrine-backup-*"))
 
@@ -124,6 +127,175 @@ def test_what_is_no_whole_backup_leaves_nothing(saved: Any, tmp_path: Path) -> N
             backup.restore(tmp_path / name, data_dir)
     assert list(data_dir.iterdir()) == []
     assert not (tmp_path / "evil").exists()
+
+
+def members(file: Path) -> list[tuple[tarfile.TarInfo, bytes]]:
+    found = []
+    with tarfile.open(file) as tar:
+        for member in tar:
+            content = tar.extractfile(member)
+            assert content is not None
+            found.append((member, content.read()))
+    return found
+
+
+def rewrite(file: Path, found: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    with tarfile.open(file, "w") as tar:
+        for member, content in found:
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+
+
+def test_the_list_is_of_all_files(saved: Any) -> None:
+    _, file, _, _ = saved
+    found = {member.name: content for member, content in members(file)}
+    lines = [json.loads(line) for line in found["files.jsonl"].splitlines()]
+    assert {line["name"] for line in lines} == found.keys() - {"files.jsonl", "end"}
+    for line in lines:
+        content = found[line["name"]]
+        assert line["size_bytes"] == len(content)
+        assert line["sha256"] == sha256(content).hexdigest()
+    assert backup.verify(file)
+
+
+def a_bit_of(name: str) -> Any:
+    def change(found: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        for at, (member, content) in enumerate(found):
+            if member.name.startswith(name):
+                middle = len(content) // 2
+                flipped = bytes([content[middle] ^ 1])
+                found[at] = member, content[:middle] + flipped + content[middle + 1 :]
+
+    return change
+
+
+def without(name: str) -> Any:
+    def change(found: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        found[:] = [one for one in found if not one[0].name.startswith(name)]
+
+    return change
+
+
+def one_more(at: int, name: str) -> Any:
+    def change(found: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+        found.insert(at, (tarfile.TarInfo(name), b"planted"))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (a_bit_of("documents/"), r"^documents/\S+ was altered"),
+        (a_bit_of("database.dump"), "^database.dump was altered"),
+        (a_bit_of("secret_key"), "^secret_key was altered"),
+        (
+            a_bit_of("manifest.json"),
+            "manifest.json was altered|no backup of Vitrine's|newer version",
+        ),
+        (a_bit_of("files.jsonl"), "was altered|is missing|no backup of Vitrine's"),
+        (without("documents/"), r"^documents/\S+ is missing"),
+        (without("database.dump"), "^database.dump is missing"),
+        (without("files.jsonl"), "not a whole one"),
+        (
+            one_more(1, "documents/planted"),
+            "^documents/planted is in the backup and not in its list",
+        ),
+        (
+            one_more(-1, "documents/planted"),
+            "^documents/planted is in the backup and not in its list",
+        ),
+        (one_more(2, "database.dump"), "^database.dump is in the backup twice"),
+        (one_more(1, "documents/../../evil"), "not a whole one"),
+    ],
+)
+@pytest.mark.parametrize("way", ["restore", "verify"])
+def test_a_file_that_is_missing_altered_or_too_many_is_found_first(
+    saved: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, told: str, way: str
+) -> None:
+    _, file, _, _ = saved
+    found = members(file)
+    change(found)
+    changed, data_dir = tmp_path / "changed.tar", tmp_path / "data"
+    data_dir.mkdir()
+    rewrite(changed, found)
+    monkeypatch.setattr(backup, "_load", lambda staging: pytest.fail("something was changed"))
+    with pytest.raises(BackupFailed, match=told):
+        backup.verify(changed) if way == "verify" else backup.restore(changed, data_dir)
+    assert list(data_dir.iterdir()) == []
+
+
+def test_no_flipped_bit_of_a_plain_backup_changes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found, or in a time, or in zeros between files."""
+    file, changed = tmp_path / "site.tar", tmp_path / "changed.tar"
+    monkeypatch.setattr(backup, "_manifest", lambda: MANIFEST)
+    make(tmp_path, file)
+    whole = file.read_bytes()
+    files = {member.name: content for member, content in members(file)}
+    num_found = 0
+    for at in range(0, len(whole.rstrip(b"\0")), 5):
+        changed.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            backup.verify(changed)
+        except BackupFailed:
+            num_found += 1
+        else:
+            assert {member.name: content for member, content in members(changed)} == files
+    assert num_found > 500
+
+
+MANIFEST = {"format": 2, "version": "1", "migrations": []}
+
+
+def make(data_dir: Path, file: Path) -> None:
+    """With a dump that is none, of a site that keeps a key, and a document with a long name."""
+    (data_dir / "documents").mkdir()
+    (data_dir / "documents" / ("a" * 150)).write_bytes(b"words\n" * 300)
+    (data_dir / "secret_key").write_text("present\n")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(backup, "_run", lambda *arguments: dump_into(arguments, data_dir))
+        backup.write(file, data_dir)
+
+
+def dump_into(arguments: tuple[str, ...], data_dir: Path) -> None:
+    """Meanwhile somebody makes a new key, and forgets the one that the dump is sealed with."""
+    (target,) = [one for one in arguments if one.startswith("--file=")]
+    Path(target.removeprefix("--file=")).write_bytes(b"a dump")
+    (data_dir / "secret_key").write_text("new\n")
+
+
+def test_a_key_that_is_forgotten_while_the_backup_is_written_is_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        backup, "_manifest", lambda: {"format": 2, "version": "1", "migrations": []}
+    )
+    make(tmp_path, tmp_path / "site.tar")
+    found = {member.name: (member, content) for member, content in members(tmp_path / "site.tar")}
+    member, content = found["secret_key"]
+    assert (content, member.mode) == (b"new\npresent", 0o600)
+
+
+def test_a_backup_without_a_list_is_restored_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any, capsys: Any
+) -> None:
+    file = tmp_path / "old.tar"
+    settings.DATA_DIR = tmp_path / "data"
+    settings.DATA_DIR.mkdir()
+    write(file, {"format": 1, "version": "1", "migrations": []}, "documents/a", "end")
+    monkeypatch.setattr(backup, "_load", lambda staging: None)
+    call_command("restore", str(file), "--verify")
+    told = capsys.readouterr()
+    assert told.out == "The backup is whole.\n"
+    assert "an older version and has no list of its files" in told.err
+    assert list(settings.DATA_DIR.iterdir()) == []
+    call_command("restore", str(file))
+    assert "was not checked" in capsys.readouterr().err
+    assert (settings.DATA_DIR / "documents/a").exists()
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("restore", str(tmp_path / "none"), "--verify")
 
 
 @pytest.mark.parametrize("way", [gzip, bz2, lzma])

@@ -23,12 +23,13 @@ from webapp.env import (
     env_int,
     env_list,
     env_secret,
+    env_secrets,
 )
 from webapp.hosts import LOOPBACK, allowed_hosts, default_allowed_hosts, trusted_networks
 from webapp.model_settings import adapters, draft_models, ranks, workers
 from webapp.prices import currency
 from webapp.redis_settings import broker_url, redis_url
-from webapp.secret_key import stored_secret_key
+from webapp.secret_key import forget_keys, make_new_key, stored_secret_keys
 from webapp.upstreams import upstream_specs
 
 
@@ -254,7 +255,7 @@ def test_processes_that_start_at_once_agree_on_the_secret_key(tmp_path: Path) ->
 
     def make() -> None:
         barrier.wait()
-        keys.append(stored_secret_key(data_dir))
+        keys.extend(stored_secret_keys(data_dir))
 
     threads = [threading.Thread(target=make) for _ in range(16)]
     for thread in threads:
@@ -265,6 +266,59 @@ def test_processes_that_start_at_once_agree_on_the_secret_key(tmp_path: Path) ->
     assert len(keys[0]) > 50
     assert (data_dir / "secret_key").stat().st_mode & 0o777 == 0o600
     assert os.listdir(data_dir) == ["secret_key"]
+
+
+def test_of_new_keys_that_are_made_at_once_none_is_lost(tmp_path: Path) -> None:
+    first = stored_secret_keys(tmp_path)
+    barrier = threading.Barrier(8)
+    found = []
+
+    def make() -> None:
+        barrier.wait()
+        make_new_key(tmp_path)
+        found.append(stored_secret_keys(tmp_path)[0])
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    keys = stored_secret_keys(tmp_path)
+    assert (len(set(keys)), keys[-1:]) == (9, first)
+    assert set(found) < set(keys)
+    assert os.listdir(tmp_path) == ["secret_key"]
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_only_keys_of_before_are_forgotten(tmp_path: Path) -> None:
+    file = tmp_path / "secret_key"
+    file.write_text("new\n\n between \nold\nnew\n")
+    assert stored_secret_keys(tmp_path) == ["new", "between", "old"]
+    (tmp_path / "secret_key.new").write_text("what a kill has left, longer than what comes")
+    assert forget_keys(tmp_path, ["old", "new", "elsewhere"]) == 1
+    assert file.read_text() == "new\nbetween\n"
+    for content in (b"\n \n", b"\xff"):
+        file.write_bytes(content)
+        with pytest.raises(ImproperlyConfigured, match="secret_key"):
+            make_new_key(tmp_path)
+        assert file.read_bytes() == content
+
+
+def test_keys_of_before(variable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable(" old,, older , ")
+    assert env_secrets("NAME") == ["old", "older"]
+    variable(" , ")
+    with pytest.raises(ImproperlyConfigured, match="NAME"):
+        env_secrets("NAME")
+    file = tmp_path / "keys"
+    file.write_text("\nold,with a comma\n\nolder\n")
+    monkeypatch.delenv("NAME")
+    assert env_secrets("NAME") == []
+    monkeypatch.setenv("NAME_FILE", str(file))
+    assert env_secrets("NAME") == ["old,with a comma", "older"]
+    variable("old")
+    with pytest.raises(ImproperlyConfigured, match="both set"):
+        env_secrets("NAME")
 
 
 def test_models_on_other_servers(variable) -> None:

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings as site_settings
 from django.test import Client
 
+from chat.sealing import derived_key
 from tests.webapp.token_client import (
     COOKIE,
     REFRESH,
@@ -26,7 +27,6 @@ from tests.webapp.token_client import (
     with_cookie,
 )
 from webapp.models import User
-from webapp.sealing import derived_key
 
 pytestmark = [
     pytest.mark.django_db,

@@ -22,6 +22,7 @@ from chat.cache_models import CachedAnswer
 from chat.ids import uuid7
 from chat.models import ApiFile, Batch, BatchResult, Conversation, Message, Role, Usage
 from chat.personal_models import Assistant, Memory, SavedPrompt
+from chat.schedule_models import Repeats, Schedule
 from moderation.models import PolicyVersion
 from tests.conftest import PASSWORD
 from tests.sites import wait_until
@@ -56,6 +57,8 @@ def something_of(user: User, text: str) -> None:
         Memory.objects.create(owner=user, text=f"memory {text}", conversation=chat)
         Assistant.objects.create(owner=user, name=f"assistant {text}")
         SavedPrompt.objects.create(owner=user, name="say", text=f"prompt {text}")
+        at = {"at": "08:00", "zone": "UTC", "repeats": Repeats.DAILY}
+        Schedule.objects.create(owner=user, name="news", text=f"schedule {text}", **at)
         today = timezone.now().date()
         Usage.objects.create(owner=user, day=today, model=f"model-{text}", completion_tokens=3)
         StoredResponse.objects.create(owner=user, thread=uuid7(), input=[text], body={"said": text})
@@ -120,6 +123,7 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
         "memories.json",
         "assistants.json",
         "prompts.json",
+        "schedules.json",
         "folders.json",
         "shared-links.json",
         "ledger.json",
@@ -144,6 +148,7 @@ def test_the_export_holds_everything_of_a_person_and_nothing_that_opens_a_door(
     assert files["assistants.json"][0]["name"] == "assistant walrus"
     assert files["memories.json"][0]["text"] == "memory walrus"
     assert files["prompts.json"][0]["text"] == "prompt walrus"
+    assert files["schedules.json"][0]["text"] == "schedule walrus"
     assert files["usage.json"][0]["usage"] == {"completion_tokens": 3}
     assert files["ledger.json"][0]["model"] == "model-walrus"
     assert files["responses.json"][0]["body"] == {"said": "walrus"}
@@ -181,6 +186,7 @@ IN_EXPORT = {
     "chat.Memory": "memories.json",
     "chat.Personalisation": "personalisation.json",
     "chat.SavedPrompt": "prompts.json",
+    "chat.Schedule": "schedules.json",
     "chat.Share": "shared-links.json",
     "chat.StoredResponse": "responses.json",
     "chat.Usage": "ledger.json",
@@ -317,7 +323,17 @@ def test_everything_goes_and_every_door_closes(alice: User, bob: User, settings:
         assert not SignIn.objects.filter(user_id=alice.pk).exists()
         kept = {path.name for path in file_store.folder().iterdir()}
         assert kept == {ApiFile.objects.get().pk.hex}, "bob's, and nothing of alice's"
-        for model in (Conversation, Memory, Assistant, SavedPrompt, ApiFile, Batch, BatchResult):
+        kinds = (
+            Conversation,
+            Memory,
+            Assistant,
+            SavedPrompt,
+            Schedule,
+            ApiFile,
+            Batch,
+            BatchResult,
+        )
+        for model in kinds:
             owners = set(model._default_manager.values_list("owner_id", flat=True))
             assert owners == {bob.pk}
         assert list(Message.objects.values_list("text", flat=True)) == ["canary"]

@@ -95,6 +95,8 @@ def test_a_rotated_secret_goes_on_opening(alice: User) -> None:
     old = settings.SECRET_KEY
     with override_settings(SECRET_KEY="x" * 50, SECRET_KEY_FALLBACKS=[old]):
         assert users_of(key) == [alice.pk]
+        assert user_of_session(session_store(key)) == alice
+        assert session_store(key).exists(key), "Django would have given it another key"
     with override_settings(SECRET_KEY="y" * 50):
         assert users_of(key) == [None]
 

@@ -41,10 +41,16 @@ def test_no_text_makes_reading_fail_otherwise(text: str) -> None:
             read_token(candidate, "access")
 
 
-def test_with_another_secret_key_no_token_is_valid(settings: Any) -> None:
+def test_with_another_secret_key_a_token_is_valid_while_its_own_is_a_fallback(
+    settings: Any,
+) -> None:
     text = write_token(CLAIMS, "access")
-    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY_FALLBACKS = ["between" * 10, settings.SECRET_KEY]
     settings.SECRET_KEY = "another" * 10
+    assert read_token(text, "access") == CLAIMS
+    with pytest.raises(InvalidToken):
+        read_token(text, "refresh")
+    settings.SECRET_KEY_FALLBACKS = ["between" * 10]
     with pytest.raises(InvalidToken):
         read_token(text, "access")
 

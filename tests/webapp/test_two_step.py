@@ -13,10 +13,10 @@ from django.core import mail
 from django.db import connection
 from django.test import Client
 
+from chat.sealing import Unreadable, seal, unseal
 from tests.conftest import PASSWORD
 from tests.sites import wait_until
 from webapp.models import User
-from webapp.sealing import Unreadable, seal, unseal
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_redis")]
 

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from webapp.serving.errors import CannotServe
 _ORPHANS_WAIT_S = 20.0
 
 
-def hold_lock(data_dir: Path, address: str) -> int:
+def hold_lock(data_dir: Path, address: str, key_marks: Sequence[str] = ()) -> int:
     """The descriptor of the lock, to be kept open. Raises CannotServe if another serve runs."""
     descriptor = _open(data_dir / "serve.lock")
     deadline = time.monotonic() + _ORPHANS_WAIT_S
@@ -28,7 +28,7 @@ def hold_lock(data_dir: Path, address: str) -> int:
                 f"Vitrine already runs on this DATA_DIR ({data_dir}): pid {pid}, at {other}."
             )
         time.sleep(0.05)
-    _sign(descriptor, address)
+    _sign(descriptor, address, key_marks)
     return descriptor
 
 
@@ -41,6 +41,19 @@ def try_lock(data_dir: Path, address: str) -> int | str:
         return other
     _sign(descriptor, address)
     return descriptor
+
+
+def key_marks_of_serve(data_dir: Path) -> list[str]:
+    """Of the serve that runs on `data_dir`; none where there is none."""
+    descriptor = _open(data_dir / "serve.lock")
+    try:
+        if _try(descriptor):
+            return []
+        return list(json.loads(os.pread(descriptor, 4096, 0)).get("key_marks", ()))
+    except ValueError:
+        return []  # it has the lock and is about to write
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -71,9 +84,10 @@ def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _sign(descriptor: int, address: str) -> None:
+def _sign(descriptor: int, address: str, key_marks: Sequence[str] = ()) -> None:
+    holder = {"pid": os.getpid(), "address": address, "key_marks": list(key_marks)}
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "address": address}).encode(), 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 
 
 def _try(descriptor: int) -> bool:

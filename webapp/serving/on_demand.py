@@ -26,6 +26,7 @@ _NEED_THE_DATABASE = {
     "ldap_sync",
     "loaddata",
     "migrate",
+    "reseal",
     "shell",
     "showmigrations",
 }

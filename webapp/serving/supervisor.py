@@ -58,6 +58,7 @@ class Plan:
     embedded_redis: bool
     drain_timeout_s: float
     log_file: Path
+    key_marks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -140,7 +141,7 @@ class Supervisor:
     def _start(self) -> None:
         plan = self.plan
         url = url_of(plan.host, plan.port)
-        self._lock = hold_lock(plan.data_dir, url)
+        self._lock = hold_lock(plan.data_dir, url, plan.key_marks)
         self._listener = listener = listen(plan.host, plan.port)
         self._rotate_logs()
         self._start_servers()

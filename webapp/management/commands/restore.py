@@ -1,6 +1,9 @@
-"""`manage.py restore FILE` makes a site of a backup, in a DATA_DIR without one."""
+"""`manage.py restore FILE` makes a site of a backup, in a DATA_DIR without one; with `--verify` it only
+looks whether it could."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,19 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path)
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="write nothing: read the backup, and compare its files with its list of them",
+        )
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, verify: bool, **options: Any) -> None:
+        if verify:
+            with _failures_told(file):
+                was_compared = backup.verify(file)
+            self.stdout.write("The backup is whole.")
+            self._tell_of_comparison(was_compared)
+            return
         if env_str("DATABASE_URL"):
             raise CommandError(
                 "A backup is restored into the embedded database: unset DATABASE_URL, or see"
@@ -29,11 +43,26 @@ class Command(BaseCommand):
         if isinstance(lock, str):
             raise CommandError(f"Vitrine runs on this DATA_DIR ({settings.DATA_DIR}), at {lock}.")
         try:
-            backup.restore(file, settings.DATA_DIR)
-        except backup.BackupFailed as error:
-            raise CommandError(str(error)) from None
-        except OSError as error:
-            raise CommandError(f"{error.filename or file}: {error.strerror}.") from None
+            with _failures_told(file):
+                was_compared = backup.restore(file, settings.DATA_DIR)
         finally:
             os.close(lock)
         self.stdout.write("Restored. Start Vitrine, and pull again what models you had pulled.")
+        self._tell_of_comparison(was_compared)
+
+    def _tell_of_comparison(self, was_compared: bool) -> None:
+        if not was_compared:
+            self.stderr.write(
+                "It was made by an older version and has no list of its files: whether one of them is"
+                " missing, or was altered, was not checked."
+            )
+
+
+@contextmanager
+def _failures_told(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except backup.BackupFailed as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(f"{error.filename or file}: {error.strerror}.") from None

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from chat.sealing import key_marks
 from webapp.env import env_str, unread
 from webapp.serving.console import announce
 from webapp.serving.supervisor import Plan, Supervisor
@@ -27,6 +28,7 @@ class Command(BaseCommand):
             embedded_redis=not env_str("REDIS_URL"),
             drain_timeout_s=settings.DRAIN_TIMEOUT_S,
             log_file=settings.LOG_FILE,
+            key_marks=tuple(key_marks()),
         )
         for name, likely in unread("VITRINE_").items():
             meant = f" Is {likely} meant?" if likely else ""
