@@ -44,10 +44,11 @@ def message_once(user: Any, client_id: str) -> Message | None:
 
 
 def params_of(rights: Rights) -> dict[str, Any]:
-    """What a run may take, by the user's tier, and whose key pays for it."""
+    """What a run may take, by the user's tier, behind whom it goes, and whose key pays for it."""
     tier = rights.user.tier
     limits = {"weight": tier.weight, "context_tokens": tier.context_tokens}
-    return limits | (_key_of(rights))
+    behind = {"priority": "background"} if rights.is_background else {}
+    return limits | behind | _key_of(rights)
 
 
 def _key_of(rights: Rights) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def begin_answers(
     UnknownModel, TooManyRuns or BudgetSpent.
     """
     rights.check_models(models)
-    check_concurrent_runs(rights.user, len(models))
+    check_concurrent_runs(rights, len(models))
     generations = answers_to(question, models, params, lease_owner, client_id=client_id)
     answers = [generation.message for generation in generations]
     Message.objects.bulk_create([question, *answers] if question._state.adding else answers)

@@ -15,6 +15,8 @@ from chat.spans import Clock, Stopwatch
 from inference import ChatMessage
 from inference import Finished as EngineFinished
 
+MAX_TURNS = 8  # of tool use; the last one gets no tools, so that the answer ends in words
+
 
 def texts_asked(plan: PromptPlan) -> list[str]:
     """Of the plan what a person has written."""
@@ -45,11 +47,17 @@ class AnswerState:
         self.said: list[ChatMessage] = []
         self.told_left_out: LeftOut | None = None
         self.found: Found | None = None
+        tool = request.document_tool
+        self.num_passages = tool.num_known if tool else 0  # that the model has looked up itself
+        self.passage_tokens = 0
+        self.num_prompt = 0  # tokens of the last turn's
+        self.num_said_before = 0  # messages of `said` that it had
         self.seed = request.sampling.seed
         self.turn_index = 0
         self.in_doubt: frozenset[str] = frozenset()
         self.num_chars = {"text": 0, "reasoning": 0}
         self._usage = request.usage
+        self._max_tokens = request.sampling.max_tokens
         self._timings = RunTimings()
         self._started_s = monotonic()
         self._thinking_since_ms: float | None = None
@@ -122,6 +130,7 @@ class AnswerState:
     def account(self, end: EngineFinished) -> None:
         """Add the counts of an engine turn."""
         usage, timings = end.usage, end.timings
+        self.num_prompt, self.num_said_before = usage.prompt_tokens, len(self.said)
         self._usage = RunUsage(
             self._usage.prompt_tokens + usage.prompt_tokens,
             self._usage.cached_tokens + usage.cached_tokens,
@@ -134,6 +143,28 @@ class AnswerState:
             decode_ms=self._timings.decode_ms + timings.decode_ms,
             stop_ms=timings.stop_ms,
             engine_ms=self._timings.engine_ms + timings.engine_ms,
+        )
+
+    @property
+    def is_last_turn(self) -> bool:
+        return self.turn_index >= MAX_TURNS - 1
+
+    def turn_over(self) -> None:
+        """Prepare the next one: it may write what is left, and nothing forces it to call again. In the
+        last one nothing can be called."""
+        self.turn_index += 1
+        tool, asked = self.request.document_tool, self.request.sampling
+        if tool is None:
+            return
+        most = self._max_tokens
+        left = most and max(1, most - self._usage.completion_tokens)
+        options = dict(self.request.upstream_options)
+        options.pop("tool_choice", None)
+        grammar = tool.last_grammar if self.is_last_turn else tool.later_grammar
+        self.request = replace(
+            self.request,
+            sampling=replace(asked, max_tokens=left, grammar=grammar),
+            upstream_options=options,
         )
 
     def finished(

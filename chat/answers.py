@@ -12,6 +12,7 @@ from chat import (
     actions,
     first_sends,
     history,
+    library,
     notices,
     remembering,
     retakes,
@@ -190,6 +191,7 @@ def _start(
         max_context_tokens=generation.params.get("context_tokens"),
         user=str(user_id),
         weight=generation.params.get("weight", 1.0),
+        priority=generation.params.get("priority", "interactive"),
         sampling=sampling_from(generation.params.get("sampling", {})),
         tools=_tools_of(generation, conversation),
         events=events,
@@ -275,6 +277,8 @@ def sampling_from(values: dict[str, Any]) -> Sampling:
 async def _after(run: runs.Run) -> None:
     """What is remembered of the run; and the model's own small work, behind everybody's answers."""
     warmth.remember(run.conversation_id, run.user_id, run.events)
+    if not run.is_seen:
+        await in_db(library.mark_unread)(run.conversation_id)
     await notices.conversation_changed(run.user_id, run.conversation_id)
     if isinstance(run.events[-1], Finished) and await titles.find_title(run.conversation_id):
         await notices.conversation_changed(run.user_id, run.conversation_id)

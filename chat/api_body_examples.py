@@ -50,6 +50,15 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "DeleteAll": {"confirm": "delete all chats"},
     "FolderName": {"name": "Travels"},
     # what is one's own
+    "ScheduleIn": {
+        "name": "Rivers of the week",
+        "text": "Name a river that I may not know, and where it ends.",
+        "repeats": "weekly",
+        "weekdays": [1, 4],
+        "at": "08:00",
+        "zone": "Europe/Lisbon",
+    },
+    "ScheduleChange": {"is_on": False, "version": _VERSION},
     "PersonalisationIn": {"is_on": True, "about_you": "I teach geography.", "version": 0},
     "AssistantIn": {
         "name": "Cartographer",
@@ -70,6 +79,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     # /v1
     "ChatCompletionIn": {"model": _MODEL, "messages": [_QUESTION], "max_tokens": 60},
     "SpeechIn": {"model": "tts", "input": "Douro, Tejo and Mondego.", "voice": "alloy"},
+    "ImageIn": {"model": "painter", "prompt": "A lighthouse at dusk", "size": "1024x1024"},
     "TextCompletionIn": {"model": _MODEL, "prompt": "Once upon a time", "max_tokens": 20},
     "ResponseIn": {"model": _MODEL, "input": "Name a colour.", "max_output_tokens": 50},
     "ModerationIn": {"input": ["How do I kill a Python process?", "I will find you."]},

@@ -8,13 +8,14 @@ from typing import Any, Literal
 from uuid import UUID
 
 from chat.cache_scope import CacheScope
+from chat.document_tool import DocumentTool
 from chat.engine import engine
 from chat.events import LogEvent, RunUsage
 from chat.prompt_plan import PromptPlan
 from chat.sources import Sources
 from chat.spans import Clock
 from chat.tools import Tool
-from inference import ChatMessage, Priority, PromptImage
+from inference import Caller, ChatMessage, Priority, PromptImage
 
 MAX_DECIDED = 256
 """An answer has fewer calls of tools."""
@@ -65,7 +66,7 @@ class AnswerRequest:
     (revoked.py). With a `cache`, an answer that was given before is given again.
     `max_context_tokens` is what the user may fill of the model's context; None: all of it.
     `tools` are run here; `tool_schemas` are only shown to the model, and a call of one ends the
-    answer with the reason "tool_calls".
+    answer with the reason "tool_calls". `document_tool` is one of these that is run here all the same.
     `upstream_options` are OpenAI's parameters for models on other servers; those of our own engine
     follow `sampling` alone.
     `user` and `weight` decide who gets how much of a busy engine, see `GenerateRequest`.
@@ -89,6 +90,7 @@ class AnswerRequest:
     sampling: Sampling = field(default_factory=Sampling)
     tools: tuple[Tool, ...] = ()
     tool_schemas: tuple[dict[str, Any], ...] = ()
+    document_tool: DocumentTool | None = None
     upstream_options: dict[str, Any] = field(default_factory=dict)
     weight: float = 1.0
     priority: Priority = "interactive"
@@ -111,6 +113,11 @@ class AnswerRequest:
     begun: tuple[ChatMessage, ...] = ()
     asked: tuple[str, ...] | None = None
     patience_s: float = 0.0
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, for what is computed beside the answer."""
+        return Caller(self.user, self.weight, self.priority)
 
 
 class Control:

@@ -3,12 +3,10 @@
 Source: OpenAI's published API description, version 2.3.0.
 """
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from django.http import QueryDict
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from chat.api_errors import ApiError, problem_of
 from chat.openai_schemas import Strict, refused
 from inference import SpeechForm
 
@@ -18,7 +16,6 @@ Language = Annotated[
     str, Field(pattern=r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})?$"), AfterValidator(str.lower)
 ]
 Nothing = Annotated[None, refused(_ALONE)]
-T = TypeVar("T", bound="TranslationIn")
 
 
 class VoiceIn(Strict):
@@ -92,21 +89,3 @@ class TranscriptionIn(TranslationIn):
     @property
     def has_words(self) -> bool:
         return "word" in self.timestamp_granularities
-
-
-def read_form(kind: type[T], fields: QueryDict) -> T:
-    """Of a form as clients write it: a list is its name, most often with [] behind, several times.
-
-    Raises ApiError, which names the field.
-    """
-    values: dict[str, Any] = {}
-    for key in fields:
-        name = key.partition("[")[0]
-        given = fields.getlist(key)
-        is_list = key.endswith("[]") or name in ("timestamp_granularities", "include")
-        values[name] = [*values.get(name, []), *given] if is_list else given[-1]
-    try:
-        return kind(**values)
-    except ValidationError as error:
-        param, message = problem_of(dict(error.errors()[0]))
-        raise ApiError(400, "invalid_value", message, param) from None

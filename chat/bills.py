@@ -18,7 +18,7 @@ from chat.answer_rows import rights_now
 from chat.budgets import Charge
 from chat.concurrency import kept_alive, lease_end
 from chat.db import in_db
-from chat.events import Event, LogEvent, Phase, RunUsage
+from chat.events import Event, LogEvent, RunUsage
 from chat.gathering import Gathering
 from chat.holds import Hold, hold_each, let_go
 from chat.ids import uuid7
@@ -27,6 +27,7 @@ from chat.once import Once
 from chat.persisting import AWAY, go_on_trying
 from chat.prices import Price
 from chat.pricing import prices_of
+from chat.reading import Reading
 from chat.rights import Rights
 from chat.shielded import done_or_undone, to_its_end
 
@@ -40,24 +41,25 @@ class Bill:
     model: str
     num_per_prompt: int
     events: dict[int, list[LogEvent]] = field(default_factory=dict)
-    readings: dict[int, Phase] = field(default_factory=dict)
+    readings: dict[int, Reading] = field(default_factory=dict)
     usage: RunUsage | None = None
 
     def note(self, index: int, event: Event) -> None:
         if isinstance(event, LogEvent):
             self.events.setdefault(index, []).append(event)
-        elif isinstance(event, Phase) and event.phase in ("prefill", "asking"):
-            self.readings[index] = event
+        if (reading := self.readings.get(index)) is None:
+            reading = self.readings[index] = Reading()
+        reading.hear(event)
 
     def total(self, price: Price | None) -> Charge:
         """Of several answers to one prompt it counts once."""
         if self.usage is not None:
             return budgets.priced(price, self.usage)
         of_prompts: dict[int, list[Charge]] = {}
-        for index in self.events.keys() | self.readings.keys():
-            events, reading = self.events.get(index, []), self.readings.get(index)
+        for index in self.readings:
+            events, reading = self.events.get(index, []), self.readings[index]
             charges = of_prompts.setdefault(index // self.num_per_prompt, [])
-            charges.append(budgets.charge_of(price, events, reading))
+            charges.append(budgets.charge_of(price, events, reading.phase))
         return budgets.added([budgets.together(price, charges) for charges in of_prompts.values()])
 
 

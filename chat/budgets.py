@@ -197,8 +197,8 @@ def charge_of(
     is_elsewhere: bool = False,
 ) -> Charge:
     """Of an answer's events. One that failed costs the tokens that were delivered; one that was left,
-    what had been read for it by the last phase of `reading`, too: "prefill", or "asking" where another
-    server reads. `is_elsewhere` says the same where there is no phase."""
+    what had been read for it, too (`reading`: Reading.phase, which also tells whether another server has
+    read). `is_elsewhere` says the same where there is no phase."""
     delivered, end = Delivered(is_elsewhere=is_elsewhere), None
     if reading is not None:
         delivered.hear(reading)
@@ -210,8 +210,7 @@ def charge_of(
         return priced(price, end.usage, end.timings.engine_ms)
     if reading is None or isinstance(end, Failed | Refused):
         return priced(price, RunUsage(completion_tokens=num_tokens))
-    num_read = reading.total if num_tokens else reading.done
-    return priced(price, RunUsage(num_read, reading.cached, num_tokens))
+    return priced(price, RunUsage(reading.done, reading.cached, num_tokens))
 
 
 def together(price: Price | None, charges: Sequence[Charge]) -> Charge:

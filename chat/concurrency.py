@@ -12,7 +12,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import Error, connection
@@ -22,6 +21,7 @@ from django.utils import timezone
 from chat.db import in_db
 from chat.errors import TooManyRuns
 from chat.models import Reservation
+from chat.rights import Rights
 
 logger = logging.getLogger(__name__)
 
@@ -31,24 +31,24 @@ RENEW_S = 10.0  # most answers take less, and are never renewed
 _NUM_RUNNING = "SELECT chat_num_running(%s, %s)"
 
 
-def check_concurrent_runs(user: Any, num_more: int = 1) -> None:
-    """Raises TooManyRuns when the tier has no room for so many more answers. One query.
+def check_concurrent_runs(rights: Rights, num_more: int = 1) -> None:
+    """Raises TooManyRuns when there is no room for so many more answers. One query.
 
     The caller holds the user's row.
     """
-    if num_free(user) < num_more:
-        raise TooManyRuns(user.tier.concurrent_runs)
+    if num_free(rights) < num_more:
+        raise TooManyRuns(rights.user.tier.concurrent_runs)
 
 
-def num_free(user: Any) -> int:
-    """For how many more answers the tier has room; below zero, where it has been given less since.
+def num_free(rights: Rights) -> int:
+    """For how many more answers there is room; below zero, where the tier has been given less since.
 
     One query, and none of Django's making: each answer begins with it.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_NUM_RUNNING, [user.pk, timezone.now()])
+        cursor.execute(_NUM_RUNNING, [rights.user.pk, timezone.now()])
         (num_running,) = cursor.fetchone()
-    return int(user.tier.concurrent_runs - num_running)
+    return int(rights.concurrent_runs - num_running)
 
 
 def lease_end() -> datetime:

@@ -51,11 +51,13 @@ def row_text(given: Excerpt, text: str | None) -> str:
     one = told(given, text)
     page = f", p. {one.page_label}" if one.page_label else ""
     context = " › ".join(line.strip() for line in one.context.splitlines() if line.strip())
-    head = _plain(f"{one.name}{page}{f' ({context})' if context else ''}")
-    if text is None:
-        return f"[{one.number}] {head}\n{_GONE}"
-    note = f"{_SAMPLE}\n" if one.is_sample else ""
-    return f"[{one.number}] {head}\n{note}{_plain(text.strip())}"
+    head = f"{one.name}{page}{f' ({context})' if context else ''}"
+    note = f"{_SAMPLE}\n" if one.is_sample and text is not None else ""
+    return numbered_row(one.number, head, note + (_GONE if text is None else text.strip()))
+
+
+def numbered_row(number: int, head: str, text: str) -> str:
+    return f"[{number}] {_plain(head)}\n{_plain(text)}"
 
 
 def _plain(text: str) -> str:

@@ -38,6 +38,7 @@ _NOUNS = {
     "message": _("message"),
     "prompt": _("prompt"),
     "run": _("run"),
+    "schedule": _("schedule"),
     "summary": _("summary"),
 }
 

@@ -169,6 +169,17 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Searched:
+    """What the model's own search, the call `id`, has brought (document_tool.py): what was looked for,
+    and by their numbers the passages that were read, as programs are told of them. It is in no log."""
+
+    id: str
+    query: str
+    results: dict[int, dict[str, Any]]
+    kind: Literal["searched"] = "searched"
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed:
     """The process that wrote this answer died; another one goes on from here."""
 
@@ -270,7 +281,7 @@ LogEvent = (
     | Refused
     | Failed
 )
-Event = LogEvent | Phase | Span
+Event = LogEvent | Phase | Span | Searched
 TerminalEvent = Finished | Stopped | Refused | Failed
 TERMINAL = (Finished, Stopped, Refused, Failed)
 

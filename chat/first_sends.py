@@ -171,7 +171,7 @@ def _begun(
 ) -> tuple[First, list[Reservation]] | None:
     """None: it is not plain after all."""
     rights, draft = one.rights, one.draft
-    if before.is_sent or before.num_running >= rights.user.tier.concurrent_runs:
+    if before.is_sent or before.num_running >= rights.concurrent_runs:
         return None
     price = prices.get(draft.model)
     if price and price.engine_s and rights.budget().cost_per_month is not None:

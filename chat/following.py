@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from chat import access, run_log, runs, values
+from chat import access, run_log_reading, runs, values
 from chat.db import in_db
 from chat.errors import NotFound
 from chat.events import TERMINAL, LogEvent, Phase
@@ -69,7 +69,7 @@ async def _follow_log(user: Any, run_id: UUID, seq: int) -> AsyncGenerator[News,
         if seq > generation.seq:
             yield Reset()
             seq = 0
-        for number, event in await in_db(run_log.events_after)(run_id, seq):
+        for number, event in await in_db(run_log_reading.events_after)(run_id, seq):
             if number != seq + 1:
                 break  # pruned in between
             seq = number

@@ -95,7 +95,7 @@ def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
     beside those before it; what there is none for is told. Four queries at most."""
     budget, prices = rights.budget(), prices_of(hold.model for hold in holds)
     spent = None if budget.is_endless else spent_by(rights)
-    free = num_free(rights.user)
+    free = num_free(rights)
     refusals: list[ChatError | None] = []
     held = []
     for hold in holds:

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 
 from chat.off_loop import off_loop, off_loop_for_fetching
-from inference import ChatMessage, Image, InvalidParameter, images_of
+from inference import ChatMessage, Image, InvalidParameter, images_of, picture_kind
 from retrieval.egress import fetch
 from retrieval.egress_network import Unfetchable
 
@@ -30,12 +30,6 @@ _MOST_ADDRESS_CHARS = 8_000
 _HEAD = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _FIRST_CHARS = 200  # tell the kind, with line breaks among them
-_KINDS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 
 
 def checked_url(url: str) -> str:
@@ -66,11 +60,7 @@ def _decoded(text: str, *, is_whole: bool = True) -> bytes:
 
 
 def _kind_of(content: bytes) -> str:
-    """By its first bytes: callers' words for it are often wrong, and some servers believe them."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    kind = next((kind for head, kind in _KINDS.items() if content.startswith(head)), None)
-    if kind is None:
+    if (kind := picture_kind(content)) is None:
         raise ValueError(f"this is no image of these kinds: {', '.join(KINDS)}")
     return kind
 

@@ -24,13 +24,18 @@ MAX_FOLDERS = 200
 MAX_TAGS = 20
 MAX_TAG_CHARS = 40
 
-_FLAGS = {"pinned": "pinned_at", "archived": "archived_at", "deleted": "deleted_at"}
+_FLAGS = {
+    "pinned": "pinned_at",
+    "archived": "archived_at",
+    "unread": "unread_at",
+    "deleted": "deleted_at",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a chat: any of `title`, `folder` (an id or None), `tags`, `pinned`, `archived`
-    and `deleted`. With `version`, only if the chat is still the one that was seen."""
+    """What becomes of a chat: any of `title`, `folder` (an id or None), `tags`, `pinned`, `archived`,
+    `unread` and `deleted`. With `version`, only if the chat is still the one that was seen."""
 
     conversation_id: UUID
     values: dict[str, Any]
@@ -107,9 +112,15 @@ def _changed(row: Conversation | None, change: Change, folders: set[UUID]) -> Co
     fields = {"version"}
     for name, value in change.values.items():
         fields |= _set(row, name, value, folders)
-    row.version += 1
+    row.version += int(change.values.keys() != {"unread"})
     row.save(update_fields=fields)
     return row
+
+
+def mark_unread(conversation_id: UUID) -> None:
+    """An answer has ended in it that nobody saw."""
+    rows = Conversation.objects.filter(pk=conversation_id, unread_at=None)
+    rows.update(unread_at=timezone.now())
 
 
 def _set(row: Conversation, name: str, value: Any, folders: set[UUID]) -> set[str]:

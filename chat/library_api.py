@@ -28,6 +28,7 @@ class ChatChange(Schema):
     tags: list[str] | None = None
     pinned: bool | None = None
     archived: bool | None = None
+    unread: bool | None = None
     deleted: bool | None = None
     version: int | None = None
 

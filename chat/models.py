@@ -37,6 +37,8 @@ from chat.run_models import Generation as Generation
 from chat.run_models import GenerationEvent as GenerationEvent
 from chat.run_models import GenerationStatus as GenerationStatus
 from chat.run_models import GenerationTurn as GenerationTurn
+from chat.schedule_models import Repeats as Repeats
+from chat.schedule_models import Schedule as Schedule
 from chat.search_models import SearchEntry as SearchEntry
 from chat.share_models import Share as Share
 from chat.share_models import ShareKind as ShareKind
@@ -74,6 +76,7 @@ class Conversation(models.Model):
     """One chat. `version` grows with every change by a person: two tabs never overwrite each other.
 
     One that is deleted waits a while for those who want it back (`deleted_at`); no door shows it.
+    `unread_at`: an answer ended in it that no page followed, or its owner said so; that is no change.
     `system_prompt`, `instructions` (the user's own), `memory` (what was known of the user),
     `parameters` (of chat.asking.Sampling) and `history_strategy` are copies of what it was started
     with, as are `tool_servers`, whose tools its answers may call, and `remembers`, whether they may
@@ -103,6 +106,7 @@ class Conversation(models.Model):
     tags = ArrayField(models.CharField(max_length=40), default=list, blank=True)
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    unread_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -1,5 +1,5 @@
-"""/v1: models, answers, texts, embeddings, sound, files, batches and vector stores, as OpenAI's clients
-expect them.
+"""/v1: models, answers, texts, embeddings, sound, pictures, files, batches and vector stores, as clients
+of OpenAI's expect them.
 
 An answer is the same answer() as the browser's; its events are framed as server-sent events or
 folded into one body. Nothing of the conversation is stored but what /v1/responses is asked to keep, and
@@ -12,7 +12,14 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from pydantic import Field
 
-from chat import openai_audio, openai_batches, openai_files, openai_responses, openai_vector_stores
+from chat import (
+    openai_audio,
+    openai_batches,
+    openai_files,
+    openai_images,
+    openai_responses,
+    openai_vector_stores,
+)
 from chat.answers import is_draining
 from chat.api_errors import ApiError, add_error_handlers
 from chat.described_api import DescribedApi
@@ -145,6 +152,7 @@ async def create_tokens(request: HttpRequest, data: TokenizeIn) -> dict[str, Any
 
 
 api.add_router("/audio", openai_audio.router)
+api.add_router("/images", openai_images.router)
 api.add_router("/files", openai_files.router)
 api.add_router("/batches", openai_batches.router)
 api.add_router("/vector_stores", openai_vector_stores.router)

@@ -11,9 +11,10 @@ from ninja import Router
 
 from chat import transcribing
 from chat.api_errors import ApiError
-from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn, read_form
+from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn
+from chat.form_bodies import read_form
 from chat.off_loop import off_loop_for_files
-from chat.openai_uploads import Limit, Received, receive_form
+from chat.openai_uploads import Limit, Received, receive_form, refuse_sessions
 from chat.rights import rights_of
 from chat.speaking import spoken
 from chat.transcribing import MAX_SOUND_BYTES, SoundFile, sound_file
@@ -75,10 +76,7 @@ async def _written_down(
     request: HttpRequest, kind: type[TranslationIn], task: Task
 ) -> HttpResponseBase:
     rights = rights_of(request)
-    if getattr(request, "auth_method", "") == "session":
-        # Its form has been read by now, for a token against forgery, and not to our place.
-        message = "Send sound with an API key or an access token."
-        raise ApiError(403, "api_key_required", message)
+    refuse_sessions(request, "Send sound")
     with sound_file() as file:
         received = await off_loop_for_files(_receive, request, file)
         data = read_form(kind, received.fields)

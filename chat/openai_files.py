@@ -18,7 +18,7 @@ from chat.db import in_db
 from chat.ids import uuid7
 from chat.models import ApiFile
 from chat.off_loop import off_loop
-from chat.openai_uploads import Limit, receive
+from chat.openai_uploads import Limit, receive, refuse_sessions
 from chat.rights import Rights, rights_of
 from chat.storable import is_storable
 from chat.streaming import ClosingStream
@@ -52,10 +52,7 @@ _BODY = {
 async def upload_file(request: HttpRequest) -> dict[str, Any]:
     """Keep a file: `batch` for the requests of a batch, `user_data` and `assistants` for any use."""
     rights = rights_of(request)
-    if getattr(request, "auth_method", "") == "session":
-        # Its form has been read by now, for a token against forgery, and not to our place.
-        message = "Files are uploaded with an API key or an access token."
-        raise ApiError(403, "api_key_required", message)
+    refuse_sessions(request, "Files are uploaded")
     rights.require_files()
     # In threads of their own: those for queries are few, and an upload may take long.
     return value_of(await in_db(_keep, _UPLOADS)(rights, request))

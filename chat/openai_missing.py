@@ -9,11 +9,8 @@ from chat.api_errors import api_error
 from chat.missing_families import MISSING_FAMILIES
 
 _ANY = ["GET", "POST", "DELETE", "PATCH", "PUT"]
-_NO_PICTURES = "There is no model for pictures here."
 _MISSING = {
-    "/images/generations": _NO_PICTURES,
-    "/images/edits": _NO_PICTURES,
-    "/images/variations": _NO_PICTURES,
+    "/images/variations": "Pictures are not varied here; /v1/images/edits makes new ones of them.",
     "/chat/completions/{path:rest}": "Chat completions are not kept here; /v1/responses are.",
     "/responses/compact": "Responses are not shortened here; say it anew in fewer words.",
 }

@@ -3,27 +3,35 @@
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
+from django.db import DatabaseError, InterfaceError
 from django.http import HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 
 from chat import responses_store
+from chat.api_errors import ApiError
 from chat.bills import charged
 from chat.db import in_db
+from chat.document_tool import DocumentTool
 from chat.engine import engine
-from chat.events import Failed, Finished, Refused
+from chat.events import Event, Failed, Finished, Refused
 from chat.image_urls import inlined
+from chat.off_loop import off_loop
 from chat.openai_asking import Asked, asked, renamed
+from chat.openai_grammar import grammar_of
+from chat.openai_schemas import ChatCompletionIn
 from chat.openai_stream import Begun, Numbered, error_response, opened
 from chat.openai_tokenize import count_chat
 from chat.orchestrator import answer
-from chat.responses_prompt import FIELDS, as_chat, as_items
-from chat.responses_schemas import MessageItem, ReferenceItem, ResponseIn
+from chat.responses_prompt import FIELDS, as_chat, as_items, search_name, shown_passages
+from chat.responses_schemas import FileSearchIn, MessageItem, ReferenceItem, ResponseIn
 from chat.responses_store import Earlier
 from chat.responses_writer import ResponseWriter
 from chat.rights import Rights
 from chat.streaming import server_sent_events
+from chat.vector_store_search import stores_to_search
 from inference import InvalidParameter
 
 logger = logging.getLogger(__name__)
@@ -37,7 +45,13 @@ async def response_to(rights: Rights, data: ResponseIn) -> "Response":
     try:
         data = await _with_images(rights, data)
         chat = as_chat(data, previous.items if previous else [])
-        return Response(data, previous, await asked(rights, chat, id_))
+        found = await asked(rights, chat, id_)
+        if data.file_search is not None:
+            _refuse_who_calls_nothing(chat, found)
+            tool = await _document_tool(rights, data, data.file_search)
+            tool = await _with_grammars(tool, chat, found)
+            found = replace(found, request=replace(found.request, document_tool=tool))
+        return Response(data, previous, found)
     except InvalidParameter as error:
         raise renamed(error, FIELDS) from None
 
@@ -74,6 +88,48 @@ async def _with_images(rights: Rights, data: ResponseIn) -> ResponseIn:
     return data.model_copy(update={"input": seen})
 
 
+def _refuse_who_calls_nothing(chat: ChatCompletionIn, found: Asked) -> None:
+    """A model that cannot call the search would answer without it, and nobody would know."""
+    if not chat.offered_tools:
+        return
+    if found.tokenizer is None:
+        can_call = engine().upstream_spec(chat.model).has_tools
+    else:
+        can_call = found.tokenizer.call_form is not None
+    if not can_call:
+        raise InvalidParameter("tools", f"{chat.model} calls no tools, and so searches no files")
+
+
+async def _document_tool(rights: Rights, data: ResponseIn, asked: FileSearchIn) -> DocumentTool:
+    """Raises ApiError, also where the key opens no vector store."""
+    if rights.api_key is not None and "knowledge" not in rights.api_key.scopes:
+        text = "This key cannot search files: it is not for the scope 'knowledge'."
+        raise ApiError(403, "insufficient_scope", text, "tools")
+    collections, documents = await in_db(stores_to_search)(rights.user, asked)
+    ranking = asked.ranking_options
+    return DocumentTool(
+        search_name(data),
+        collections,
+        documents,
+        most=asked.max_num_results,
+        least_score=ranking.score_threshold if ranking else 0.0,
+        num_known=len(shown_passages(data.items)),
+    )
+
+
+async def _with_grammars(tool: DocumentTool, chat: ChatCompletionIn, found: Asked) -> DocumentTool:
+    """Of turns behind the first."""
+    later = found.request.sampling.grammar
+    if found.tokenizer is None or not later:
+        return tool
+    if chat.forces_a_call:
+        free = chat.model_copy(update={"tool_choice": None})
+        later = await off_loop(grammar_of, free, found.tokenizer)
+    silent = chat.model_copy(update={"tool_choice": "none"})
+    last = await off_loop(grammar_of, silent, found.tokenizer)
+    return replace(tool, later_grammar=later, last_grammar=last)
+
+
 async def _earlier(rights: Rights, data: ResponseIn) -> Earlier | None:
     """What to go on from. Raises ApiError."""
     if data.previous_response_id is None:
@@ -87,7 +143,14 @@ class Response:
         self.data = data
         self.previous = previous
         self.request = asked.request
-        self.writer = ResponseWriter(data, asked.request.run_id, asked.tokenizer)
+        tool = asked.request.document_tool
+        self.writer = ResponseWriter(
+            data,
+            asked.request.run_id,
+            asked.tokenizer,
+            search_name=tool.name if tool else "",
+            passages=shown_passages(data.items),
+        )
 
     async def whole(self) -> HttpResponse:
         async with aclosing(self._events()) as events:
@@ -109,7 +172,7 @@ class Response:
         async with aclosing(begun) as events:
             for frame in self.writer.begin():
                 yield frame
-            async for _, event in events:
+            async for event in _to_its_end(events):
                 frames = list(self.writer.hear(event))
                 if isinstance(event, Finished | Failed | Refused):
                     frames = await self._kept(frames)
@@ -132,6 +195,16 @@ class Response:
         if self.data.is_kept:
             save = in_db(responses_store.save)
             await save(self.rights.user, self.writer.body, self.data.items, self.previous)
+
+
+async def _to_its_end(events: Begun) -> AsyncGenerator[Event, None]:
+    """Where the database is away when something is to be searched, a stream still ends with a word."""
+    try:
+        async for _, event in events:
+            yield event
+    except (DatabaseError, InterfaceError):
+        logger.exception("the database was away in the middle of a response")
+        yield Failed("internal_error", "The database could not be asked.")
 
 
 def _take(frames: Iterable[str]) -> None:

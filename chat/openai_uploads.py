@@ -41,6 +41,14 @@ class Received:
     size_bytes: int
 
 
+def refuse_sessions(request: HttpRequest, told: str) -> None:
+    """Raises ApiError for a browser, in words that `told` begins: its form has been read by now, for a
+    token against forgery, and not to our place."""
+    if getattr(request, "auth_method", "") == "session":
+        message = f"{told} with an API key or an access token."
+        raise ApiError(403, "api_key_required", message)
+
+
 def receive(request: HttpRequest, path: Path, limit: "Limit") -> Upload:
     """Write the file that is sent to `path`, which does not exist. In a thread.
 
@@ -61,6 +69,20 @@ def receive_form(
 
     Raises ApiError for what is wrong; `hint` tells those who send no form what to send.
     """
+    with closing(_OneFile(opened, limit)) as handler:
+        fields = parse_form(request, handler, hint=hint)
+    if not handler.has_begun:
+        raise ApiError(400, "missing_file", "file: a file with a name is required.", "file")
+    if not handler.size_bytes:
+        raise ApiError(400, "empty_file", "file: the file is empty.", "file")
+    return Received(fields, handler.name, handler.media_type, handler.size_bytes)
+
+
+def parse_form(request: HttpRequest, handler: FileUploadHandler, *, hint: str) -> QueryDict:
+    """The fields of a form, whose files `handler` takes. In a thread.
+
+    Raises ApiError for what is wrong; `hint` tells those who send no form what to send.
+    """
     if request.content_type != "multipart/form-data":
         raise ApiError(415, "unsupported_media_type", hint)
     boundary = (request.content_params or {}).get("boundary", "")
@@ -72,24 +94,19 @@ def receive_form(
         "CONTENT_LENGTH": request.META.get("CONTENT_LENGTH") or "1",
     }
     body: Any = _Body(request, boundary)
-    with closing(_OneFile(opened, limit)) as handler:
-        try:
-            fields, _ = MultiPartParser(meta, body, [handler], "utf-8").parse()
-        except (MultiPartParserError, SuspiciousOperation, UnreadablePostError) as error:
-            raise ApiError(400, "invalid_multipart", f"The multipart body: {error}") from None
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise ApiError(507, "storage_full", "The server has no room for this file.") from None
+    try:
+        fields, _ = MultiPartParser(meta, body, [handler], "utf-8").parse()
+    except (MultiPartParserError, SuspiciousOperation, UnreadablePostError) as error:
+        raise ApiError(400, "invalid_multipart", f"The multipart body: {error}") from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise ApiError(507, "storage_full", "The server has no room for this file.") from None
     if not body.is_whole:
         raise ApiError(
             400, "invalid_multipart", "The multipart body ends before its last boundary."
         )
-    if not handler.has_begun:
-        raise ApiError(400, "missing_file", "file: a file with a name is required.", "file")
-    if not handler.size_bytes:
-        raise ApiError(400, "empty_file", "file: the file is empty.", "file")
-    return Received(fields, handler.name, handler.media_type, handler.size_bytes)
+    return fields
 
 
 def _purpose(purpose: str | None) -> str:

@@ -6,25 +6,22 @@ an answer whose process died can be taken up in the middle of a word.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from time import monotonic
 
-from django.conf import settings
-
 from chat import answer_cache, metrics, prompt
 from chat import parts as message_parts
 from chat.active import counted
 from chat.answer_cache import Asked, Hit
+from chat.answer_documents import look_up_question, search_for_model
 from chat.answer_state import AnswerState
 from chat.approvals import IN_DOUBT, REFUSAL, is_allowed, may_have_run, needs_approval
 from chat.asking import AnswerRequest, Control, TurnSoFar
 from chat.cache_scope import CacheScope
-from chat.db import in_db
 from chat.delivered import Delivered
-from chat.document_prompt import row_text
 from chat.engine import engine, make_way
 from chat.engine_turn import EngineTurn
 from chat.events import (
@@ -43,17 +40,16 @@ from chat.events import (
     ToolCall,
     ToolResult,
 )
-from chat.looking_up import look_up, passages_of
 from chat.off_loop import off_loop_if_long
-from chat.rewriting import is_asked_elsewhere, standalone
+from chat.reading import Reading
+from chat.rewriting import is_asked_elsewhere
 from chat.screen import must_wait, screen_of
 from chat.screening import fit_to_read, screened, with_fit_documents, without_stopped
 from chat.seeing import seen, without
 from chat.tools import Tool, run_tool
-from chat.turn import MAX_TURNS, Turn
+from chat.turn import Turn
 from chat.upstream_turn import UpstreamTurn
-from inference import Caller, ChatMessage, EngineError, prompt_room
-from retrieval.excerpts import Excerpt, texts_of
+from inference import ChatMessage, EngineError
 
 _WITHHELD = "error: a policy keeps this result back"
 
@@ -101,14 +97,14 @@ async def _for_source(
     state: AnswerState, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
     """Programs know an answer that a policy has cut by its finish_reason, and keep what they got."""
-    read, delivered = Phase("prefill"), Delivered()
+    reading, delivered = Reading(), Delivered()
     async with aclosing(events):
         async for event in events:
             delivered.hear(event)
+            reading.hear(event)
             match event:
-                case Phase(phase="prefill" | "asking"):
-                    read = event
                 case Refused(stage="output", removes=False) if state.request.source == "api":
+                    read = reading.phase or Phase("prefill")
                     usage = RunUsage(read.total, read.cached, delivered.num_tokens)
                     event = replace(state.finished("content_filter"), usage=usage)
             yield event
@@ -120,9 +116,11 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
         state.plan = await with_fit_documents(state.screen, state.plan)
     request = state.request
     tools = {tool.name: tool for tool in request.tools}
+    own = set(tools) | ({request.document_tool.name} if request.document_tool else set())
     so_far, earlier, calls = _take_up(state)
     state.in_doubt = frozenset(call.id for call in calls or ())
-    asked = None
+    asked, is_cut = None, False
+    theirs: list[ToolCall] = []
     await _see(state)
     # What a server's tools could say is not in the answers that were given before.
     if request.cache is not None and not request.events and not _has_servers(request):
@@ -131,7 +129,7 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             for event in _given_before(state, hit):
                 yield event
             return
-    async with aclosing(_look_up(state)) as events:
+    async with aclosing(look_up_question(state, answer)) as events:
         async for event in events:
             yield event
     while True:
@@ -149,22 +147,46 @@ async def _turns(state: AnswerState, control: Control) -> AsyncGenerator[Event, 
             calls = turn.calls
             # In the last turn no tools are offered, so that a call there is text.
             is_filtered = turn.end.reason == "content_filter"
-            if not calls or not tools or is_filtered or state.turn_index >= MAX_TURNS - 1:
-                is_called = calls and not tools and not is_filtered
+            is_cut = turn.end.reason == "length"
+            theirs = [call for call in calls if _is_theirs(request, own, call)]
+            if (
+                not calls
+                or not own
+                or is_filtered
+                or state.is_last_turn
+                or len(theirs) == len(calls)
+            ):
+                is_called = calls and (theirs or not own) and not is_filtered
                 reason = "tool_calls" if is_called else turn.end.reason
                 if asked is not None and reason == "stop" and not state.turn_index:
                     await _keep(state, asked, turn.logged)
                 yield state.finished(reason, turn.end.stop)
                 return
             _remember(state, turn.logged)
+            calls = [call for call in calls if call not in theirs]
         async with aclosing(_run_tools(state, control, tools, calls)) as events:
             async for event in events:
                 yield event
         if control.is_stopped:
             yield state.stopped()
             return
+        if theirs:
+            yield state.finished("tool_calls")
+            return
+        if is_cut and request.document_tool is not None:
+            yield state.finished("length")  # of which nothing is left for another turn
+            return
         so_far, earlier, calls = None, [], None
-        state.turn_index += 1
+        state.turn_over()
+
+
+def _is_theirs(request: AnswerRequest, own: set[str], call: ToolCall) -> bool:
+    """Whether a program is to run it. One that runs all tools itself hears of whatever is called; where
+    some are run here, a model that calls what nobody has offered is told so."""
+    if call.name in own or not request.tool_schemas:
+        return False
+    names = (schema["function"]["name"] for schema in request.tool_schemas)
+    return request.document_tool is None or call.name in names
 
 
 def _has_servers(request: AnswerRequest) -> bool:
@@ -211,7 +233,7 @@ async def _cached(state: AnswerState, scope: CacheScope) -> tuple[Hit | None, As
         ),
     )
     state.watch.begin("cache")
-    hit, asked = await answer_cache.find(asked, _caller(state))
+    hit, asked = await answer_cache.find(asked, state.request.caller)
     state.watch.note(similarity=round(hit.similarity, 4) if hit else 0.0)
     state.watch.end()
     return hit, asked
@@ -242,59 +264,6 @@ async def _keep(state: AnswerState, asked: Asked, logged: list[LogEvent]) -> Non
     kept = found and found.kept()
     revisions = [event.revision for event in logged if isinstance(event, Started)]
     await answer_cache.keep(asked, text, kept, state.request.model, (revisions or [""])[-1])
-
-
-def _caller(state: AnswerState) -> Caller:
-    return Caller(state.request.user, state.request.weight, state.request.priority)
-
-
-async def _look_up(state: AnswerState) -> AsyncGenerator[Event, None]:
-    """What the question is answered from goes into the plan; told once, also over interruptions."""
-    if state.plan is None or (state.found is None and state.request.sources is None):
-        return
-    state.watch.begin("retrieval")
-    if state.found is None and state.request.sources is not None:
-        yield Phase("searching")
-        sources = state.request.sources
-        fit = partial(state.screen.redacted, "input")
-        text = await standalone(answer, sources, state.request, fit)
-        found = await look_up(
-            replace(sources, standalone=text),
-            _caller(state),
-            *await _room(state),
-        )
-        if found is not None:
-            state.found = found = await _fit_excerpts(state, found)
-            state.watch.note(candidates=len(found.candidates), excerpts=len(found.excerpts))
-            yield found
-    if state.found is not None and not state.plan.has_documents:
-        plan = state.plan.with_documents(await in_db(passages_of)(state.found))
-        state.plan = await with_fit_documents(state.screen, plan)
-    state.watch.end()
-
-
-async def _fit_excerpts(state: AnswerState, found: Found) -> Found:
-    """Without passages that a policy keeps from models."""
-    if not state.screen.judges("documents"):
-        return found
-    excerpts = list(map(Excerpt.from_json, found.excerpts))
-    rows = zip(excerpts, await in_db(texts_of)(excerpts), strict=True)
-    read = [row_text(one, text) for one, text in rows]
-    judged = [await fit_to_read(state.screen, "documents", text) for text in read]
-    pairs = zip(found.excerpts, judged, strict=True)
-    return replace(found, excerpts=tuple(one for one, text in pairs if text is not None))
-
-
-async def _room(state: AnswerState) -> tuple[Callable[[str], int], int]:
-    """How the model counts tokens, and how many of its prompt documents may fill: up to half."""
-    model = state.request.model
-    if engine().is_upstream(model):
-        return lambda text: len(text.encode()) // 3, settings.DOCUMENT_TOKENS
-    tokenizer = await engine().tokenizer(model)
-    own = engine().context_tokens(model)
-    most = min(own, state.request.max_context_tokens or own)
-    room = prompt_room(most, state.request.sampling.max_tokens) // 2
-    return lambda text: len(tokenizer.encode(text)), min(settings.DOCUMENT_TOKENS, room)
 
 
 async def _turn_of(
@@ -349,6 +318,11 @@ async def _run_tools(
     state: AnswerState, control: Control, tools: dict[str, Tool], calls: list[ToolCall]
 ) -> AsyncGenerator[Event, None]:
     for call in calls:
+        if state.request.document_tool and call.name == state.request.document_tool.name:
+            async with aclosing(search_for_model(state, call)) as events:
+                async for event in events:
+                    yield _told(state, event) if isinstance(event, ToolResult) else event
+            continue
         if may_have_run(state, control, tools.get(call.name), call):
             yield _told(state, ToolResult(call.id, IN_DOUBT, True))
             continue

@@ -13,7 +13,14 @@ from django.utils.translation import gettext
 from chat.access import as_uuid
 from chat.errors import Conflict, NameTaken, NotAllowed, NotFound, TooMany
 from chat.memories import memories_of, memory_text
-from chat.models import Assistant, ChatOrigin, Conversation, Personalisation, SavedPrompt
+from chat.models import (
+    Assistant,
+    ChatOrigin,
+    Conversation,
+    Personalisation,
+    SavedPrompt,
+    Schedule,
+)
 from chat.setup import Setup
 from retrieval.models import Collection
 
@@ -21,7 +28,7 @@ MAX_KEPT = 500  # of each kind and user
 # The form of the settings does not have them.
 _CHOSEN_IN_CHATS = {"default_model", "pinned_models", "uses_memories"}
 
-Row = TypeVar("Row", Assistant, SavedPrompt)
+Row = TypeVar("Row", Assistant, SavedPrompt, Schedule)
 Kept = TypeVar("Kept", Assistant, SavedPrompt, Personalisation)
 
 
@@ -70,13 +77,13 @@ def assistants_for(user: Any) -> QuerySet[Assistant]:
 
 def assistant_for(user: Any, assistant_id: object) -> Assistant:
     """One that the user may start a chat with. Raises NotFound."""
-    return _found(assistants_for(user), assistant_id, "assistant")
+    return found(assistants_for(user), assistant_id, "assistant")
 
 
 def own_assistant(user: Any, assistant_id: object, *, lock: bool = False) -> Assistant:
     """One that the user may change. Raises NotFound."""
     rows = Assistant.objects.filter(owner_id=user.pk)
-    return _found(rows.select_for_update() if lock else rows, assistant_id, "assistant")
+    return found(rows.select_for_update() if lock else rows, assistant_id, "assistant")
 
 
 def create_assistant(user: Any, **fields: Any) -> Assistant:
@@ -143,7 +150,7 @@ def prompts_of(user: Any) -> QuerySet[SavedPrompt]:
 
 def prompt_for(user: Any, prompt_id: object, *, lock: bool = False) -> SavedPrompt:
     rows = prompts_of(user)
-    return _found(rows.select_for_update() if lock else rows, prompt_id, "prompt")
+    return found(rows.select_for_update() if lock else rows, prompt_id, "prompt")
 
 
 def create_prompt(user: Any, **fields: Any) -> SavedPrompt:
@@ -223,7 +230,8 @@ def is_setup_of_others(conversation: Conversation) -> bool:
 # --- all ------------------------------------------------------------------------------------------
 
 
-def _found(rows: QuerySet[Row], row_id: object, what: str) -> Row:
+def found(rows: QuerySet[Row], row_id: object, what: str) -> Row:
+    """Raises NotFound, also for what is no id."""
     row = rows.filter(pk=as_uuid(row_id, what)).first()
     if row is None:
         raise NotFound(what)
@@ -235,9 +243,14 @@ def _check_room(rows: QuerySet[Any]) -> None:
         raise TooMany(MAX_KEPT)
 
 
-def _change(row: Kept, version: int | None, changes: dict[str, Any]) -> Kept:
+def check_version(row: Kept | Schedule, version: int | None) -> None:
+    """Raises Conflict when `version` is given and the row has moved on."""
     if version is not None and version != row.version:
         raise Conflict(gettext("This was changed elsewhere. Reload the page to see it."))
+
+
+def _change(row: Kept, version: int | None, changes: dict[str, Any]) -> Kept:
+    check_version(row, version)
     for name, value in changes.items():
         setattr(row, name, value)
     row.version += 1

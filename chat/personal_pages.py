@@ -1,23 +1,20 @@
 """Settings pages: custom instructions, assistants, prompts. Plain forms; they need no JavaScript."""
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chat import personal
-from chat.db import in_db
-from chat.errors import ChatError, NotFound
-from chat.personal_forms import AssistantForm, PersonalisationForm, PromptForm, VersionedForm
+from chat.form_pages import form_page, is_saved, page_in_db
+from chat.personal_forms import AssistantForm, PersonalisationForm, PromptForm
 from chat.rights import rights_of
 from retrieval.collections import collections_for
 
-Page = Callable[..., HttpResponse]
 MAX_COLLECTIONS_SHOWN = 200
 _ASSISTANTS = {
     "heading": _("Assistants"),
@@ -38,19 +35,7 @@ _PROMPTS = {
 }
 
 
-def _async(page: Page) -> Callable[..., Any]:
-    """The page made in a thread of the database's; another person's row is a missing page."""
-
-    async def view(request: HttpRequest, **kwargs: Any) -> HttpResponse:
-        try:
-            return await in_db(page)(request, **kwargs)
-        except NotFound:
-            raise Http404 from None
-
-    return view
-
-
-@_async
+@page_in_db
 def personalisation(request: HttpRequest) -> HttpResponse:
     row = personal.personalisation_of(request.user)
     names = (
@@ -65,18 +50,18 @@ def personalisation(request: HttpRequest) -> HttpResponse:
         version = fields.pop("version")
         personal.save_personalisation(request.user, version, **fields)
 
-    if _saved(request, form, save):
+    if is_saved(request, form, save):
         return redirect("personalisation")
     about = gettext(
         "Told to the model at the beginning of every new chat. Other chats stay as they are."
     )
-    return _form(request, form, gettext("Personalisation"), about=about)
+    return form_page(request, form, gettext("Personalisation"), about=about)
 
 
 # --- assistants -----------------------------------------------------------------------------------
 
 
-@_async
+@page_in_db
 def assistants(request: HttpRequest) -> HttpResponse:
     rows = [
         {
@@ -93,19 +78,19 @@ def assistants(request: HttpRequest) -> HttpResponse:
     )
 
 
-@_async
+@page_in_db
 def new_assistant(request: HttpRequest) -> HttpResponse:
     form = _assistant_form(request, {"history_strategy": ""})
 
     def save(fields: dict[str, Any]) -> None:
         personal.create_assistant(request.user, **form.fields_of_row({}))
 
-    if _saved(request, form, save):
+    if is_saved(request, form, save):
         return redirect("assistants")
-    return _form(request, form, gettext("New assistant"), here="assistants")
+    return form_page(request, form, gettext("New assistant"), here="assistants")
 
 
-@_async
+@page_in_db
 def edit_assistant(request: HttpRequest, assistant_id: UUID) -> HttpResponse:
     row = personal.own_assistant(request.user, assistant_id)
     if "delete" in request.POST:
@@ -127,9 +112,9 @@ def edit_assistant(request: HttpRequest, assistant_id: UUID) -> HttpResponse:
         changes = form.fields_of_row(row.parameters)
         personal.change_assistant(request.user, assistant_id, fields["version"], **changes)
 
-    if _saved(request, form, save):
+    if is_saved(request, form, save):
         return redirect("assistants")
-    return _form(request, form, row.name, here="assistants", may_delete=True)
+    return form_page(request, form, row.name, here="assistants", may_delete=True)
 
 
 def _assistant_form(request: HttpRequest, initial: dict[str, Any]) -> AssistantForm:
@@ -149,7 +134,7 @@ def _assistant_form(request: HttpRequest, initial: dict[str, Any]) -> AssistantF
 # --- prompts --------------------------------------------------------------------------------------
 
 
-@_async
+@page_in_db
 def prompts(request: HttpRequest) -> HttpResponse:
     rows = [
         {"title": f"/{row.name}", "about": row.text, "url": f"/settings/prompts/{row.pk}"}
@@ -158,19 +143,19 @@ def prompts(request: HttpRequest) -> HttpResponse:
     return render(request, "settings/list.html", {"rows": rows, "here": "prompts", **_PROMPTS})
 
 
-@_async
+@page_in_db
 def new_prompt(request: HttpRequest) -> HttpResponse:
     form = PromptForm(request.POST or None)
 
     def save(fields: dict[str, Any]) -> None:
         personal.create_prompt(request.user, name=fields["name"], text=fields["text"])
 
-    if _saved(request, form, save):
+    if is_saved(request, form, save):
         return redirect("prompts")
-    return _form(request, form, gettext("New prompt"), here="prompts")
+    return form_page(request, form, gettext("New prompt"), here="prompts")
 
 
-@_async
+@page_in_db
 def edit_prompt(request: HttpRequest, prompt_id: UUID) -> HttpResponse:
     row = personal.prompt_for(request.user, prompt_id)
     if "delete" in request.POST:
@@ -183,46 +168,6 @@ def edit_prompt(request: HttpRequest, prompt_id: UUID) -> HttpResponse:
     def save(fields: dict[str, Any]) -> None:
         personal.change_prompt(request.user, prompt_id, **fields)
 
-    if _saved(request, form, save):
+    if is_saved(request, form, save):
         return redirect("prompts")
-    return _form(request, form, f"/{row.name}", here="prompts", may_delete=True)
-
-
-# --- all ------------------------------------------------------------------------------------------
-
-
-def _saved(
-    request: HttpRequest, form: VersionedForm, save: Callable[[dict[str, Any]], None]
-) -> bool:
-    """Whether the form was sent and its values are saved; what is wrong stands in the form."""
-    if request.method != "POST" or not form.is_valid():
-        return False
-    try:
-        save(dict(form.cleaned_data))
-    except NotFound:
-        raise
-    except ChatError as error:
-        form.add_error(None, str(error))
-        return False
-    messages.success(request, gettext("Saved."))
-    return True
-
-
-def _form(
-    request: HttpRequest,
-    form: VersionedForm,
-    heading: str,
-    *,
-    about: str = "",
-    here: str = "personalisation",
-    may_delete: bool = False,
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "heading": heading,
-        "about": about,
-        "here": here,
-        "may_delete": may_delete,
-    }
-    status = 400 if form.errors else 200
-    return render(request, "settings/form.html", context, status=status)
+    return form_page(request, form, f"/{row.name}", here="prompts", may_delete=True)

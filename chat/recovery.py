@@ -8,13 +8,13 @@ from uuid import UUID
 from django.db import connection
 from django.utils import timezone
 
-from chat import access, answers, history, notices, revoked, run_log, runs
+from chat import access, answers, history, notices, revoked, run_log, run_log_reading, runs
 from chat.asking import TurnSoFar
+from chat.blackening import BLACK
 from chat.db import in_db
 from chat.events import Failed, Found, LogEvent, Resumed, Started, Stopped
 from chat.models import Generation
 from chat.parts import fold, text_of
-from chat.screen import BLACK
 from chat.spans import Clock, Span, Trace
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ async def resume(run_id: UUID) -> bool:
     return True
 
 
-def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged, Trace] | None:
+def _claim(run_id: UUID) -> tuple[Generation, run_log_reading.Logged, Trace] | None:
     rows = Generation.objects.filter(pk=run_id).select_related("conversation", "message")
     with access.seeing_deleted():  # an answer ends, whatever became of its chat
         generation = rows.first()
@@ -82,11 +82,11 @@ def _claim(run_id: UUID) -> tuple[Generation, run_log.Logged, Trace] | None:
         generation.stop_requested |= generation.conversation.deleted_at is not None
     with access.seeing_deleted():  # of its own: what cannot be read was tried all the same
         is_last = generation.attempts > MAX_ATTEMPTS
-        logged = run_log.load(generation, only_readable=is_last)
+        logged = run_log_reading.load(generation, only_readable=is_last)
     return generation, logged, _trace_so_far(generation, logged)
 
 
-def _trace_so_far(generation: Generation, logged: run_log.Logged) -> Trace:
+def _trace_so_far(generation: Generation, logged: run_log_reading.Logged) -> Trace:
     """The trace with what the other process was at when it died, and the time without any."""
     trace = Trace.from_json(generation.trace, Clock(generation.created_at))
     alive = run_log.last_written_at(generation) - generation.created_at
@@ -108,7 +108,7 @@ def _is_revoked(generation: Generation, events: list[LogEvent]) -> bool:
 
 
 def _end_without_engine(
-    generation: Generation, logged: run_log.Logged, is_revoked: bool
+    generation: Generation, logged: run_log_reading.Logged, is_revoked: bool
 ) -> LogEvent | None:
     """How a run ends that must not go on; None when it may."""
     parts = fold(logged.events)

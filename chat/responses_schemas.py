@@ -26,6 +26,8 @@ from chat.openai_schemas import (
     by_kind,
     refused,
 )
+from chat.sources import MAX_PICKED
+from chat.vector_store_schemas import Filters, RankingOptions
 
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 ItemId = Annotated[str, Field(max_length=128)]
@@ -180,6 +182,25 @@ class ReasoningItem(Strict):
     status: Status | None = None
 
 
+class FileResultIn(Strict):
+    file_id: str | None = None
+    filename: str | None = Field(None, max_length=1024)
+    text: Text | None = None
+    score: float | None = None
+    attributes: dict[str, Any] | None = None
+
+
+class FileSearchItem(Strict):
+    """Comes back with the answer that it belongs to. Models are shown again what it had found where the
+    caller sends that; it is not kept here, for what documents say can be taken back."""
+
+    type: Literal["file_search_call"]
+    id: ItemId
+    queries: list[Text] = Field(max_length=16)
+    status: Literal["in_progress", "searching", "completed", "incomplete", "failed"] | None = None
+    results: list[FileResultIn] | None = Field(None, max_length=1_000)
+
+
 class ReferenceItem(Strict):
     """An item of a response that is kept, in place of which it stands."""
 
@@ -202,12 +223,13 @@ Item = Annotated[
     | Annotated[CallItem, Tag("a function_call")]
     | Annotated[CallOutputItem, Tag("a function_call_output")]
     | Annotated[ReasoningItem, Tag("a reasoning")]
+    | Annotated[FileSearchItem, Tag("a file_search_call")]
     | Annotated[ReferenceItem, Tag("a item_reference")],
     Discriminator(
         _kind,
         custom_error_type="item",
-        custom_error_message="an item is a message, function_call, function_call_output, reasoning or"
-        " item_reference",
+        custom_error_message="an item is a message, function_call, function_call_output,"
+        " file_search_call, reasoning or item_reference",
     ),
 ]
 
@@ -220,17 +242,38 @@ Input = Annotated[
 class FunctionToolIn(FunctionIn):
     type: Literal["function"]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_a_function(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("type") != "function":
-            raise ValueError("type: only functions are called here, by the caller")
-        return value
+
+class SearchRankingIn(RankingOptions):
+    """A search of a store may be told to rank with `none`, this tool may not."""
+
+    ranker: Literal["auto", "default-2024-11-15"] = "auto"
+
+
+class FileSearchIn(Strict):
+    """A tool that is run here: the model looks something up in vector stores."""
+
+    type: Literal["file_search"]
+    vector_store_ids: list[Annotated[str, Field(max_length=64)]] = Field(
+        min_length=1, max_length=MAX_PICKED
+    )
+    max_num_results: int = Field(20, ge=1, le=50)
+    filters: Filters = None
+    ranking_options: SearchRankingIn | None = None
+
+
+ToolIn = Annotated[
+    Annotated[FunctionToolIn, Tag("a function")] | Annotated[FileSearchIn, Tag("a file_search")],
+    by_kind("type: tools here are functions, which the caller runs, and file_search"),
+]
 
 
 class ToolNameIn(Strict):
     type: Literal["function"]
     name: str
+
+
+class HostedToolIn(Strict):
+    type: Literal["file_search"]
 
 
 class FormatIn(Strict):
@@ -287,14 +330,21 @@ class ResponseIn(DrawingIn):
     stream_options: StreamOptionsIn | None = None
     max_output_tokens: int | None = Field(None, ge=1, le=1_000_000)
     text: TextIn | None = None
-    tools: list[FunctionToolIn] | None = Field(None, max_length=128)
-    tool_choice: Literal["auto", "none", "required"] | ToolNameIn | None = None
+    tools: list[ToolIn] | None = Field(None, max_length=128)
+    tool_choice: Literal["auto", "none", "required"] | ToolNameIn | HostedToolIn | None = None
     parallel_tool_calls: bool | None = None
     reasoning: ReasoningIn | None = None
     top_logprobs: int | None = Field(None, ge=0, le=20)
-    include: list[Literal["message.output_text.logprobs", "reasoning.encrypted_content"]] | None = (
-        None
-    )
+    include: (
+        list[
+            Literal[
+                "message.output_text.logprobs",
+                "reasoning.encrypted_content",
+                "file_search_call.results",
+            ]
+        ]
+        | None
+    ) = None
     metadata: Metadata | None = None
     # Understood only as far as they change nothing:
     truncation: Literal["disabled"] | None = None
@@ -317,11 +367,13 @@ class ResponseIn(DrawingIn):
     @field_validator("tools")
     @classmethod
     def _have_names_of_their_own(
-        cls, tools: list[FunctionToolIn] | None
-    ) -> list[FunctionToolIn] | None:
-        names = {tool.name for tool in tools or []}
-        if len(names) < len(tools or []):
+        cls, tools: list[FunctionToolIn | FileSearchIn] | None
+    ) -> list[FunctionToolIn | FileSearchIn] | None:
+        functions = [tool.name for tool in tools or [] if isinstance(tool, FunctionToolIn)]
+        if len(set(functions)) < len(functions):
             raise ValueError("two of them have the same name")
+        if len(tools or []) - len(functions) > 1:
+            raise ValueError("name all vector stores in one file_search")
         return tools
 
     @model_validator(mode="after")
@@ -336,6 +388,20 @@ class ResponseIn(DrawingIn):
         if isinstance(self.input, str):
             return [MessageItem(role="user", content=self.input)]
         return self.input
+
+    @property
+    def functions(self) -> list[FunctionToolIn]:
+        """The tools that the caller runs."""
+        return [tool for tool in self.tools or [] if isinstance(tool, FunctionToolIn)]
+
+    @property
+    def file_search(self) -> FileSearchIn | None:
+        return next((tool for tool in self.tools or [] if isinstance(tool, FileSearchIn)), None)
+
+    @property
+    def wants_results(self) -> bool:
+        """Of searches in files."""
+        return "file_search_call.results" in (self.include or [])
 
     @property
     def effort(self) -> Effort | None:

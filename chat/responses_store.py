@@ -33,6 +33,7 @@ from chat.models import StoredResponse
 from chat.responses_schemas import (
     CallItem,
     CallOutputItem,
+    FileSearchItem,
     ImagePartIn,
     MessageItem,
     ReasoningItem,
@@ -127,7 +128,7 @@ def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> 
         thread=previous.thread if previous else row_id,
         previous=previous.id if previous else None,
         input=storable_value([_as_value(item, body["id"]) for item in items]),
-        body=storable_value(body),
+        body=storable_value(_without_results(body)),
     )
     rows = StoredResponse.objects.filter(owner_id=user.pk)
     forget_old(rows)
@@ -135,6 +136,16 @@ def save(user: Any, body: Value, items: list[Any], previous: Earlier | None) -> 
         began_s = monotonic()
         _forget_oldest(user, rows)
         _measure_later(user, monotonic() - began_s)
+
+
+def _without_results(body: Value) -> Value:
+    """What searches have found: documents may be taken back, and what they said with them."""
+    return body | {
+        "output": [
+            item | {"results": None} if item["type"] == "file_search_call" else item
+            for item in body["output"]
+        ]
+    }
 
 
 def _is_to_be_measured(user: Any) -> bool:
@@ -260,6 +271,9 @@ def _as_value(item: Any, response_id: str) -> Value:
         case CallOutputItem():
             value = {"type": item.type, "call_id": item.call_id, "output": item.text}
             return value | {"id": id_of("fco"), "status": "completed"}
+        case FileSearchItem():
+            value = {"type": item.type, "queries": item.queries, "results": None}
+            return value | {"id": item.id, "status": item.status or "completed"}
         case ReasoningItem():
             value = {"type": item.type, "summary": [], "content": []}
             return value | {"id": id_of("rs")}

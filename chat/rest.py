@@ -17,6 +17,7 @@ from chat import (
     memories_api,
     personal_api,
     runs_api,
+    schedules_api,
     search_api,
     share_api,
     stopped_api,
@@ -49,6 +50,7 @@ api.add_router("", library_api.router)
 api.add_router("/search", search_api.router)
 api.add_router("", personal_api.router)
 api.add_router("", memories_api.router)
+api.add_router("", schedules_api.router)
 api.add_router("/collections", collections_api.router)
 api.add_router("/documents", document_search_api.router)
 api.add_router("", documents_api.router)

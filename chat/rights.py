@@ -39,8 +39,8 @@ class Budget:
 class Rights:
     """Of a user, whose tier comes along, by way of a browser or of an API key.
 
-    With `is_background` nobody waits for what is asked: it goes behind everybody's, and takes none of
-    the places that the tier has for answers at the same time.
+    With `is_background` nobody waits for what is asked: it goes behind everybody's. Of the places that
+    the tier has for answers at the same time it takes none under /v1, and in chats not the last one.
     """
 
     user: Any
@@ -50,6 +50,14 @@ class Rights:
     @property
     def api_key_id(self) -> int | None:
         return self.api_key.pk if self.api_key else None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether an API key allows less than its user may."""
+        if self.api_key is None:
+            return False
+        limits = (self.api_key.requests_per_minute, self.api_key.tokens_per_day)
+        return "*" not in self.api_key.model_names or limits != (None, None)
 
     @property
     def key_name(self) -> tuple[int, str] | None:
@@ -131,6 +139,12 @@ class Rights:
         return next((state.spec.name for state in self.models("chat")), default)
 
     # --- how much -------------------------------------------------------------------------------
+
+    @property
+    def concurrent_runs(self) -> int:
+        """Answers in chats at the same time. Of several, one is left to who waits for it."""
+        most: int = self.user.tier.concurrent_runs
+        return most - 1 if self.is_background and most > 1 else most
 
     def windows(self) -> list[Window]:
         """In each of which a request for an answer has to find room."""

@@ -6,34 +6,31 @@ never written by two processes.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from chat import access, budgets, turns
+from chat import access, budgets, run_ends, run_log_reading, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
 from chat.asking import MAX_DECIDED
+from chat.blackening import BLACK
 from chat.database_line import DatabaseLine
 from chat.engine import is_known_elsewhere
 from chat.events import (
     Delta,
     Failed,
     Finished,
-    Found,
-    FromCache,
-    LeftOut,
     LogEvent,
     Refused,
     Resumed,
     Started,
     Stopped,
-    from_payload,
     to_payload,
 )
 from chat.models import (
@@ -46,9 +43,7 @@ from chat.models import (
 )
 from chat.prices import Price
 from chat.pricing import cost_of, price_of
-from chat.screen import BLACK
 from chat.spans import Span, Trace
-from inference import PromptImage
 
 _ENDS: dict[type[LogEvent], tuple[GenerationStatus, MessageStatus]] = {
     Finished: (GenerationStatus.FINISHED, MessageStatus.COMPLETE),
@@ -77,17 +72,6 @@ class StopRequest:
     """`chars`: so much of the answer had been read; None: all that there is."""
 
     chars: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """What the log holds of one run. `output_ids` are those of the last engine turn."""
-
-    events: list[LogEvent]
-    prompt_ids: tuple[int, ...]
-    output_ids: tuple[int, ...]
-    taken: turns.Taken
-    images: tuple[PromptImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +188,10 @@ def finish(
             parts=parts,
             text=message_parts.text_of(parts),
             resumed=any(isinstance(event, Resumed) for event in all_events),
-            left_out=_left_out(all_events),
-            found=_found(all_events),
-            from_cache=_from_cache(all_events),
-            **_summary_of(end),
+            left_out=run_ends.left_out(all_events),
+            found=run_ends.found(all_events),
+            from_cache=run_ends.from_cache(all_events),
+            **run_ends.summary_of(end),
         )
         # Once the row's place is ours, so that none of this happens twice.
         generation = Generation.objects.annotate(owner=F("conversation__owner")).get(
@@ -217,7 +201,9 @@ def finish(
         _settle(generation, generation.owner, price, all_events)
         if any(BLACK in event.text for event in all_events if isinstance(event, Delta)):
             generation.trace["is_redacted"] = True  # its tokens are to be shown nowhere
-        _save_trace(generation, trace, saving_ms, cost_of(price, end), _candidates(all_events))
+        _save_trace(
+            generation, trace, saving_ms, cost_of(price, end), run_ends.candidates(all_events)
+        )
 
 
 def _settle(
@@ -245,7 +231,7 @@ def give_up(generations: QuerySet[Generation]) -> None:
     # By model, as all who enter into the ledger, so that no two wait for each other.
     ending = Generation.objects.filter(pk__in=active).select_related("conversation")
     for row in ending.order_by("model", "pk"):
-        logged = load(row)
+        logged = run_log_reading.load(row)
         events = [*logged.events, Stopped(0, logged.taken.by_all)]
         _settle(row, row.conversation.owner_id, price_of(row.model), events)
 
@@ -358,59 +344,6 @@ def claim(generation: Generation, lease_owner: str) -> bool:
     return bool(claimed)
 
 
-def load(generation: Generation, *, only_readable: bool = False) -> Logged:
-    """The events so far, and the engine turn that they end in.
-
-    Another version of the program may have logged what this one does not know, which raises KeyError or
-    TypeError; `only_readable` takes what there is before that.
-    """
-    rows = GenerationEvent.objects.filter(generation=generation).order_by("seq")
-    events: list[LogEvent] = []
-    for payload in rows.values_list("payload", flat=True):
-        try:
-            events.append(from_payload(payload))
-        except (KeyError, TypeError):
-            if only_readable:
-                break
-            raise
-    output_ids: list[int] = []
-    for event in events:
-        if isinstance(event, Started):
-            output_ids = []
-        elif isinstance(event, Delta):
-            output_ids += event.ids
-    turn = generation.turns.last()
-    prompt_ids = tuple(turn.prompt_ids) if turn else ()
-    images = turns.images_of(turn) if turn else ()
-    return Logged(events, prompt_ids, tuple(output_ids), turns.taken(generation, events), images)
-
-
-def has_logged(generation_id: UUID, lease_owner: str, seq: int) -> bool:
-    """Whether events up to `seq` are in the log, and nobody but this owner has written since."""
-    with access.seeing_deleted():
-        rows = Generation.objects.filter(pk=generation_id, lease_owner=lease_owner)
-        return rows.filter(seq__gte=seq).exists()
-
-
-def events_after(generation_id: UUID, seq: int) -> list[tuple[int, LogEvent]]:
-    """Logged events behind `seq`, with their numbers."""
-    rows = GenerationEvent.objects.filter(generation=generation_id, seq__gt=seq).order_by("seq")
-    return [(n, from_payload(payload)) for n, payload in rows.values_list("seq", "payload")]
-
-
-def prune(ended_before: datetime, limit: int = 500) -> int:
-    """Drop the events of up to `limit` runs that ended before; returns how many runs had some."""
-    runs = (
-        Generation.objects.exclude(status__in=ACTIVE_STATUSES)
-        .filter(finished_at__lt=ended_before)
-        .filter(Exists(GenerationEvent.objects.filter(generation=OuterRef("pk"))))
-        .values_list("pk", flat=True)[:limit]
-    )
-    chosen = list(runs)
-    GenerationEvent.objects.filter(generation__in=chosen).delete()
-    return len(chosen)
-
-
 def _update(generation_id: UUID, lease_owner: str, **changes: object) -> None:
     updated = Generation.objects.filter(
         pk=generation_id, lease_owner=lease_owner, status__in=ACTIVE_STATUSES
@@ -421,62 +354,3 @@ def _update(generation_id: UUID, lease_owner: str, **changes: object) -> None:
 
 def _lease_end() -> datetime:
     return timezone.now() + timedelta(seconds=LEASE_S)
-
-
-def _left_out(events: Sequence[LogEvent]) -> dict[str, object] | None:
-    """What the model was not shown at last, for the message."""
-    told = [event for event in events if isinstance(event, LeftOut)]
-    if not told:
-        return None
-    last = told[-1]
-    return {
-        "before": last.before,
-        "num_messages": last.num_messages,
-        "summary": last.summary,
-        "stopped": list(last.stopped),
-    }
-
-
-def _found(events: Sequence[LogEvent]) -> dict[str, object] | None:
-    """What was found in documents, for the message."""
-    found = next((event for event in events if isinstance(event, Found)), None)
-    return None if found is None else found.kept()
-
-
-def _from_cache(events: Sequence[LogEvent]) -> dict[str, object] | None:
-    cached = next((event for event in events if isinstance(event, FromCache)), None)
-    if cached is None:
-        return None
-    return {
-        "asked_at": cached.asked_at,
-        "question": cached.question,
-        "similarity": cached.similarity,
-    }
-
-
-def _candidates(events: Sequence[LogEvent]) -> list[dict[str, object]] | None:
-    found = next((event for event in events if isinstance(event, Found)), None)
-    return None if found is None else list(found.candidates)
-
-
-def _summary_of(end: LogEvent) -> dict[str, object]:
-    match end:
-        case Finished(reason=reason, usage=usage, timings=timings):
-            return {
-                "finish_reason": reason,
-                "usage": asdict(usage),
-                "timings": asdict(timings),
-            }
-        case Stopped(usage=usage, timings=timings):
-            return {
-                "finish_reason": "stopped",
-                "usage": asdict(usage),
-                "timings": asdict(timings),
-            }
-        case Refused(code=code, message=message, stage=stage, decision=decision):
-            error = {"code": code, "message": message, "stage": stage, "decision": decision}
-            return {"finish_reason": "content_filter", "error": error}
-        case Failed(code=code, message=message, trace_id=trace_id):
-            named = {"code": code, "message": message, "trace_id": trace_id}
-            return {"finish_reason": "error", "error": named}
-    raise TypeError(end)

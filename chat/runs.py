@@ -18,7 +18,7 @@ from uuid import UUID
 from django.db import DatabaseError, IntegrityError
 from django.utils.translation import gettext
 
-from chat import holds, revoked, run_log
+from chat import holds, revoked, run_log, run_log_reading
 from chat.active import num_active
 from chat.asking import AnswerRequest, Control
 from chat.db import in_db
@@ -32,6 +32,7 @@ from chat.events import (
     LogEvent,
     Phase,
     Refused,
+    Searched,
     Stopped,
     ToolCall,
     ToolResult,
@@ -74,6 +75,7 @@ class Run:
         self.phase: Phase | None = None
         self.control = Control()
         self.num_followers = 0
+        self.is_seen = False  # whether anybody followed it when it ended
         self.task: asyncio.Task[None] | None = None
         self._pending: list[LogEvent] = []
         self._wake = asyncio.Event()
@@ -175,6 +177,7 @@ class Run:
         if isinstance(event, Span):
             self.trace.add(event)
             return
+        assert not isinstance(event, Searched)  # which programs alone ask for
         if isinstance(event, Failed) and event.code == "engine_closed":
             self._leave()  # this process ends, not the answer
             return
@@ -267,6 +270,7 @@ class Run:
         self.events += events
         if isinstance(events[-1], Refused) and events[-1].removes:
             self.events = list(map(_taken_back, self.events))
+        self.is_seen = self.has_ended and self.num_followers > 0
         self._announce()
         if not self.has_ended:
             await self._stop_if_revoked()
@@ -320,7 +324,7 @@ class Run:
                 is_again = True
                 raise
             except (IntegrityError, LeaseLost):
-                has_logged = in_db(run_log.has_logged)
+                has_logged = in_db(run_log_reading.has_logged)
                 if not is_again or not await has_logged(self.id, PROCESS_ID, last_seq):
                     raise
 

@@ -5,9 +5,9 @@ import logging
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
+from itertools import chain
 from time import monotonic
-from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -15,23 +15,23 @@ from django.utils.translation import gettext
 
 from chat import cooling, decisions, metrics, moderating, refusals
 from chat.asking import AnswerRequest
+from chat.blackening import blackened, can_be_taken_out, matches, without_secrets
 from chat.events import Failed, Refused, Started
 from chat.json_texts import texts_of
 from chat.off_loop import off_loop_if_long
+from chat.outcomes import Failures, Outcome
 from chat.policies_in_force import Chosen, InForce, chosen_for
 from chat.prompt_plan import Exchange
 from chat.storable import storable
-from inference import Caller
-from moderation.categories import RULE_CATEGORIES, Scores, worst
+from moderation.categories import Scores, worst
 from moderation.classifiers.screener import Screening
 from moderation.decision_models import OUR_OWN
 from moderation.models import Decision, Review
-from moderation.policies import Action, Policy, Reason, Stage, Verdict, by_strength, rank
-from moderation.text_hashes import text_hash
+from moderation.policies import Policy, Reason, Stage, Verdict, by_strength, rank
+from moderation.text_hashes import text_hash, text_hashes
 
 logger = logging.getLogger(__name__)
 
-BLACK = "[█"
 MAX_KEPT_CHARS = 20_000  # of a text for those who review it
 _MAX_KNOWN = 4_096
 _known: OrderedDict[bytes, Scores] = OrderedDict()  # by a hash of the user and the text
@@ -39,49 +39,6 @@ _taken_out: OrderedDict[tuple[bytes, str, float], bool] = OrderedDict()  # wheth
 _OF_ANSWERED = ("title", "summary")  # what a model was told before, with its author's word
 SAME_TEXT_S = 60.0
 _struck: OrderedDict[bytes, float] = OrderedDict()  # by the same hash: when it was counted
-
-Failures = tuple[dict[str, str], ...]
-"""Classifiers that could not be asked: {"classifier", "reason"}."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The verdict on some texts together, with what it rests on: the `scored` texts, of which
-    `worst_text` is the one that it is about. `failed` are classifiers that could not be asked."""
-
-    verdict: Verdict = field(default_factory=Verdict)
-    scores: Scores = field(default_factory=dict)
-    scored: tuple[tuple[str, Scores], ...] = ()
-    worst_text: str = ""
-    failed: Failures = ()
-    took_ms: float = 0.0
-
-    @property
-    def _actions(self) -> set[Action]:
-        return {self.verdict.action, *(one.action for one in self.verdict.reasons)}
-
-    @property
-    def stop(self) -> Action | None:
-        """Whether the text does not go on, or not before its author is asked. What goes to review does
-        go on, so a weaker reason beside it stops the text nevertheless."""
-        actions = self._actions
-        return "block" if "block" in actions else "ask" if "ask" in actions else None
-
-    @property
-    def redacts(self) -> bool:
-        return "redact" in self._actions
-
-    def without_redacting(self) -> "Outcome":
-        """Blocked, where something would have to be taken out."""
-        if not self.redacts:
-            return self
-        reasons = [
-            replace(one, action="block") if one.action == "redact" else one
-            for one in self.verdict.reasons
-        ]
-        reasons.sort(key=by_strength)
-        verdict = replace(self.verdict, action="block", reasons=tuple(reasons))
-        return replace(self, verdict=verdict)
 
 
 class Screen:
@@ -95,7 +52,6 @@ class Screen:
         self._own = _own_words(request)
         self.is_let_in = False  # who asks need not wait (must_wait)
         self._partly: dict[bytes, tuple[Scores, Screening]] = {}  # what not all have judged
-        self._caller = Caller(request.user, request.weight, request.priority)
 
     def judges(self, stage: Stage) -> bool:
         return self.chosen.judges(stage)
@@ -148,12 +104,15 @@ class Screen:
         outcome = await self._outcome(stage, pairs, failed)
         if stage != "input" or not outcome.stop or not pairs:
             return outcome
-        hashes = {text: text_hash(self.request.user, text) for text, _ in pairs}
-        passes = await decisions.overturned(self.request.user, list(hashes.values()))
+        hashes = {text: text_hashes(self.request.user, text) for text, _ in pairs}
+        passes = await decisions.overturned(self.request.user, list(chain(*hashes.values())))
         if not passes:
             return outcome
         left = [
-            (text, {**scores, **dict.fromkeys(passes.get(hashes[text], ()), 0.0)})
+            (
+                text,
+                {**scores, **{name: 0.0 for one in hashes[text] for name in passes.get(one, ())}},
+            )
             for text, scores in pairs
         ]
         return replace(await self._outcome(stage, left, failed), scores=outcome.scores)
@@ -212,7 +171,7 @@ class Screen:
         key = self._key(text), category, at
         can_be = _taken_out.pop(key, None)
         if can_be is None:
-            can_be = _can_be_taken_out(text, category, at)
+            can_be = can_be_taken_out(text, category, at)
         _taken_out[key] = can_be
         if len(_taken_out) > _MAX_KNOWN:
             _taken_out.popitem(last=False)
@@ -225,7 +184,7 @@ class Screen:
             return False
         joined = {one.question: one.questions for one in plan.exchanges} if plan else {}
         texts = [one for one in about if set(about).isdisjoint(joined.get(one, ()))]
-        return known.issuperset(text_hash(self.request.user, text) for text in texts)
+        return not any(known.isdisjoint(text_hashes(self.request.user, text)) for text in texts)
 
     async def _scored(self, texts: Sequence[str]) -> tuple[list[Scores], Failures]:
         """Without any scores where nothing is known and nobody could be asked; else zeros of what nobody
@@ -239,7 +198,7 @@ class Screen:
             if key not in found and key not in self._partly
         }
         if unknown:
-            screening = await moderating.screen(list(unknown.values()), self._caller)
+            screening = await moderating.screen(list(unknown.values()), self.request.caller)
             judged = zip(unknown, screening.scores, strict=True)
             if screening.failed:
                 self._partly |= {key: (scores, screening) for key, scores in judged}
@@ -287,7 +246,7 @@ class Screen:
         own = deciding.policy.thresholds[stage]
         return [
             (match.start, match.end)
-            for match in _matches(text)
+            for match in matches(text)
             if own.get(match.category, {}).get("redact", 2.0) <= match.probability
         ]
 
@@ -393,7 +352,7 @@ class Screen:
             conversation_id=request.conversation_id if leaves_traces else None,
             message_id=request.message_id if leaves_traces else None,
             run_id=request.run_id[:64] if leaves_traces else "",
-            text=storable(_without_secrets(outcome.worst_text[:MAX_KEPT_CHARS])) if is_kept else "",
+            text=storable(without_secrets(outcome.worst_text[:MAX_KEPT_CHARS])) if is_kept else "",
             text_hashes=self._hashes(outcome, verdict) if is_kept else None,
             review=Review.OPEN if is_for_review else "",
         )
@@ -458,52 +417,3 @@ def _own_words(request: AnswerRequest) -> frozenset[str] | None:
 def texts_in_exchange(exchange: Exchange) -> list[str]:
     """What of it no model has written here; of a question that was joined, also each by itself."""
     return [*exchange.questions, exchange.question, *texts_of(exchange.unjudged)]
-
-
-def facts_of(outcome: Outcome) -> dict[str, Any]:
-    """For the trace of the answer."""
-    return {
-        "action": outcome.verdict.action,
-        "categories": [one.category for one in outcome.verdict.reasons],
-        "has_failed": bool(outcome.failed),
-        "took_ms": round(outcome.took_ms, 2),
-    }
-
-
-def _matches(text: str) -> Sequence[Any]:
-    return moderating.rules().find(text)
-
-
-def _can_be_taken_out(text: str, category: str, at: float) -> bool:
-    """Where rules have matched, and find no more in what is left: what is in disguise has no place."""
-    found = [one for one in _matches(text) if one.category == category and one.probability >= at]
-    left = blackened(text, [(one.start, one.end) for one in found])
-    return bool(found) and moderating.found_by_rules(left).get(category, 0.0) < at
-
-
-def _without_secrets(text: str) -> str:
-    """Nobody who reviews a text needs the key that is in it, or the number of a card."""
-    found = [one for one in _matches(text) if one.category in RULE_CATEGORIES]
-    return blackened(text, [(one.start, one.end) for one in found])
-
-
-def blackened(text: str, spans: Sequence[tuple[int, int]], begin: int = 0) -> str:
-    """The text from `begin` on, a sign in place of each span, which begins with BLACK."""
-    pieces, at = [], begin
-    for start, end in _joined(spans):
-        start = max(start, begin)
-        if start < end:
-            pieces += [text[at:start], f"{BLACK}{'█' * min(7, end - start)}]"]
-            at = end
-    return "".join([*pieces, text[at:]])
-
-
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In their order, those that overlap as one."""
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined

@@ -28,8 +28,9 @@ from chat.events import (
 from chat.holding_back import HoldBack, Piece, context_of, placed
 from chat.json_texts import texts_in
 from chat.off_loop import off_loop_if_long
+from chat.outcomes import Outcome, facts_of
 from chat.prompt_plan import PromptPlan
-from chat.screen import Outcome, Screen, facts_of, must_wait, texts_in_exchange
+from chat.screen import Screen, must_wait, texts_in_exchange
 from chat.spans import Clock, Span
 from moderation.policies import Stage, rank
 

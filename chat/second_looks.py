@@ -82,6 +82,8 @@ def written(user: Any, message_id: object) -> Written:
     rows = [
         row for row in generation.turns.all() if row.output_ids and row.params and row.prompt_ids
     ]
+    if not rows and generation.turns.filter(prompt_ids=[], output_ids=[]).exists():
+        raise CannotLook(gettext("The tokens of this answer are not kept any more."))  # PROMPT_DAYS
     if not rows:
         raise CannotLook(gettext("Of this answer no tokens are known here."))
     given = generation.params.get("given", {})

@@ -24,6 +24,7 @@ from chat.engine import close_engine, engine, problems_now, workers_now
 from chat.moderating import check, close_screener
 from chat.moderating import problem as moderation_problem
 from chat.recovery import find_lost, resume
+from chat.scheduled_sends import find_due, send_due
 from chat.tools.servers.offering import ask_servers as ask_tool_servers
 from chat.tools.servers.offering import close as close_tool_servers
 from chat.tools.servers.offering import offer as offer_tools
@@ -58,6 +59,7 @@ __all__ = [
     "embed_documents",
     "embed_messages",
     "embed_small_documents",
+    "find_due",
     "find_lost",
     "find_waiting_batches",
     "model_states",
@@ -69,6 +71,7 @@ __all__ = [
     "problems_now",
     "reembed_documents",
     "resume",
+    "send_due",
     "start",
     "take_up_batch",
     "tool_server_states",

@@ -19,7 +19,8 @@ class Share(models.Model):
 
     Readers do not see this row; they see what the SQL function chat_read_share (in the newest migration
     that has it) makes of it for whoever knows the token. `shown_name` is blank unless the owner wants to
-    be named.
+    be named. `sealed_token` (sealing.py) is blank while a SECRET_KEY that is known makes the token anew
+    (sharing.py).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -35,6 +36,7 @@ class Share(models.Model):
     shown_name = models.CharField(max_length=120, blank=True)
     with_steps = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, unique=True)
+    sealed_token = models.TextField(blank=True, default="", editable=False)
     expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

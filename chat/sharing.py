@@ -1,12 +1,14 @@
 """Share links: made, listed and revoked by the owner; read by whoever knows the token.
 
 A token is a keyed hash of the share's id, and only its hash is stored: the owner can copy the link
-again, and neither a copy of the database nor the id opens anything. What a reader sees is decided by
+again, and neither a copy of the database nor the id opens anything. Before the key is given up, the
+token is stored, sealed with the one that comes after it (`resealed`). What a reader sees is decided by
 the SQL function chat_read_share alone, in which unknown, revoked and expired tokens are one case.
 """
 
 import json
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from hashlib import sha256
@@ -26,6 +28,7 @@ from chat.errors import BadRequest, Conflict, NotFound
 from chat.ids import uuid7
 from chat.models import Conversation, Message, MessageStatus, Role, Share, ShareKind
 from chat.parts import Parts, text_of
+from chat.sealing import Unreadable, seal, sealed_anew, secret_keys, unseal
 from chat.tools import REMEMBER
 from chat.values import Value
 
@@ -71,7 +74,7 @@ def create(user: Any, wish: ShareWish) -> Share:
             title=conversation.title,
             shown_name=str(user)[:120] if wish.with_name else "",
             with_steps=wish.with_steps,
-            token_hash=_hash_of(_token(share_id)),
+            token_hash=_hash_of(_token(share_id, secret_keys()[0])),
             expires_at=None if days is None else timezone.now() + timedelta(days=days),
         )
     link_made.send(Share, owner_id=user.pk, kind=wish.kind)
@@ -114,12 +117,12 @@ def revoke_all(user: Any) -> int:
 
 
 def share_value(share: Share) -> Value:
-    """`url` is null for a link made under an earlier SECRET_KEY: it opens, but cannot be shown again."""
-    token = _token(share.pk)
-    is_ours = _hash_of(token) == share.token_hash
+    """`url` is null for a link made under a SECRET_KEY that is not known any more: it opens, but cannot
+    be shown again."""
+    token = _token_of(share)
     return {
         "id": str(share.pk),
-        "url": f"/s/{token}" if is_ours else None,
+        "url": f"/s/{token}" if token else None,
         "conversation": str(share.conversation_id),
         "message": str(share.message_id),
         "kind": share.kind,
@@ -129,6 +132,20 @@ def share_value(share: Share) -> Value:
         "created_at": share.created_at.isoformat(),
         "expires_at": share.expires_at.isoformat() if share.expires_at else None,
     }
+
+
+def resealed(share: Share) -> str:
+    """What `sealed_token` has to be for the present SECRET_KEY alone to show the link. Raises
+    Unreadable."""
+    present, *_ = secret_keys()
+    if _is_of(share, _token(share.pk, present)):
+        return share.sealed_token
+    with suppress(Unreadable):
+        if _is_of(share, unseal(share.sealed_token)):
+            return sealed_anew(share.sealed_token)
+    if token := _token_of(share):
+        return seal(token)
+    raise Unreadable
 
 
 def read(token: str) -> Value:
@@ -203,9 +220,25 @@ def continue_from(user: Any, token: str, num_messages: int | None = None) -> Con
     return conversation
 
 
-def _token(share_id: UUID) -> str:
-    mac = salted_hmac("chat.sharing", share_id.hex, algorithm="sha256")
+def _token_of(share: Share) -> str | None:
+    """As the keys that are known make it, or as it was sealed."""
+    for key in secret_keys():
+        if _is_of(share, token := _token(share.pk, key)):
+            return token
+    try:
+        token = unseal(share.sealed_token)
+    except Unreadable:
+        return None
+    return token if _is_of(share, token) else None
+
+
+def _token(share_id: UUID, key: str) -> str:
+    mac = salted_hmac("chat.sharing", share_id.hex, key, algorithm="sha256")
     return urlsafe_b64encode(mac.digest()).decode().rstrip("=")
+
+
+def _is_of(share: Share, token: str) -> bool:
+    return _hash_of(token) == share.token_hash
 
 
 def _hash_of(token: str) -> str:

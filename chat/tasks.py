@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from chat import (
@@ -17,8 +18,9 @@ from chat import (
     library,
     responses_store,
     revoked,
-    run_log,
+    run_log_reading,
     tree,
+    turns,
 )
 from chat.transfer import importing
 
@@ -35,7 +37,7 @@ KEEP_DELETED = timedelta(minutes=10)
 @shared_task(name="chat.tasks.prune_events")  # type: ignore[untyped-decorator]
 def prune_events() -> None:
     """Drop the events of ended runs; what they said is in the message."""
-    while run_log.prune(timezone.now() - KEEP_EVENTS):
+    while run_log_reading.prune(timezone.now() - KEEP_EVENTS):
         pass
 
 
@@ -84,6 +86,13 @@ def forget_api_rows() -> None:
 def forget_decisions() -> None:
     """Drop what moderation decided long ago."""
     decisions.forget_old()
+
+
+@shared_task(name="chat.tasks.forget_prompts")  # type: ignore[untyped-decorator]
+def forget_prompts() -> None:
+    """Drop the token ids of answers that are older than they are kept."""
+    if settings.PROMPT_DAYS:
+        turns.forget(timezone.now() - timedelta(days=settings.PROMPT_DAYS))
 
 
 @shared_task(name="chat.tasks.forget_revoked")  # type: ignore[untyped-decorator]

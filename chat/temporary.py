@@ -340,7 +340,7 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
     with transaction.atomic():
         now = rights_now(rights)
         now.check_models([ask.model])
-        concurrency.check_concurrent_runs(now.user)
+        concurrency.check_concurrent_runs(now)
         holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
         fields = personal.setup_of(now.user, ask.setup, is_temporary=True)
         setup = Conversation(owner=now.user, **fields)

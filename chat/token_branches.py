@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from chat import access, actions, answers, notices, remembering, run_log, runs
 from chat.admission import check_requests
 from chat.answer_rows import begin_answer, message_once, params_of, rights_now
+from chat.answer_state import MAX_TURNS
 from chat.asking import AnswerRequest, TurnSoFar
 from chat.db import in_db
 from chat.engine import engine
@@ -26,7 +27,6 @@ from chat.screen import screen_of
 from chat.second_looks import Turn, check_model, written
 from chat.storable import storable
 from chat.tools import tools_named
-from chat.turn import MAX_TURNS
 from inference import AnswerParser, Call, ChatTokenizer, Reasoning
 
 

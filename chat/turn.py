@@ -15,8 +15,6 @@ from chat.untagged import untagged_value
 from inference import Call, Reasoning, Segment, Text, TokenLogprob, prompt_room
 from inference import Finished as EngineFinished
 
-MAX_TURNS = 8  # of tool use; the last one gets no tools, so that the answer ends in words
-
 
 class Turn(ABC):
     """`end` is set when the model finished or was stopped; None after events() means it failed.
@@ -54,7 +52,7 @@ class Turn(ABC):
     @cached_property
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The tools that the model is shown in this turn, as it reads them."""
-        if self.state.turn_index >= MAX_TURNS - 1:
+        if self.state.is_last_turn:
             return []
         request = self.state.request
         shown = [tool.schema() for tool in request.tools] + list(request.tool_schemas)

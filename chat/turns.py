@@ -2,14 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Exists, OuterRef
 
 from chat.delivered import Delivered
 from chat.engine import is_known_elsewhere
 from chat.events import Delta, LogEvent, RunUsage, Started, ToolCall
-from chat.models import Generation, GenerationTurn
+from chat.ids import lowest_uuid7
+from chat.models import ACTIVE_STATUSES, Generation, GenerationTurn
 from inference import PromptImage, SamplingParams
+
+_PORTION = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,28 @@ def end(generation_id: UUID, all_events: Iterable[LogEvent]) -> None:
     for index, output_ids in written.items():
         rows = GenerationTurn.objects.filter(generation=generation_id, index=index)
         rows.update(output_ids=output_ids)
+
+
+def forget(created_before: datetime) -> int:
+    """Drop the token ids of answers that were begun before, and are not being written; of how many. What
+    is said of them elsewhere (text, usage, trace, parameters) stays. In the system's scope.
+
+    Rows that are empty already are walked over, once a call: an index of those that are not would have
+    to read every prompt that is written.
+    """
+    kept = GenerationTurn.objects.exclude(prompt_ids=[], output_ids=[])
+    runs = (
+        Generation.objects.exclude(status__in=ACTIVE_STATUSES)
+        .filter(pk__lt=lowest_uuid7(created_before))
+        .filter(Exists(kept.filter(generation=OuterRef("pk"))))
+        .order_by("pk")
+    )
+    num, after = 0, UUID(int=0)
+    while chosen := list(runs.filter(pk__gt=after).values_list("pk", flat=True)[:_PORTION]):
+        rows = GenerationTurn.objects.filter(generation__in=chosen)
+        rows.update(prompt_ids=[], output_ids=[])
+        num, after = num + len(chosen), chosen[-1]
+    return num
 
 
 def taken(generation: Generation, events: Sequence[LogEvent]) -> Taken:

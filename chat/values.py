@@ -63,6 +63,7 @@ def conversation_value(
         "tags": conversation.tags,
         "pinned": conversation.pinned_at is not None,
         "archived": conversation.archived_at is not None,
+        "unread": conversation.unread_at is not None,
         "version": conversation.version,
         "assistant": conversation.assistant,
         "tool_servers": conversation.tool_servers,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from chat.openai_schemas import A_LIST, A_TEXT, BY_SHAPE, Strict
 from chat.storable import storable_value
@@ -187,6 +187,22 @@ def _filters_of(value: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def _small(value: Any) -> Any:
+    """Before it is read: a filter of filters has no end by itself."""
+    num, level = 0, [value]
+    for _ in range(MAX_FILTER_DEPTH):
+        num += len(level) + sum(len(v) for v in map(_values_of, level))
+        level = [part for v in level for part in _filters_of(v)]
+    if level or num > MAX_FILTERS:
+        raise ValueError(
+            f"at most {MAX_FILTERS} filters and values, {MAX_FILTER_DEPTH} within each other"
+        )
+    return value
+
+
+Filters = Annotated[Filter | None, BeforeValidator(_small)]
+
+
 class VectorStoreSearchIn(Strict):
     """`rewrite_query` is taken and changes nothing: what is asked is what is looked for."""
 
@@ -197,22 +213,8 @@ class VectorStoreSearchIn(Strict):
     ]
     rewrite_query: bool = False
     max_num_results: int = Field(10, ge=1, le=50)
-    filters: Filter | None = None
+    filters: Filters = None
     ranking_options: RankingOptions | None = None
-
-    @field_validator("filters", mode="before")
-    @classmethod
-    def _is_small(cls, value: Any) -> Any:
-        """Before it is read: a filter of filters has no end by itself."""
-        num, level = 0, [value]
-        for _ in range(MAX_FILTER_DEPTH):
-            num += len(level) + sum(len(v) for v in map(_values_of, level))
-            level = [part for v in level for part in _filters_of(v)]
-        if level or num > MAX_FILTERS:
-            raise ValueError(
-                f"at most {MAX_FILTERS} filters and values, {MAX_FILTER_DEPTH} within each other"
-            )
-        return value
 
     @property
     def queries(self) -> list[str]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from chat.db import in_db
 from chat.document_search import find
+from chat.responses_schemas import FileSearchIn
 from chat.rights import Rights
 from chat.storable import storable
 from chat.values import Value
@@ -15,6 +17,7 @@ from chat.vector_stores import refuse_expired
 from inference import Caller
 from retrieval import expiry
 from retrieval.attributes import matching
+from retrieval.models import Collection
 from retrieval.scopes import SearchScope
 from retrieval.searching import Candidate, passages
 
@@ -40,6 +43,21 @@ async def search_store(rights: Rights, store_id: str, data: VectorStoreSearchIn)
     }
 
 
+def stores_to_search(
+    user: Any, asked: FileSearchIn
+) -> tuple[tuple[UUID, ...], tuple[UUID, ...] | None]:
+    """The stores that a model may search, and where they are filtered the documents. Raises ApiError."""
+    stores = _opened(user, asked.vector_store_ids)
+    ids = tuple(store.pk for store in stores)
+    if asked.filters is None:
+        return ids, None
+    wanted = asked.filters.wanted()
+    found = [
+        id_ for store in stores for id_ in matching(store, wanted).values_list("pk", flat=True)
+    ]
+    return ids, tuple(found)
+
+
 def scored(candidates: Sequence[Candidate]) -> dict[int, float]:
     """From 0 to 1, in the order in which they were found. That of the best one says how well it fits by
     itself (how many of the words, how near); others are as far below as their ranking has them."""
@@ -52,10 +70,17 @@ def scored(candidates: Sequence[Candidate]) -> dict[int, float]:
     return {one.chunk_id: fit * max(0.0, one.score) / most for one in candidates}
 
 
+def _opened(user: Any, store_ids: Sequence[str]) -> list[Collection]:
+    """Each once, and used now. Raises ApiError."""
+    stores = [find_store(user, id_) for id_ in dict.fromkeys(store_ids)]
+    for store in stores:
+        refuse_expired(store)
+    expiry.note_use([store.pk for store in stores])
+    return stores
+
+
 def _scope(user: Any, store_id: str, data: VectorStoreSearchIn) -> SearchScope:
-    store = find_store(user, store_id)
-    refuse_expired(store)
-    expiry.note_use([store.pk])
+    [store] = _opened(user, [store_id])
     if data.filters is None:
         return SearchScope(collections=[store.pk])
     rows = matching(store, data.filters.wanted())

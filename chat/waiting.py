@@ -1,5 +1,5 @@
-"""What waits for a process to work on it: answers, batches, documents, messages. Synchronous, in the
-system's scope.
+"""What waits for a process to work on it: answers, batches, documents, messages, schedules.
+Synchronous, in the system's scope.
 
 One statement asks for all of it, since it is asked twice a second though nothing waits.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from chat import batch_rows, message_vectors, recovery
+from chat import batch_rows, message_vectors, recovery, scheduled_sends
 from chat.models import UNFINISHED_BATCHES
 from retrieval import version_leases
 from retrieval.models import VersionState
@@ -21,6 +21,7 @@ class Waits(StrEnum):
     BATCHES = "batches"
     DOCUMENTS = "documents"
     MESSAGES = "messages"
+    SCHEDULES = "schedules"
 
 
 def waiting() -> frozenset[Waits]:
@@ -31,6 +32,7 @@ def waiting() -> frozenset[Waits]:
         Waits.BATCHES: (batch_rows.WAITING, [list(UNFINISHED_BATCHES), now]),
         Waits.DOCUMENTS: (version_leases.WAITING, [[VersionState.EMBEDDING], now, most]),
         Waits.MESSAGES: (message_vectors.WAITING, [message_vectors.MAX_ATTEMPTS]),
+        Waits.SCHEDULES: (scheduled_sends.DUE, [now, now]),
     }
     parts = [f"SELECT '{kind}' WHERE EXISTS ({query})" for kind, (query, _) in asked.items()]
     with connection.cursor() as cursor:

@@ -26,6 +26,7 @@ _FROM_OUTSIDE = (
     "DATABASE_URL",
     "REDIS_URL",
     "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
     "ALLOWED_HOSTS",
     "DEBUG",
     "HOST",

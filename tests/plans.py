@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 
@@ -17,17 +17,24 @@ def queries() -> Iterator[list[str]]:
     found += [one["sql"] for one in captured if "set_config" not in one["sql"]]
 
 
+@contextmanager
+def by_indexes() -> Iterator[None]:
+    """Within, in one transaction, Postgres takes an index wherever one will do: on the few rows of a
+    test a walk over all would be cheaper."""
+    names = ("enable_seqscan", "enable_sort", "enable_bitmapscan")
+    with transaction.atomic(), connection.cursor() as cursor:
+        for name in names:
+            cursor.execute(f"SET LOCAL {name} = off")
+        yield
+        for name in names:
+            cursor.execute(f"SET LOCAL {name} = on")
+
+
 def plan_of(sql: str, params: Any = None) -> str:
-    """With indexes wherever one will do: on the few rows of a test a walk over all would be cheaper. A
-    sort, or a walk, that is in it still has no index to be replaced by."""
-    with connection.cursor() as cursor:
-        for setting in ("enable_seqscan", "enable_sort", "enable_bitmapscan"):
-            cursor.execute(f"SET LOCAL {setting} = off")
+    """By indexes. A sort, or a walk, that is in it still has no index to be replaced by."""
+    with by_indexes(), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}", params)
-        plan = "\n".join(row[0] for row in cursor.fetchall())
-        for setting in ("enable_seqscan", "enable_sort", "enable_bitmapscan"):
-            cursor.execute(f"SET LOCAL {setting} = on")
-    return plan
+        return "\n".join(row[0] for row in cursor.fetchall())
 
 
 def num_looked_at(sql: str, params: Any, table: str) -> int:

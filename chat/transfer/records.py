@@ -10,6 +10,7 @@ from chat.api_models import KeptAnswer, StoredResponse
 from chat.cache_models import CachedAnswer
 from chat.models import ApiFile, Batch, Conversation, Folder, Message, Share, Usage
 from chat.personal_models import Assistant, Memory, Personalisation, SavedPrompt
+from chat.schedule_models import Schedule
 from moderation.models import Decision, Strike, Suspension
 from retrieval.models import Access, Collection, Document, Version
 
@@ -29,10 +30,13 @@ _LEFT_OUT = {
     "owner",
     "reviewer",
     "token_hash",
+    "sealed_token",
     "text_hashes",
     "lease_owner",
     "lease_until",
     "attempts",
+    "wait_until",
+    "num_tries",
 }
 
 
@@ -47,6 +51,7 @@ def records_of(user: Any) -> Iterator[tuple[str, list[Json]]]:
         "memories": Memory,
         "assistants": Assistant,
         "prompts": SavedPrompt,
+        "schedules": Schedule,
         "folders": Folder,
         "shared-links": Share,
         "ledger": Usage,

@@ -1,5 +1,6 @@
 """A real site with the small random models."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tests.upstream_server import UpstreamServer
 if TYPE_CHECKING:
     from chat.models import Conversation
     from tests.chat.meanings import Loop
+    from tests.chat.screens import Kept
     from webapp.models import User
 
 SECONDS_LONG = "endless"
@@ -125,3 +127,48 @@ def database(chat_site: Site) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(Postgres(chat_site.data_dir).conninfo(), autocommit=True) as connection:
         connection.execute("SELECT set_config('vitrine.scope', 'system', false)")
         yield connection
+
+
+# --- screens, of which no row is written ----------------------------------------------------------
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> "Kept":
+    """What would have been written down."""
+    from tests.chat.screens import keep_in
+
+    return keep_in(monkeypatch)
+
+
+@pytest.fixture
+def judging(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Texts with "bad" in them are illicit; told once this is set."""
+    from tests.chat.screens import judge_by
+
+    may_go_on = asyncio.Event()
+    judge_by(monkeypatch, lambda text: {"illicit": float("bad" in text)}, may_go_on)
+    return may_go_on
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chat import moderating
+    from tests.chat.screens import nobody
+
+    monkeypatch.setattr(moderating, "screen", nobody)
+
+
+@pytest.fixture
+def ruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in rules alone."""
+    from tests.chat.screens import by_rules, judge_by
+
+    judge_by(monkeypatch, by_rules)
+
+
+@pytest.fixture
+def mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The built-in rules, and hate in texts with "hateful"."""
+    from tests.chat.screens import by_rules, judge_by
+
+    judge_by(monkeypatch, lambda text: by_rules(text) | {"hate": float("hateful" in text)})

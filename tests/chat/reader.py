@@ -2,7 +2,8 @@
 
 import json
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
@@ -155,6 +156,15 @@ class Reader:
         messages = self.conversation(accepted["conversation"]["id"])["messages"]
         found: Frame = next(m for m in messages if m["id"] == accepted["answer"]["id"])
         return found
+
+
+def a_reader(site: Site, name: str) -> Iterator[Reader]:
+    """A new user with an open tab, whose changes are taken for a page's."""
+    reader = Reader.signed_up(site, name)
+    with closing(reader.client), reader:
+        reader.client.get("/")
+        reader.client.headers["X-CSRFToken"] = reader.client.cookies["vitrine_csrf"]
+        yield reader
 
 
 def text_of(events: list[Frame]) -> str:

@@ -12,8 +12,8 @@ from chat.answer_cache import Asked, Hit, _marks
 from chat.cache_scope import CacheScope
 from chat.models import CachedAnswer
 from inference import Caller
-from tests.chat.reader import Frame, Reader
-from tests.chat.test_answers_from_documents import BUILTIN, HANDBOOK, a_reader, bring
+from tests.chat.reader import Frame, Reader, a_reader
+from tests.chat.test_answers_from_documents import BUILTIN, HANDBOOK, bring
 from tests.chat.test_documents import a_collection, ready, upload
 from tests.sites import Site
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -11,7 +10,7 @@ import pytest
 
 from inference import ChatTokenizer
 from inference.builtin import MODEL_DIR
-from tests.chat.reader import Frame, Reader
+from tests.chat.reader import Frame, Reader, a_reader
 from tests.chat.test_documents import a_collection, ready, upload
 from tests.chat.test_token_branches import fork_of
 from tests.sites import Site
@@ -35,14 +34,6 @@ def alice(chat_site: Site) -> Iterator[Reader]:
 @pytest.fixture
 def bob(chat_site: Site) -> Iterator[Reader]:
     yield from a_reader(chat_site, "bob")
-
-
-def a_reader(site: Site, name: str) -> Iterator[Reader]:
-    reader = Reader.signed_up(site, name)
-    with closing(reader.client), reader:
-        reader.client.get("/")
-        reader.client.headers["X-CSRFToken"] = reader.client.cookies["vitrine_csrf"]
-        yield reader
 
 
 def bring(reader: Reader, collection: str, text: str, name: str) -> str:

@@ -21,8 +21,10 @@ def _blocks(language: str) -> list[str]:
 
 
 def _for(site: Site, text: str) -> str:
+    """Tools are for a model that calls them."""
     assert "MODEL" in text
-    return text.replace("http://127.0.0.1:8000", site.url).replace("MODEL", "endless")
+    model = "vitrine-small" if "tools" in text else "endless"
+    return text.replace("http://127.0.0.1:8000", site.url).replace("MODEL", model)
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")

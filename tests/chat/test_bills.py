@@ -32,6 +32,7 @@ def bill(*events: Any) -> RunUsage:
     return one.total(None).usage
 
 
+TURN = Started("m", "r", 1)
 READ = Phase("prefill", done=40, total=64, cached=16)
 SAID = Delta("Hello", 0, ids=(3, 4))
 ASKED = Phase("asking", detail="far", done=50, total=50)
@@ -48,6 +49,10 @@ HEARD = [Delta("Hello ", 0), Delta("you.", 6), ToolCall("c1", "f", "{}")]
         ([READ, SAID, Finished("stop", RunUsage(64, 16, 3))], RunUsage(64, 16, 3)),
         ([ASKED], RunUsage(50, 0, 0)),
         ([ASKED, *HEARD], RunUsage(50, 0, 4)),
+        ([TURN, READ, SAID, TURN], RunUsage(64, 16, 2)),
+        ([TURN, READ, SAID, TURN, READ], RunUsage(104, 32, 2)),
+        ([TURN, READ, SAID, TURN, READ, SAID], RunUsage(128, 32, 4)),
+        ([TURN, ASKED, *HEARD, TURN, ASKED], RunUsage(100, 0, 4)),
         ([ASKED, *HEARD, Failed("upstream_unavailable", "gone")], RunUsage(0, 0, 4)),
         ([ASKED, *HEARD, Finished("stop", RunUsage(48, 0, 5))], RunUsage(48, 0, 5)),
     ],

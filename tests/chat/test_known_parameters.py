@@ -6,6 +6,7 @@ import pytest
 from ninja import Schema
 
 from chat.audio_schemas import SpeechIn, TranscriptionIn, TranslationIn
+from chat.image_schemas import ImageEditIn, ImageIn
 from chat.openai_embeddings import EmbeddingsIn
 from chat.openai_moderations import ModerationIn
 from chat.openai_schemas import ChatCompletionIn
@@ -50,6 +51,8 @@ BODIES = {
         ("CreateTranscriptionRequest", TranscriptionIn),
         ("CreateTranslationRequest", TranslationIn),
         ("CreateSpeechRequest", SpeechIn),
+        ("CreateImageRequest", ImageIn),
+        ("CreateImageEditRequest", ImageEditIn),
         ("CreateVectorStoreRequest", VectorStoreIn),
         ("UpdateVectorStoreRequest", VectorStoreChange),
         ("VectorStoreSearchRequest", VectorStoreSearchIn),
@@ -59,7 +62,8 @@ BODIES = {
 )
 def test_no_field_that_openai_has_is_a_stranger(published: str, body: type[Schema]) -> None:
     known = {field.alias or name for name, field in body.model_fields.items()}
-    assert not fields_of(published) - known - {"file"}  # a part of a form beside its fields
+    files = {"file", "image", "mask"}  # parts of a form beside its fields
+    assert not fields_of(published) - known - files
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ Alice owns a memory and shares a chat, Bob reads the link, Charlie has no right.
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +13,7 @@ import openai
 import psycopg
 import pytest
 
-from tests.chat.reader import Frame, Reader
+from tests.chat.reader import Frame, Reader, a_reader
 from tests.sites import Site, SiteMaker
 from tests.upstream_server import UpstreamServer, chunk, events, texts
 
@@ -32,28 +31,21 @@ def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
         yield site
 
 
-def _reader(site: Site, name: str) -> Iterator[Reader]:
-    reader = Reader.signed_up(site, name)
-    with closing(reader.client), reader:
-        reader.client.get("/")
-        yield reader
-
-
 @pytest.fixture
 def alice(site: Site, server: UpstreamServer) -> Iterator[Reader]:
     server.answers = [events(*texts("Hello."))]
     server.asked.clear()
-    yield from _reader(site, "alice")
+    yield from a_reader(site, "alice")
 
 
 @pytest.fixture
 def bob(site: Site) -> Iterator[Reader]:
-    yield from _reader(site, "bob")
+    yield from a_reader(site, "bob")
 
 
 @pytest.fixture
 def charlie(site: Site) -> Iterator[Reader]:
-    yield from _reader(site, "charlie")
+    yield from a_reader(site, "charlie")
 
 
 def remembered(reader: Reader, text: str, **fields: Any) -> Frame:

@@ -7,9 +7,9 @@ import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.chat.reader import Reader
+from tests.chat.reader import Reader, a_reader
 from tests.chat.test_answer_cache import QUESTION, a_cached_collection, ask
-from tests.chat.test_answers_from_documents import BUILTIN, a_reader
+from tests.chat.test_answers_from_documents import BUILTIN
 from tests.sites import ADMIN_EMAIL, Site, email_of
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -17,7 +17,7 @@ from chat import anthropic_api, openai_api, rest
 from tests.chat.policies import PHRASE, judged_site, plant_rule, set_policy
 from tests.chat.reader import Reader
 from tests.routes import addresses
-from tests.sites import ROOT, Site, SiteMaker
+from tests.sites import ROOT, Site, SiteMaker, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
 
 QUESTION = f"Where is the {PHRASE}?"
@@ -29,6 +29,8 @@ WRITTEN_BEHIND = {
     "v1 POST /batches",
     "api POST /messages", "api POST /messages/{message_id}/regenerate",
     "api POST /messages/{message_id}/continue", "api POST /messages/{message_id}/branch",
+    "api POST /schedules/{schedule_id}/send",
+    "page settings/schedules/<uuid:schedule_id>/send", "a schedule's time",
     "socket message.send", "socket answer.regenerate", "socket answer.continue",
     "socket temporary.send",
 }  # fmt: skip
@@ -45,6 +47,8 @@ NOT_WRITTEN_BEHIND = {
     "api POST /assistants", "api PATCH /assistants/{assistant_id}",
     # A chat that starts with it is judged with it, as with instructions (test_memories.py).
     "api POST /memories", "api PUT /memories/{memory_id}",
+    # It is judged whenever it is sent.
+    "api POST /schedules", "api PATCH /schedules/{schedule_id}",
     "api POST /prompts", "api PATCH /prompts/{prompt_id}",
     "api PATCH /conversations/{conversation_id}/setup", "api PUT /messages/{message_id}/pin",
     "api PUT /messages/{message_id}/feedback", "api POST /excerpts",
@@ -68,6 +72,8 @@ NOT_WRITTEN_BEHIND = {
     "v1 POST /audio/transcriptions", "v1 POST /audio/translations", "api POST /transcriptions",
     # A text is spoken as it is; it is judged all the same (test_openai_speech.py).
     "v1 POST /audio/speech", "api POST /speech",
+    # Both what is asked and what the server has made of it are judged (test_openai_images.py).
+    "v1 POST /images/generations", "v1 POST /images/edits",
     "v1 POST /messages/count_tokens", "v1 POST /files", "v1 POST /batches/{batch_id}/cancel",
     "v1 POST /vector_stores", "v1 POST /vector_stores/{vector_store_id}",
     "v1 POST /vector_stores/{vector_store_id}/search",
@@ -89,6 +95,8 @@ NOT_WRITTEN_BEHIND = {
     "page settings/language", "page settings/moderation", "page settings/name",
     "page settings/memory", "page settings/personalisation", "page settings/prompts",
     "page settings/prompts/<uuid:prompt_id>", "page settings/prompts/new",
+    "page settings/schedules", "page settings/schedules/new",
+    "page settings/schedules/<uuid:schedule_id>",
     "page settings/sessions", "page settings/usage",
     "page sandbox/diagram", "page sandbox/image", "page sandbox/preview",
     "page setup/<str:token>",
@@ -97,7 +105,7 @@ NOT_WRITTEN_BEHIND = {
 }  # fmt: skip
 # Of libraries, or of accounts alone: no module of theirs asks (test_nobody_else_asks_a_model).
 ELSEWHERE = ("accounts/", "admin/", "settings/security/", "scim/", "api/", "v1/")
-MISSING = re.compile(r"/images/")  # a 501 behind each (test_openai_missing.py)
+MISSING = re.compile(r"/images/variations")  # a 501 behind each (test_openai_missing.py)
 
 
 def doors() -> Iterator[str]:
@@ -117,6 +125,7 @@ def doors() -> Iterator[str]:
     for address in addresses():
         if not (route := address.removeprefix("/")).startswith(ELSEWHERE):
             yield f"page {route}"
+    yield "a schedule's time"  # webapp/chores.py
 
 
 def test_every_door_is_known() -> None:
@@ -219,12 +228,58 @@ def _posted(reader: Reader, path: str, **body: Any) -> str:
     return run
 
 
+def _schedule(reader: Reader) -> str:
+    rhythm = {"repeats": "daily", "at": "08:00", "zone": "UTC", "model": "far"}
+    made = reader.change("POST", "/api/schedules", name="News", text=QUESTION, **rhythm)
+    assert made.status_code == 201, made.text
+    id_: str = made.json()["id"]
+    return id_
+
+
+def _schedule_sent(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, BLOCKED)
+    return _posted(reader, f"schedules/{_schedule(reader)}/send")
+
+
+def _schedule_sent_on_page(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, BLOCKED)
+    token = reader.client.cookies.get("vitrine_csrf") or ""
+    path = f"/settings/schedules/{_schedule(reader)}/send"
+    sent = reader.client.post(path, data={"csrfmiddlewaretoken": token})
+    assert sent.status_code == 302
+    return _run_in(site, reader, sent.headers["Location"].removeprefix("/c/"))
+
+
+def _schedule_due(site: Site, server: UpstreamServer, reader: Reader) -> str:
+    set_policy(site, BLOCKED)
+    schedule = _schedule(reader)
+    site.execute("UPDATE chat_schedule SET next_at = now() WHERE id = %s", schedule)
+
+    def chat() -> str | None:
+        found: str | None = reader.client.get(f"/api/schedules/{schedule}").json()["conversation"]
+        return found
+
+    return _run_in(site, reader, wait_until(chat, what="the chat of the schedule"))
+
+
+def _run_in(site: Site, reader: Reader, chat: str) -> str:
+    """Of its only answer, which may have ended."""
+    with site.connection() as connection:
+        rows = "SELECT id FROM chat_generation WHERE conversation_id = %s"
+        [(run,)] = connection.execute(rows, [chat]).fetchall()
+    reader.follow(str(run))
+    return str(run)
+
+
 TRIED: dict[str, Callable[[Site, UpstreamServer, Reader], str]] = {
     "api POST /messages": _send,
     "api POST /messages/{message_id}/regenerate": _regenerate,
     "api POST /messages/{message_id}/continue": _continue,
     "api POST /messages/{message_id}/branch": _branch,
     "socket answer.continue": _continue_on_socket,
+    "api POST /schedules/{schedule_id}/send": _schedule_sent,
+    "page settings/schedules/<uuid:schedule_id>/send": _schedule_sent_on_page,
+    "a schedule's time": _schedule_due,
 }
 
 

@@ -7,7 +7,7 @@ from tests.chat.api_caller import Caller
 from tests.sites import Site
 
 PATHS = [
-    "/images/generations",
+    "/images/variations",
     "/uploads",
     "/uploads/upload_1/parts",
     "/conversations",
@@ -41,6 +41,6 @@ def test_it_says_so_to_those_with_a_key_only(chat_site: Site, path: str) -> None
 
 def test_the_client_understands(client: openai.OpenAI) -> None:
     with pytest.raises(openai.InternalServerError) as caught:
-        client.images.generate(prompt="x")
+        client.conversations.create()
     assert caught.value.status_code == 501
     assert caught.value.code == "not_implemented"

@@ -39,8 +39,8 @@ from inference import (
 from inference import Finished as EngineFinished
 from moderation.categories import CATEGORIES
 from moderation.classifiers.screener import Report, Screening
+from tests.chat.screens import in_force
 from tests.chat.test_obedient_model import ObedientEngine
-from tests.chat.test_screens import in_force
 
 PHRASE = "crimson heron"
 CALL = json.dumps({"name": "look", "arguments": {"where": f"at the {PHRASE}", "how": "quietly"}})

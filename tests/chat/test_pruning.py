@@ -8,12 +8,13 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import actions, run_log
+from chat import actions, run_log, run_log_reading
 from chat.events import Delta, Finished, LogEvent, Started
 from chat.following import Ended, follow
 from chat.models import Generation, GenerationEvent, Message
 from chat.rights import Rights
 from chat.spans import Clock, Trace
+from tests.plans import by_indexes, num_looked_at, queries
 from webapp.celery import app
 from webapp.tenancy import as_system, as_user
 
@@ -88,4 +89,19 @@ def test_many_runs_are_pruned_in_portions(alice: "User") -> None:
 
     with as_system():
         before = timezone.now() - timedelta(hours=1)
-        assert [run_log.prune(before, limit=2) for _ in range(4)] == [2, 2, 1, 0]
+        assert [run_log_reading.prune(before, limit=2) for _ in range(4)] == [2, 2, 1, 0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_runs_that_were_pruned_are_not_looked_at_again(alice: "User") -> None:
+    for _ in range(9):
+        answered(alice, age=timedelta(hours=2))
+    prune()
+    run = answered(alice, age=timedelta(hours=2))
+
+    with as_system(), by_indexes():
+        with queries() as done:
+            assert run_log_reading.prune(timezone.now() - timedelta(hours=1)) == 1
+        chosen = next(sql for sql in done if sql.startswith("SELECT"))
+        assert num_looked_at(chosen, None, "chat_generation") <= 1
+    assert num_events(alice, run) == 0

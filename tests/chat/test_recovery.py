@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from chat import actions, recovery, run_log, runs, turns
+from chat import actions, recovery, run_log, run_log_reading, runs, turns
 from chat.events import (
     Delta,
     Failed,
@@ -151,7 +151,7 @@ def test_who_takes_an_answer_up_knows_what_its_turns_have_taken(
     """The engine counts the turn that goes on, and no other."""
     with as_user(alice.pk):
         run = _begun(alice, events)
-        assert run_log.load(run).taken.by_ended == by_ended
+        assert run_log_reading.load(run).taken.by_ended == by_ended
 
 
 @pytest.mark.django_db
@@ -162,7 +162,7 @@ def test_of_another_server_all_that_was_written_is_over(
     monkeypatch.setattr(turns, "is_known_elsewhere", lambda model: True)
     with as_user(alice.pk):
         run = _begun(alice, [Started("m", "r", 7), Delta("x" * 30, 0), Delta("y" * 30, 30)])
-        assert run_log.load(run).taken.by_ended == RunUsage(0, 0, 20)
+        assert run_log_reading.load(run).taken.by_ended == RunUsage(0, 0, 20)
 
 
 @pytest.mark.django_db
@@ -199,6 +199,6 @@ def test_an_answer_that_nobody_goes_on_with_costs_what_it_has_taken(alice: "User
 def test_what_is_being_taken_out_is_not_gone_on_with(text: str, ends: bool) -> None:
     """The next process would not know that it is a key's second half which comes now."""
     events = [Started("m", "r", 7), Delta("Hm.", 0, "reasoning"), Delta(text, 0)]
-    logged = run_log.Logged(list(events), (), (), Taken())
+    logged = run_log_reading.Logged(list(events), (), (), Taken())
     end = recovery._end_without_engine(Generation(), logged, is_revoked=False)
     assert isinstance(end, Failed) is ends

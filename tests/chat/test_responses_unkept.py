@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from chat import responses_store
 from chat.events import Delta, Finished
@@ -23,10 +24,12 @@ async def told() -> AsyncGenerator[Numbered, None]:
     yield 0, Finished("stop")
 
 
-async def frames_of(data: ResponseIn) -> list[dict[str, Any]]:
-    request = SimpleNamespace(run_id=responses_store.new_id())
+async def frames_of(
+    data: ResponseIn, events: AsyncGenerator[Numbered, None] | None = None
+) -> list[dict[str, Any]]:
+    request = SimpleNamespace(run_id=responses_store.new_id(), document_tool=None)
     asked: Any = SimpleNamespace(rights=SimpleNamespace(user=None), request=request, tokenizer=None)
-    frames = Response(data, None, asked)._frames(Begun(told()))
+    frames = Response(data, None, asked)._frames(Begun(events or told()))
     return [json.loads(frame.split("data: ", 1)[1]) async for frame in frames]
 
 
@@ -45,3 +48,12 @@ async def test_one_that_is_not_to_be_kept_is_whole(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(responses_store, "save", refuse)
     frames = await frames_of(ResponseIn(model="m", input="hi", store=False))
     assert frames[-1]["type"] == "response.completed"
+
+
+async def test_one_whose_search_finds_no_database_ends_as_failed() -> None:
+    async def broken() -> AsyncGenerator[Numbered, None]:
+        yield 0, Delta("Hello", 0)
+        raise OperationalError("the database is away")
+
+    frames = await frames_of(ResponseIn(model="m", input="hi", store=False), broken())
+    assert frames[-1]["type"] == "response.failed"

@@ -216,7 +216,9 @@ def test_no_door_lets_a_question_in(
     response = caller.post(path, {"model": model, "stream": is_stream, **DOORS[path]})
     assert response.status_code == 400, response.text
     assert "House rules" in response.text
-    assert PHRASE not in json.dumps([asked.body for asked in server.asked])
+    # The title of a chat before, in which it was let in, may be asked for by now.
+    asked = [asked.body for asked in server.asked if not asked.asks_for_title]
+    assert PHRASE not in json.dumps(asked)
 
 
 NUL = [{"role": "user", "content": f"Where is the {PHRASE}?\0"}]

@@ -44,7 +44,8 @@ def rated(reader: Reader, accepted: Frame) -> Any:
 @pytest.fixture
 def answered(alices_tab: Reader) -> Frame:
     accepted = alices_tab.send("Say what you like", model="short")
-    alices_tab.hear_end(accepted["run"])
+    end = alices_tab.hear_end(accepted["run"])
+    assert end["kind"] == "finished", end
     return accepted
 
 

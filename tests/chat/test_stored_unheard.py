@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.db import OperationalError
 
-from chat import run_log, runs
+from chat import run_log, run_log_reading, runs
 from chat.asking import AnswerRequest
 from chat.events import Delta, Event, Finished, Started
 from chat.models import Usage
@@ -86,7 +86,7 @@ def test_an_answer_goes_on_to_its_end(
         sent.answer.refresh_from_db()
         assert (sent.answer.status, sent.answer.text) == ("complete", "Hello there")
         assert [event.kind for event in run.events] == ["started", "delta", "delta", "finished"]
-        logged = run_log.events_after(run.id, 0)
+        logged = run_log_reading.events_after(run.id, 0)
         assert [seq for seq, _ in logged] == [1, 2, 3, 4]
         assert Usage.objects.get().num_requests == 1
     assert seen == [run], "its tabs are told, and it gets a title"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from chat.answer_state import MAX_TURNS
 from chat.asking import AnswerRequest, Control
 from chat.events import (
     Delta,
@@ -24,7 +25,6 @@ from chat.events import (
 )
 from chat.orchestrator import answer
 from chat.tools import BUILT_IN, Tool
-from chat.turn import MAX_TURNS
 from inference import BUILTIN, ChatTokenizer, GenerateRequest, Timings, Tokens, Update, Usage
 from inference import Finished as EngineFinished
 from inference.builtin import MODEL_DIR

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.chat.conftest import chat_environment
-from tests.chat.reader import Frame, Reader
-from tests.chat.test_answers_from_documents import BUILTIN, a_reader
+from tests.chat.reader import Frame, Reader, a_reader
+from tests.chat.test_answers_from_documents import BUILTIN
 from tests.chat.test_second_looks import rated
 from tests.chat.test_token_branches import branched, fork_of
 from tests.sites import Site, SiteMaker, wait_until
