@@ -311,7 +311,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG
-        else "webapp.uncommented.UncommentedStorage"
+        else "webapp.static_storage.JoinedStorage"
     },
 }
 

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from servestatic import ServeStaticASGI
 
 from webapp.asgi_types import Application
+from webapp.page_files import ENTRIES, SHEETS
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +60,9 @@ def source_folders() -> list[Path]:
 
 
 def sources_fingerprint() -> str:
-    """Changes with any name, size or time of a source file. Opens none of them."""
-    digest = sha256(settings.STORAGES["staticfiles"]["BACKEND"].encode())
+    """Changes with any name, size or time of a source file, and with what is joined. Opens no file."""
+    how = (settings.STORAGES["staticfiles"]["BACKEND"], ENTRIES, SHEETS)
+    digest = sha256(repr(how).encode())
     for finder in finders.get_finders():
         for name, storage in finder.list([]):
             status = Path(storage.path(name)).stat()

@@ -271,11 +271,21 @@ async function pageAt(address, request) {
   return { page, at: new URL(response.url), status: response.status };
 }
 
+/** Addresses and names of its style sheets, a joined one's parts among them. @param {Document} page */
+function sheetsOf(page) {
+  const links = /** @type {NodeListOf<HTMLLinkElement>} */ (page.querySelectorAll("link[rel=stylesheet]"));
+  return [...links].flatMap((link) => {
+    const href = link.getAttribute("href") ?? "";
+    const names = link.dataset.sheets?.split(" ") ?? [/[^/.]*(?=[^/]*$)/.exec(href)?.[0] ?? href];
+    return names.map((name) => ({ href, name }));
+  });
+}
+
 /** What the page looks like, where the chat does not have it. @param {Document} page */
 function loadStyles(page) {
-  const here = new Set([...document.querySelectorAll("link[rel=stylesheet]")].map((link) => link.getAttribute("href")));
-  const missing = [...page.querySelectorAll("link[rel=stylesheet]")].map((link) => link.getAttribute("href") ?? "").filter((href) => !here.has(href));
-  return Promise.all(missing.map((href) => new Promise((resolve) => {
+  const here = new Set(sheetsOf(document).map(({ name }) => name));
+  const missing = new Set(sheetsOf(page).filter(({ name }) => !here.has(name)).map(({ href }) => href));
+  return Promise.all([...missing].map((href) => new Promise((resolve) => {
     const link = element("link", { rel: "stylesheet", href });
     link.addEventListener("load", resolve);
     link.addEventListener("error", resolve); // readable without

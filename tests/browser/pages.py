@@ -10,13 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.sites import Site, wait_until
 
 INPUT = "#composer-input"
-DRAWING = """
-  () => {
-    const { imports } = JSON.parse(document.querySelector("script[type=importmap]").textContent);
-    const name = Object.keys(imports).find((name) => name.endsWith("/js/answer-text.js"));
-    return import(name).then((module) => module.loadProse());
-  }
-"""
+DRAWING = 'import("/static/js/prose.js").then(() => undefined, () => undefined)'
 
 
 def cookies_of(visitor: httpx2.Client, url: str) -> list[Any]:

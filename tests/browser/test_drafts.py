@@ -92,7 +92,7 @@ def test_what_is_typed_before_the_scripts_are_here_stays(sign_in: SignIn, page: 
     sign_in("ann")
     open_chat(page)
     write(page, "Kept before.")
-    script = re.compile(r"/composer\b.*\.js")
+    script = re.compile(r"/js/chat\.")
     held: list[Route] = []
     page.route(script, lambda route: held.append(route))
     with page.expect_request(script):

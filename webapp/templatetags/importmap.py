@@ -1,4 +1,4 @@
-"""`{% importmap %}`: unbuilt ES modules find their hashed files.
+"""`{% importmap %}`: ES modules find their hashed files.
 
 Maps each /static/js/**/*.js to its hashed URL, so that plain relative imports work as they stand
 in the source, and `#vendor/NAME.js` to the vendored file; style sheets there too, for those that are
