@@ -1,4 +1,8 @@
-"""How the tests start Chromium: Debian's, which may not ask the network for anything of its own."""
+"""How the tests start Chromium: Debian's, which may not ask the network for anything of its own.
+
+As its headless shell where that is installed, which draws the same pages with the same engine, and has
+none of the windows around them: a page takes a quarter of the time.
+"""
 
 import os
 import shutil
@@ -9,8 +13,10 @@ def _has_room(folder: str) -> bool:
     return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 4 * 2**30
 
 
+_EXECUTABLE = shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
+
 LAUNCH: dict[str, Any] = {
-    "executable_path": os.environ.get("CHROMIUM", "/usr/bin/chromium"),
+    "executable_path": os.environ.get("CHROMIUM", _EXECUTABLE),
     "args": [
         "--no-sandbox",
         "--disable-background-networking",

@@ -18,8 +18,8 @@ from tests.sites import Site, SiteMaker, email_of, wait_until
 # Alike in no word, so that only a vector finds it.
 BY_MEANING = ("animals living underwater", "Dolphins and whales swim in the sea.")
 MANY = "\n\n".join(
-    f"# Part {n}\n\n" + f"The numbat number {n} eats termites by the river. " * 40
-    for n in range(60)
+    f"# Part {n}\n\n" + f"The numbat number {n} eats termites by the river. " * 10
+    for n in range(140)
 )
 
 
@@ -75,7 +75,7 @@ def test_another_model_another_revision_and_a_kill_in_between(
             for name, text in (("sea.txt", BY_MEANING[1]), ("many.md", MANY)):
                 ready(visitor, upload(visitor, collection, text, name).json()["id"])
             ((_, num),) = rows(site)
-            assert num > 128
+            assert num > 128, num
 
             def by_meaning() -> str:
                 best = hits(visitor, BY_MEANING[0], collections=[collection])[0]
