@@ -62,6 +62,9 @@ class Reader:
                 origin=self.site.url,  # type: ignore[arg-type]
                 max_size=2**24,
                 ping_interval=None,  # a test may leave a tab unread for long, and its pongs with it
+                # Else 16 unread frames stand before the server's end of the line, which closing it
+                # waits 10 s for.
+                max_queue=None,
             )
         )
         return self
