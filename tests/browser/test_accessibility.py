@@ -1,9 +1,9 @@
 """Every page, in both themes: no fault that axe finds, and nothing wider than a small phone."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests.browser.axe import told, violations
 from tests.browser.pages import INPUT, ask
 from tests.browser.screenshots import ANSWER
 from tests.browser.scripted import ScriptedChat
@@ -24,8 +24,8 @@ END_OF_TRANSITIONS = """async () => {
 
 def expect_no_faults(page: Page) -> None:
     page.evaluate(END_OF_TRANSITIONS)
-    results = Axe().run(page, options=RULES)
-    assert results.violations_count == 0, results.generate_report()
+    found = violations(page, RULES)
+    assert not found, told(found)
 
 
 def expect_no_sideways_scrolling(page: Page) -> None:
@@ -134,9 +134,9 @@ def test_answers_have_the_strong_contrast(chat: ScriptedChat, page: Page) -> Non
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
         page.wait_for_timeout(300)
         enhanced = {"runOnly": {"type": "rule", "values": ["color-contrast-enhanced"]}}
-        context = {"include": [[".message__parts > .prose > p"], [".message__parts > .prose > ul"]]}
-        results = Axe().run(page, context=context, options=enhanced)
-        assert results.violations_count == 0, results.generate_report()
+        parts = ".message__parts > .prose > p, .message__parts > .prose > ul"
+        found = violations(page, enhanced, parts)
+        assert not found, told(found)
 
 
 def test_the_theme_that_was_chosen_is_there_from_the_first_paint(

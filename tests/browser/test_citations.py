@@ -281,7 +281,7 @@ def test_with_a_key_held_it_opens_its_page_in_another_tab(chat: ScriptedChat, pa
     number = cite(chat, page, serve(page))
     with page.context.expect_page() as opened:
         number.click(modifiers=["ControlOrMeta"])
-    assert "/documents/" in opened.value.url
+    opened.value.wait_for_url("**/documents/**")
     expect(page.locator("side-panel")).to_be_hidden()
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.axe import told, violations
 from tests.browser.library import add_chats
 from tests.browser.pages import cookies_of
 from tests.browser.scripted import ScriptedChat, meter_of
@@ -174,6 +174,9 @@ CHATS: dict[str, Any] = {
 }
 
 
+_OPEN = "dialog[open], [popover]:popover-open"
+
+
 class Seen(NamedTuple):
     site: Site
     ids: dict[str, str]
@@ -264,7 +267,7 @@ def _something_of_everything(admin: Any) -> dict[str, str]:
 
 
 class Look:
-    """Goes over pages and keeps what axe finds on each, without motion.
+    """Goes over pages and keeps what axe finds on each, without motion; in an open box if there is one.
 
     The second theme has the same elements in other colours.
     """
@@ -284,22 +287,15 @@ class Look:
         self.check(name)
 
     def check(self, name: str) -> None:
-        self.opened |= set(
-            self.page.eval_on_selector_all(
-                "dialog[open], [popover]:popover-open", "boxes => boxes.map(({ id }) => id)"
-            )
-        )
+        is_open = set(self.page.eval_on_selector_all(_OPEN, "boxes => boxes.map(({ id }) => id)"))
+        self.opened |= is_open
         self.faults += [f"{name}: narrow: {text}" for text in self.page.evaluate(_NARROW)]
         self.faults += [f"{name}: no icon: {href}" for href in self.page.evaluate(_NO_ICONS)]
         for theme, rules in (("light", self.rules), ("dark", COLOURS)):
             self.page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             self.page.evaluate(END_OF_TRANSITIONS)
-            found = Axe().run(self.page, options=rules).response["violations"]
-            self.faults += [
-                f"{name}, {theme}: {fault['id']} ({fault['impact']}) {fault['help']}: "
-                + "; ".join(" ".join(map(str, node["target"])) for node in fault["nodes"][:5])
-                for fault in found
-            ]
+            found = violations(self.page, rules, _OPEN if is_open else None)
+            self.faults += [f"{name}, {theme}: {told([fault])}" for fault in found]
 
     def expect_nothing(self) -> None:
         assert not self.faults, "\n".join(self.faults)

@@ -297,7 +297,7 @@ def test_a_new_version_keeps_its_own_page_and_no_older_one(
               const [name] = (await caches.keys()).filter((one) => one.startsWith("vitrine-chats-"));
               const cache = await caches.open(name);
               const page = await (await cache.match("/")).text();
-              const older = page.replaceAll(/message\\.[0-9a-f]{12}/g, "message.aaaaaaaaaaaa");
+              const older = page.replaceAll(/chat\\.[0-9a-f]{12}/g, "chat.aaaaaaaaaaaa");
               await cache.put("/", new Response(older, { headers: { "Content-Type": "text/html" } }));
             }""")
         gate.worker_version = version

@@ -180,6 +180,18 @@ def test_the_question_stands_at_the_top_and_the_answer_fills_downward(
     assert 0 < top["y"] - (bar["y"] + bar["height"]) < 60
 
 
+def place_at_rest(page: Page) -> float:
+    """Where the text stands once the wheel has come to its end."""
+    place: float = page.locator("#scroller").evaluate("""async (box) => {
+      for (let before = NaN; before !== box.scrollTop; ) {
+        before = box.scrollTop;
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      }
+      return box.scrollTop;
+    }""")
+    return place
+
+
 def test_the_end_is_followed_until_the_reader_scrolls_up(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Long")
     chat.write("r1", LONG)
@@ -188,7 +200,7 @@ def test_the_end_is_followed_until_the_reader_scrolls_up(chat: ScriptedChat, pag
     page.mouse.move(700, 400)
     page.mouse.wheel(0, -300)
     expect(page.locator("#jump")).to_be_visible()
-    before = page.locator("#scroller").evaluate("box => box.scrollTop")
+    before = place_at_rest(page)
     chat.write("r1", "\n\n" + LONG, offset=len(LONG))
     page.wait_for_timeout(200)
     assert page.locator("#scroller").evaluate("box => box.scrollTop") == before
