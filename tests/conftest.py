@@ -42,6 +42,8 @@ SHARED_DIR = Path(os.environ.setdefault("TESTS_SHARED_DIR", str(DATA_DIR)))
 
 for _name in _FROM_OUTSIDE:
     os.environ.pop(_name, None)
+# A third of what a site's start costs is the compiling of our modules, and a run makes a hundred starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["VITRINE_MODERATION"] = "off"  # where a test is not about it: it loads a model
 os.environ["VITRINE_SIGNUP_WORK_BITS"] = "0"  # likewise: no script does the sum
 # Two processes of tests share two cores. A second thread of torch's only spins while it waits for the
