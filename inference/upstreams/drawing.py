@@ -30,6 +30,9 @@ from inference.upstreams.wire import count_of, whole
 _Part = tuple[str, tuple[str, BinaryIO, str]]
 MAX_ANSWER_BYTES = 64 * 2**20  # of JSON, which a picture takes a third more room in
 MAX_REVISED_CHARS = 32_000
+# It has not been asked; who has been, and is not heard of, may draw, and be paid for it.
+_UNASKED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_GIVEN_UP = (504, 524)  # by a proxy before it
 # What the published description has: what else a server says of these tells a client nothing.
 _SIZES = ("1024x1024", "1024x1536", "1536x1024")
 _QUALITIES = ("low", "medium", "high")
@@ -56,14 +59,27 @@ class _Asking:
         says_how = self._upstream.takes_response_format
         says_how = says_how and "gpt-image" not in self._upstream.upstream.model
         try:
-            return await self._ask(replica, client, says_how)
+            return await self._ask_once(replica, client, says_how)
         except Problem as problem:
             if not says_how or not _is_about_format(problem):
                 raise
-        found = await self._ask(replica, client, says_how=False)
+        found = await self._ask_once(replica, client, says_how=False)
         # Not before: a refusal may quote the prompt, which anybody may write the word into.
         self._upstream.takes_response_format = False
         return found
+
+    async def _ask_once(
+        self, replica: Replica, client: httpx2.AsyncClient, says_how: bool
+    ) -> Pictures:
+        """Raises Problem, a final one where it may have been drawn: clients ask again by themselves."""
+        try:
+            return await self._ask(replica, client, says_how)
+        except _UNASKED:
+            raise
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise _unheard(replica.host, "was silent for too long") from error
+        except httpx2.HTTPError as error:
+            raise _unheard(replica.host, f"broke off ({type(error).__name__})") from error
 
     async def _ask(self, replica: Replica, client: httpx2.AsyncClient, says_how: bool) -> Pictures:
         spec = self._upstream.upstream
@@ -84,6 +100,8 @@ class _Asking:
                 if response.status_code == 413:
                     message = f"{replica.host} takes no pictures of this size."
                     raise Problem("refused", Failed(RequestError.code, message))
+                if response.status_code in _GIVEN_UP:
+                    raise _unheard(replica.host, f"failed with HTTP {response.status_code}")
                 if response.status_code != 200:
                     said = await beginning_of(response)
                     told = (replica.host, response.status_code, response.headers.get("retry-after"))
@@ -99,6 +117,11 @@ class _Asking:
 
 def _is_about_format(problem: Problem) -> bool:
     return problem.kind == "refused" and "response_format" in problem.failed.message
+
+
+def _unheard(host: str, how: str) -> Problem:
+    message = f"{host} {how}. It may have drawn, so it is not asked again."
+    return Problem("down", Failed(problems.UNAVAILABLE, message), is_final=True)
 
 
 def _refused(message: str) -> Problem:

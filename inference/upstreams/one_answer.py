@@ -31,7 +31,7 @@ async def one_answer(upstream: Upstream, send: Send[T]) -> T:
             can_help = wait_s <= MAX_WAIT_S
         except Problem as problem:
             wait_s = uniform(0.5, 1.0) * 0.25 * 2**attempt  # noqa: S311  spreads the retries
-            failed, can_help = problem.failed, problem.kind != "refused"
+            failed, can_help = problem.failed, problem.kind != "refused" and not problem.is_final
             must_wait = len(upstream.replicas.all) == 1 or upstream.replicas.are_resting
         finally:
             upstream.tell_if_changed()

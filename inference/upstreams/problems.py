@@ -41,13 +41,17 @@ class Problem(Exception):
     """`kind`: "down" and "busy" may be gone in a moment or on another server, "refused" stays.
 
     `failed` is what the caller hears if nothing helps; `wait_s` is what the server asked for.
+    `is_final`: to ask again, here or elsewhere, might cost what this has cost already.
     """
 
-    def __init__(self, kind: Kind, failed: Failed, wait_s: float | None = None) -> None:
+    def __init__(
+        self, kind: Kind, failed: Failed, wait_s: float | None = None, *, is_final: bool = False
+    ) -> None:
         super().__init__(failed.message)
         self.kind = kind
         self.failed = failed
         self.wait_s = wait_s
+        self.is_final = is_final
 
 
 def down(host: str, how: str) -> Problem:

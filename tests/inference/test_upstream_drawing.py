@@ -160,35 +160,65 @@ async def test_pictures_that_are_too_large_there_are_no_context(
     assert caught.value.code == "invalid_request"
 
 
-async def test_what_breaks_off_is_asked_again(
+async def test_a_server_that_failed_is_asked_again(
     server: UpstreamServer, painter: Far, two_pictures: tuple[GivenPicture, ...]
 ) -> None:
-    def cut(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", "1000000")
-        handler.end_headers()
-        handler.wfile.write(b'{"data": [')
-        handler.close_connection = True
-
-    server.answers = [cut, made(png())]
+    server.answers = [status(500), made(png())]
     await painter.engine.draw(PictureRequest("far", "x", given=two_pictures))
     assert len(server.asked) == 2
     assert all(png("green") in asked.raw for asked in server.asked), "files are read anew"
 
 
-async def test_who_says_nothing_is_not_waited_for_for_ever(
-    server: UpstreamServer, other: UpstreamServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def cut_in_the_body(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    handler.wfile.write(b'{"data": [')
+    handler.close_connection = True
+
+
+def cut_before_the_head(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (cut_in_the_body, "broke off"),
+        (cut_before_the_head, "broke off"),
+        (stream(hangs_s=5.0), "was silent for too long"),
+        (stream(*[" "] * 50, pause_s=0.1), "was silent for too long"),
+        (status(504), "HTTP 504"),
+        (status(524), "HTTP 524"),
+    ],
+)
+async def test_who_may_have_drawn_is_not_asked_again(
+    server: UpstreamServer,
+    other: UpstreamServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: Answer,
+    words: str,
 ) -> None:
-    """Nor is a server that sends a blank now and then."""
+    """Nor is anybody else: each might be paid for. The next request goes to who has not failed."""
     monkeypatch.setattr(drawing, "MAX_PINGED", 2)
-    blanks = stream(*[" "] * 50, pause_s=0.1)
-    server.answers, other.answers = [stream(hangs_s=5.0), blanks], [made(png())]
+    server.answers, other.answers = [answer], [made(png())]
     painter = Far(spec_of(server, other, options="&kind=image&timeout=1"), tmp_path)
-    for num_asked in (1, 2):
-        assert (await painter.engine.draw(ASKED)).pictures
-        assert len(other.asked) == num_asked
-        painter.engine.load("far")  # else the one that was silent comes last
-    assert len(server.asked) == 2
+    with pytest.raises(EngineError, match=f"{words}.*not asked again") as caught:
+        await painter.engine.draw(ASKED)
+    assert caught.value.code == "upstream_unavailable"
+    assert (len(server.asked), len(other.asked)) == (1, 0)
+    assert (await painter.engine.draw(ASKED)).pictures
+    assert (len(server.asked), len(other.asked)) == (1, 1)
+    await painter.engine.close()
+
+
+async def test_who_cannot_be_reached_has_not_drawn(other: UpstreamServer, tmp_path: Path) -> None:
+    with UpstreamServer() as gone:
+        pass
+    other.answers = [made(png())]
+    painter = Far(spec_of(gone, other, options="&kind=image"), tmp_path)
+    assert (await painter.engine.draw(ASKED)).pictures
     await painter.engine.close()
 
 
