@@ -92,15 +92,53 @@ class Decoder:
         self.end = self.tokenizer.token_to_id(IM_END)
         self.pad = self.tokenizer.token_to_id(END_OF_TEXT)
 
-    def answers(self, prompts: Sequence[str], batch_size: int = 48) -> list[Answer]:
-        """One answer per prompt, in order; prompts of like length share a batch."""
-        ids = [encoding.ids for encoding in self.tokenizer.encode_batch(list(prompts))]
-        order = sorted(range(len(ids)), key=lambda number: len(ids[number]))
-        made: dict[int, Answer] = {}
+    def answers(
+        self, prompts: Sequence[str], guesses: Sequence[str] = (), batch_size: int = 16
+    ) -> list[Answer]:
+        """One answer per prompt, in order; prompts of like length share a batch.
+
+        Where a guess is what the model writes, it is read behind its prompt, which takes one step and
+        not one for each token. Other answers are written as without a guess.
+        """
+        ids = self._ids(prompts)
+        guessed = self._right(ids, self._ids(guesses)) if guesses else set()
+        made = {number: Answer(guesses[number], has_ended=True) for number in guessed}
+        order = sorted(set(range(len(ids))) - guessed, key=lambda number: len(ids[number]))
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             made |= dict(zip(chosen, self._batch([ids[n] for n in chosen]), strict=True))
         return [made[number] for number in range(len(ids))]
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
+
+    @torch.inference_mode()
+    def _right(self, prompts: list[list[int]], guesses: list[list[int]]) -> set[int]:
+        """The numbers of the guesses that the model writes, and ends.
+
+        A prompt that the next one goes on from, guess and all, is read with that one.
+        """
+        right: set[int] = set()
+        together: list[int] = []
+        for number, following in enumerate([*prompts[1:], []]):
+            together.append(number)
+            whole = [*prompts[number], *guesses[number], self.end]
+            if following[: len(whole)] == whole:
+                continue
+            first = len(prompts[together[0]]) - 1
+            ids = torch.tensor([whole[:-1]])
+            output = self.model(
+                input_ids=ids, use_cache=False, logits_to_keep=len(whole) - 1 - first
+            )
+            chosen = output.logits[0].argmax(-1).tolist()  # of what is behind each from `first` on
+            for each in together:
+                expected = [*guesses[each], self.end]
+                start = len(prompts[each]) - 1 - first
+                is_written = chosen[start : start + len(expected)] == expected
+                if is_written and len(expected) <= MAX_NEW_TOKENS:
+                    right.add(each)
+            together = []
+        return right
 
     @torch.inference_mode()
     def _batch(self, prompts: list[list[int]]) -> list[Answer]:
@@ -156,8 +194,9 @@ def score_skills(decoder: Decoder, names: Sequence[str], count: int) -> list[Sco
     All are answered together: the more prompts to choose from, the less a batch is filled up.
     """
     items = {name: [turns_of(dialog) for dialog in items_of(name, count)] for name in names}
-    prompts = [prompt for turns in items.values() for item in turns for prompt, _ in item]
-    answers = iter(decoder.answers(prompts))
+    turns = [turn for of_skill in items.values() for item in of_skill for turn in item]
+    guesses = [expected.text() for _, expected in turns]
+    answers = iter(decoder.answers([prompt for prompt, _ in turns], guesses))
     return [
         _score(name, [[Turn(*turn, next(answers)) for turn in item] for item in items[name]])
         for name in names

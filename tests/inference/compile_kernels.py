@@ -6,6 +6,7 @@ be 0 from the start. Wrappers are called as for a step; nothing is launched.
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -99,34 +100,44 @@ def write_and_gate(dtype: torch.dtype) -> None:
     gate(torch.empty(3, 2000, dtype=dtype), "gelu_tanh")
 
 
-def layers_of_few_rows(width: int, inner: int, heads: int, kv_heads: int) -> None:
-    """A layer's products and what is between them; weights in 16 and in 8 bits."""
+def products_of_few_rows(num_rows: int, dtype: torch.dtype, sizes: Sequence[int]) -> None:
+    """A layer's, whose weights have that `dtype`."""
+    width, inner, heads, kv_heads = sizes
+    x, norm = few(num_rows, width), Norm(few(width), 1e-6)
+    scales = torch.empty(2 * inner) if dtype.itemsize == 1 else None
+    packed = few((heads + 2 * kv_heads) * 128, width).to(dtype)
+    gates, down = few(2 * inner, width).to(dtype), few(width, inner).to(dtype)
+    few_rows.linear(x, packed, norm=norm, scales=scales)
+    few_rows.linear(x, gates, norm=norm, scales=scales, is_gated=True)
+    few_rows.linear(few(num_rows, inner), down, residual=x, scales=scales)
 
-    def empty(*size: int) -> Tensor:
-        return torch.empty(*size, dtype=torch.bfloat16)
 
-    norm = Norm(empty(width), 1e-6)
-    for num_rows in (1, 2, 8):
-        x = empty(num_rows, width)
+def between_products_of_few_rows(num_rows: int, sizes: Sequence[int]) -> None:
+    width, inner, heads, kv_heads = sizes
+    x, norm, heads_norm = few(num_rows, width), Norm(few(width), 1e-6), Norm(few(128), 1e-6)
+    pages = few(4, BLOCK_TOKENS, kv_heads, 128)
+    angles = (few(num_rows, 128), few(num_rows, 128))
+    slots = torch.zeros(num_rows, dtype=torch.int64)
+    row = few(num_rows, (heads + 2 * kv_heads) * 128)
+    norms.normed_sum(x, x, norm)
+    norms.normed(x, norm)
+    quantize_rows(few(num_rows, inner), 256, 448.0)
+    place_heads(row, heads, angles, slots, pages, pages, (heads_norm, heads_norm))
+
+
+def few(*size: int) -> Tensor:
+    return torch.empty(*size, dtype=torch.bfloat16)
+
+
+def layers_of_few_rows(*numbers_of_rows: int) -> None:
+    """Weights in 16 and in 8 bits. Of a narrow layer what has tiles of its own."""
+    narrow, wide = (1024, 3072, 16, 8), (4096, 12288, 32, 8)
+    if 1 in numbers_of_rows:
+        products_of_few_rows(1, torch.bfloat16, narrow)
+    for num_rows in numbers_of_rows:
         for dtype in (torch.bfloat16, torch.float8_e4m3fn):
-            scales = torch.empty(2 * inner) if dtype.itemsize == 1 else None
-            packed = torch.empty((heads + 2 * kv_heads) * 128, width).to(dtype)
-            few_rows.linear(x, packed, norm=norm, scales=scales)
-            gates, down = (
-                torch.empty(2 * inner, width).to(dtype),
-                torch.empty(width, inner).to(dtype),
-            )
-            few_rows.linear(x, gates, norm=norm, scales=scales, is_gated=True)
-            few_rows.linear(empty(num_rows, inner), down, residual=x, scales=scales)
-        pages = empty(4, BLOCK_TOKENS, kv_heads, 128)
-        angles = (empty(num_rows, 128), empty(num_rows, 128))
-        slots = torch.zeros(num_rows, dtype=torch.int64)
-        heads_norm = Norm(empty(128), 1e-6)
-        row = empty(num_rows, (heads + 2 * kv_heads) * 128)
-        norms.normed_sum(x, x, norm)
-        norms.normed(x, norm)
-        quantize_rows(empty(num_rows, inner), 256, 448.0)
-        place_heads(row, heads, angles, slots, pages, pages, (heads_norm, heads_norm))
+            products_of_few_rows(num_rows, dtype, wide)
+        between_products_of_few_rows(num_rows, wide)
 
 
 def whole_weight(num_in: int, num_out: int, bits: int) -> WholeWeight:
@@ -136,19 +147,31 @@ def whole_weight(num_in: int, num_out: int, bits: int) -> WholeWeight:
     return WholeWeight(words, factors, torch.empty(num_out), num_in)
 
 
-def layers_of_whole_numbers(width: int, inner: int, dtype: torch.dtype) -> None:
+def layers_of_whole_numbers(*numbers_of_rows: int) -> None:
     """A layer's products, and weights that are spelt out for many rows."""
-    norm = Norm(torch.empty(width, dtype=dtype), 1e-6)
+    width, inner = 4096, 12288
+    norm = Norm(few(width), 1e-6)
     for bits in (4, 8):
         gates, down = whole_weight(width, 2 * inner, bits), whole_weight(inner, width, bits)
-        whole.dequantize(down, slice(0, 128), dtype)
-        x = torch.empty(1, width, dtype=dtype)
-        whole.linear(x, gates, norm=norm, is_gated=True)
-        for num_rows in (1, 2, 32, whole.MOST_ROWS):
-            x = torch.empty(num_rows, width, dtype=dtype)
-            whole.linear(x, gates, norm=norm if num_rows == 1 else None)
+        whole.dequantize(down, slice(0, 128), torch.bfloat16)
+        if 1 in numbers_of_rows:
+            whole.linear(few(1, width), gates, norm=norm, is_gated=True)
+        for num_rows in numbers_of_rows:
+            whole.linear(few(num_rows, width), gates, norm=norm if num_rows == 1 else None)
             if num_rows <= 2:  # behind a product, however many rows it has
-                whole.linear(torch.empty(num_rows, inner, dtype=dtype), down, residual=x)
+                whole.linear(few(num_rows, inner), down, residual=few(num_rows, width))
+
+
+def whole_numbers_that_fill_no_block(*numbers_of_rows: int) -> None:
+    """In float32, which takes most memory."""
+    width = 1000
+    norm = Norm(torch.empty(width), 1e-6)
+    for bits in (4, 8):
+        weight = whole_weight(width, 2 * 2744, bits)
+        whole.dequantize(weight, slice(0, 128), torch.float32)
+        for num_rows in numbers_of_rows:
+            settings: Any = {"norm": norm, "is_gated": True} if num_rows == 1 else {}
+            whole.linear(torch.empty(num_rows, width), weight, **settings)
 
 
 def whole_products_as_time_goes_by() -> None:
@@ -196,18 +219,19 @@ def main(capability: int) -> None:
     whole_products_as_time_goes_by()
     names = [kernel.metadata.name for kernel in found.values()]
     print(json.dumps({name: names.count(name) for name in names}))
-    for dtype in (torch.bfloat16, torch.float32):
-        write_and_gate(dtype)
-    layers_of_few_rows(1024, 3072, 16, 8)
-    layers_of_few_rows(4096, 12288, 32, 8)
-    layers_of_whole_numbers(4096, 12288, torch.bfloat16)
-    layers_of_whole_numbers(1000, 2744, torch.float32)  # fill no block
+    # What has no products of tensor cores is compiled alike for all: once each must do for the others.
+    one = () if capability == 90 else (1,)
+    write_and_gate(torch.bfloat16)
+    layers_of_few_rows(*one, 2, 8)
+    layers_of_whole_numbers(*one, 2, 32, whole.MOST_ROWS)
+    whole_numbers_that_fill_no_block(*one, 2, 32, whole.MOST_ROWS)
     for name in SHAPES:
         attend(name, torch.bfloat16)
     attend("deepseek-v2-lite", torch.float32)
-    draw_as_time_goes_by(151_936, torch.bfloat16)
-    draw_as_time_goes_by(262_144, torch.bfloat16)
-    draw_as_time_goes_by(50_257, torch.float16)
+    if capability != 90:
+        write_and_gate(torch.float32)
+        draw_as_time_goes_by(262_144, torch.bfloat16)
+        draw_as_time_goes_by(50_257, torch.float16)
     for kernel in found.values():
         print(json.dumps({"kernel": kernel.metadata.name, "shared_bytes": kernel.metadata.shared}))
 

@@ -10,7 +10,9 @@ import pytest
 from inference.native import build
 
 _FEATURES = ("avx512f", "amx-tile", "amx-int8", "amx-bf16", "avxvnni")
-FLAGS = (*build._FLAGS, *(f"-mno-{name}" for name in _FEATURES))
+# Not to be quick, and compiled in half the time: what differs is written in intrinsics.
+FLAGS = ("-O1", *build._FLAGS[1:], *(f"-mno-{name}" for name in _FEATURES))
+ABOUT_THE_BUILD = ("built", "compiler", "folder")  # the same with any flags
 PROBE = "__AVX512F__"
 
 
@@ -43,6 +45,8 @@ def test_what_avx2_computes_is_right(tmp_path: Path) -> None:
             "narrow_kernels",
             "-p",
             "no:cacheprovider",
+            "-k",
+            f"not ({' or '.join(ABOUT_THE_BUILD)})",
             *tests,
         ],
         capture_output=True,
