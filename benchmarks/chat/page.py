@@ -6,8 +6,9 @@ The long chat is one that the server has: opened by its address, until its last 
 import statistics
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.table import Row
 from tests.browser.chromium import LAUNCH
@@ -15,6 +16,7 @@ from tests.sites import ADMIN_EMAIL, PASSWORD, Site
 
 NUM_MESSAGES = 1_000
 ROUNDS = 5
+AWAY_MS = 40  # there and back, over a usual line
 _TESTS = Path(__file__).resolve().parents[2] / "tests" / "browser"
 _ANSWER = (_TESTS / "answer.md").read_text()[:1_500]
 _SCRIPT_BYTES = """
@@ -60,10 +62,16 @@ def measure() -> list[Row]:
         kilobytes = page.evaluate(_SCRIPT_BYTES) / 1e3
         address = str(page.locator(".chat-link a").first.get_attribute("href"))
         opened = [_open(page, site.url + address) for _ in range(ROUNDS)]
+        first = [_first_load(browser, site, page.context.cookies()) for _ in range(ROUNDS)]
         relayout_ms = page.evaluate(_RELAYOUT_MS)
         browser.close()
     return [
         {"what": "JavaScript of the first load, kB compressed", "figure": kilobytes, "goal": 90},
+        {"what": "files of the first load", "figure": first[0][0]},
+        {
+            "what": f"first load with nothing kept, {AWAY_MS} ms away, ms",
+            "figure": statistics.median(took_ms for _, took_ms in first),
+        },
         {
             "what": f"open a chat of {NUM_MESSAGES:,} messages, ms",
             "figure": statistics.median(opened),
@@ -71,6 +79,24 @@ def measure() -> list[Row]:
         },
         {"what": "lay it out anew, ms", "figure": relayout_ms, "goal": 16.7},
     ]
+
+
+def _first_load(browser: Browser, site: Site, cookies: Any) -> tuple[int, float]:
+    """How many files a browser fetches that has none, and when one can write, in milliseconds."""
+    with browser.new_context(service_workers="block") as context:
+        context.add_cookies(cookies)
+        page = context.new_page()
+        far = {
+            "offline": False,
+            "latency": AWAY_MS,
+            "downloadThroughput": -1,
+            "uploadThroughput": -1,
+        }
+        context.new_cdp_session(page).send("Network.emulateNetworkConditions", far)
+        page.goto(f"{site.url}/", wait_until="commit")
+        page.locator("status-bar:defined").wait_for(state="attached")
+        took_ms = page.evaluate("performance.now()")
+        return page.evaluate("performance.getEntriesByType('resource').length"), took_ms
 
 
 def _open(page: Page, url: str) -> float:
