@@ -56,6 +56,15 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
+ENDED_SOON = ("--seed", "7", "--temperature", "1", "--max-tokens", "12", "--stats")
+
+
+@pytest.fixture(scope="module")
+def drawn(endless: Path) -> subprocess.CompletedProcess[str]:
+    """What that model answers with a seed."""
+    return _run("chat", str(endless), *ENDED_SOON, typed="Go on")
+
+
 # --- the engine that is asked for -------------------------------------------------------------
 
 
@@ -97,20 +106,33 @@ def test_a_variable_that_makes_no_sense_is_told(
 
 
 def test_a_question_through_a_pipe_gets_the_answer_and_nothing_else() -> None:
-    done = _run("chat", typed="What is 17 * 23?\n")
-    assert done.returncode == 0
+    """Of a process that loads neither torch nor Django: what is left at its end is looked at."""
+    code = (
+        "import sys; sys.argv = ['inference', 'chat']; from inference.__main__ import main; "
+        "code = main(); assert not {'torch', 'django', 'safetensors'} & sys.modules.keys(); "
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input="What is 17 * 23?\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert re.search(r"\w", done.stdout)
     assert done.stdout.endswith("\n")
     assert not re.search(r"<\||\x1b|^> ", done.stdout)
 
 
-def test_a_seed_and_a_directory_give_the_same_answer_again(endless: Path) -> None:
-    words = ("chat", str(endless), "--seed", "7", "--temperature", "1", "--max-tokens", "12")
-    first, again = (_run(*words, "--stats", typed="Go on") for _ in range(2))
-    assert first.stdout == again.stdout
-    assert "cut off after 12 tokens" in first.stderr
-    assert re.search(r"TTFT \d+\.\d\d s, 12 tokens, \d+\.\d tok/s, 0 of \d+ prompt", first.stderr)
+def test_a_seed_and_a_directory_give_the_same_answer_again(
+    endless: Path, drawn: subprocess.CompletedProcess[str]
+) -> None:
+    again = _run("chat", str(endless), *ENDED_SOON, typed="Go on")
+    assert drawn.stdout == again.stdout
+    assert "cut off after 12 tokens" in drawn.stderr
+    assert re.search(r"TTFT \d+\.\d\d s, 12 tokens, \d+\.\d tok/s, 0 of \d+ prompt", drawn.stderr)
 
 
 @pytest.mark.parametrize(
@@ -140,16 +162,17 @@ def test_what_is_no_text_is_said_to_be_none() -> None:
     assert _is_one_sentence(done.stderr.decode())
 
 
-def test_a_draft_model_guesses_or_it_is_said_why_not(endless: Path, tmp_path: Path) -> None:
+def test_a_draft_model_guesses_or_it_is_said_why_not(
+    endless: Path, drawn: subprocess.CompletedProcess[str], tmp_path: Path
+) -> None:
     small = make_model(tmp_path / "small", tokenizer=endless, num_hidden_layers=1)
-    words = ("chat", str(endless), "--seed", "7", "--temperature", "1", "--max-tokens", "12")
-    alone = _run(*words, typed="Go on")
+    words = ("chat", str(endless), *ENDED_SOON)
     refused = _run(*words, "--draft", str(small), typed="Go on")
     assert "by the tokens [2] and not by []" in refused.stderr
     small = make_model(tmp_path / "same", tokenizer=endless, num_hidden_layers=1, eos_token_id=None)
     helped = _run(*words, "--draft", str(small), typed="Go on")
     assert "draft" not in helped.stderr
-    assert alone.stdout == refused.stdout == helped.stdout
+    assert drawn.stdout == refused.stdout == helped.stdout
 
 
 def test_a_model_that_cannot_be_served_says_why(endless: Path, tmp_path: Path) -> None:
@@ -191,17 +214,6 @@ def test_a_worker_that_dies_again_and_again_is_one_sentence(endless: Path) -> No
 def _is_old(process: psutil.Process) -> bool:
     """Whether it has lived for long enough to be in the middle of something."""
     return time.time() - process.create_time() > 1
-
-
-def test_the_command_loads_neither_torch_nor_django() -> None:
-    code = (
-        "import sys; sys.argv = ['inference', 'chat']; from inference.__main__ import main; main();"
-        "print([name for name in ('torch', 'django', 'safetensors') if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], input="Hello", capture_output=True, text=True, timeout=120
-    )
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
 def test_models_are_listed_with_their_sizes_or_what_is_wrong(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import multiprocessing
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -106,23 +107,23 @@ def test_each_rank_keeps_its_keys_and_values_as_rank_0_does(
     assert made[0].num_blocks == 7
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-async def test_where_one_rank_dies_the_answer_goes_on(rank: int, tiny_model: Path) -> None:
+async def test_where_one_rank_dies_the_answer_goes_on(tiny_model: Path) -> None:
     request = _request("long", PROMPTS[2], max_tokens=150, ignore_eos=True, temperature=1, seed=5)
     async with engine_of(tiny_model) as whole:
         expected = _ids(await _run(whole, request))
     async with engine_of(tiny_model, tensor_parallel=TWO) as split:
-        updates = split.generate(request)
-        heard = [await anext(updates)]
-        while len(_ids(heard)) < 5:
-            heard.append(await anext(updates))
-        (follower,) = followers()
-        lead = split.worker_pid("tiny")
-        assert lead is not None
-        os.kill(lead if rank == 0 else follower.pid, signal.SIGKILL)
-        heard += [update async for update in updates]
-        assert _ids(heard) == expected
-        assert follower not in followers()
+        for rank in (0, 1):
+            updates = split.generate(replace(request, request_id=f"rank {rank} dies"))
+            heard = [await anext(updates)]
+            while len(_ids(heard)) < 5:
+                heard.append(await anext(updates))
+            (follower,) = followers()
+            lead = split.worker_pid("tiny")
+            assert lead is not None
+            os.kill(lead if rank == 0 else follower.pid, signal.SIGKILL)
+            heard += [update async for update in updates]
+            assert _ids(heard) == expected
+            assert follower not in followers()
 
 
 @pytest.mark.parametrize(
@@ -146,22 +147,18 @@ async def test_what_cannot_be_split_is_refused(
 
 def test_a_plan_that_forgets_a_sum_is_seen(tmp_path: Path) -> None:
     """Each rank would go on with its own part of what attention gives, without an error."""
-    assert _on_two_ranks(tmp_path / "right", {}) == [None, None]
-    wrong = {"layers.*.self_attn.o_proj": "colwise"}
-    found = _on_two_ranks(tmp_path / "wrong", wrong)
-    assert all(one is not None and "qwen3" in one for one in found)
-
-
-def _on_two_ranks(folder: Path, plan: dict[str, str]) -> list[str | None]:
-    """What each of two processes says of splitting an architecture by a changed plan."""
-    folder.mkdir()
     context = multiprocessing.get_context("spawn")
+    plans = ({}, {"layers.*.self_attn.o_proj": "colwise"})
     with context.Pool(2) as pool:
-        asked = [(folder, rank, plan) for rank in range(2)]
-        return pool.starmap(_checked, asked, chunksize=1)
+        asked = [(tmp_path, rank, plans) for rank in range(2)]
+        for right, wrong in pool.starmap(_checked, asked, chunksize=1):
+            assert right is None
+            assert wrong is not None
+            assert "qwen3" in wrong
 
 
-def _checked(folder: Path, rank: int, plan: dict[str, str]) -> str | None:
+def _checked(folder: Path, rank: int, plans: Sequence[dict[str, str]]) -> list[str | None]:
+    """What one of two processes says of splitting an architecture by each changed plan."""
     from transformers import AutoConfig
 
     from inference.errors import ModelRefused
@@ -169,13 +166,18 @@ def _checked(folder: Path, rank: int, plan: dict[str, str]) -> str | None:
     from inference.ranks_selftest import check_ranks
 
     config = AutoConfig.for_model("qwen3", num_attention_heads=4, num_key_value_heads=2)
-    type(config).base_model_tp_plan = {**type(config).base_model_tp_plan, **plan}
+    own_plan = type(config).base_model_tp_plan
     join(RankSetup(rank, 2, folder / "meeting", "m", folder, EngineConfig(folder)))
-    try:
-        check_ranks(config, 2)
-    except ModelRefused as error:
-        return str(error)
-    return None
+    found: list[str | None] = []
+    for plan in plans:
+        type(config).base_model_tp_plan = {**own_plan, **plan}
+        try:
+            check_ranks(config, 2)
+        except ModelRefused as error:
+            found.append(str(error))
+        else:
+            found.append(None)
+    return found
 
 
 def test_each_split_model_is_named() -> None:
