@@ -195,7 +195,8 @@ def place_at_rest(page: Page) -> float:
 def test_the_end_is_followed_until_the_reader_scrolls_up(chat: ScriptedChat, page: Page) -> None:
     ask(page, "Long")
     chat.write("r1", LONG)
-    assert "Paragraph 79" in answer_text(page)
+    expect(last_answer(page)).to_contain_text("Paragraph 79")
+    assert "Paragraph 79" in answer_text(page)  # drawn
     assert distance_to_end(page) < 2
     page.mouse.move(700, 400)
     page.mouse.wheel(0, -300)
