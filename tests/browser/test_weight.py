@@ -10,7 +10,8 @@ from tests.browser.scripted import ScriptedChat
 from tests.sites import Site, email_of
 
 # Compressed, as promised in docs: of a new chat, and of one with answers.
-MAX_SCRIPT_BYTES = 90_000
+MAX_SCRIPT_BYTES = 80_000
+MAX_FILES = 25
 MAX_SCRIPT_BYTES_WITH_ANSWERS = 160_000
 HEAVY = ("highlight", "katex", "mermaid", "sandbox")
 SCRIPTS = """
@@ -33,6 +34,7 @@ def test_the_first_load_of_a_new_chat(reader: BrowserContext, page: Page) -> Non
     scripts = _scripts_of(page, "/")
     assert sum(scripts.values()) < MAX_SCRIPT_BYTES
     assert not any("markdown" in name for name in scripts)
+    assert page.evaluate("performance.getEntriesByType('resource').length") <= MAX_FILES
 
 
 def test_the_first_load_of_a_chat_with_answers(
