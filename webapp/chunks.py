@@ -96,18 +96,17 @@ class Joined:
     @property
     def joined(self) -> frozenset[str]:
         """The modules that have no file of their own name any more."""
-        return frozenset(self._chunk_of) - self.files().keys()
+        return frozenset(self._chunk_of) - self._roots
 
     def needed_by(self, entry: str) -> list[str]:
         """The files that are fetched before a page that begins with `entry` runs, without that one."""
-        reached = self._reach([entry])
-        return sorted({self._chunk_of[name].name for name in reached} - {entry})
+        return sorted({self._chunk_of[name].name for name in self._reach(entry)} - {entry})
 
     # --- which belong together -------------------------------------------------------------------
 
     def _split(self) -> list[Chunk]:
-        at_once = {root: self._reach([root]) for root in self._roots}
-        at_all = {entry: self._reach([entry], also_later=True) for entry in self._entries}
+        at_once = {root: self._reach(root) for root in self._roots}
+        at_all = {entry: self._reach(entry, also_later=True) for entry in self._entries}
         groups: dict[object, Chunk] = {}
         for name in self._in_order(self._roots):
             pages = frozenset(entry for entry in self._entries if name in at_once[entry])
@@ -133,9 +132,9 @@ class Joined:
                 return own[0]
         return f"_{min(names)}"
 
-    def _reach(self, names: Iterable[str], *, also_later: bool = False) -> set[str]:
+    def _reach(self, root: str, *, also_later: bool = False) -> set[str]:
         reached: set[str] = set()
-        waiting = list(names)
+        waiting = [root]
         while waiting:
             name = waiting.pop()
             if name not in reached:

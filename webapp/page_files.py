@@ -27,53 +27,21 @@ ENTRIES = (
 )
 """Modules that a page's HTML names, in static/js."""
 
-_PROSE = ("prose", "code", "table", "math", "held-image")
-SHEETS = {
-    "base": (
-        "css/reset.css",
-        "css/tokens.css",
-        "css/base.css",
-        "css/components/button.css",
-        "css/utilities.css",
-    ),
+_JOINED = {
+    "base": ("reset", "tokens", "base", "components/button", "utilities"),
     "chat": (
-        "css/layout.css",
-        *(
-            f"css/components/{name}.css"
-            for name in (
-                *(
-                    "sidebar",
-                    "library",
-                    "palette",
-                    "message",
-                    "feedback",
-                    "editor",
-                    "phase",
-                    *_PROSE,
-                ),
-                *(
-                    "composer",
-                    "queue",
-                    "temporary",
-                    "status-bar",
-                    "model-picker",
-                    "welcome",
-                    "overlay",
-                ),
-                *(
-                    "side-panel",
-                    "artifact",
-                    "trace",
-                    "token-view",
-                    "token-meter",
-                    "sharing",
-                    "form",
-                ),
-                *("prompting", "sources", "document-text"),
-            )
-        ),
+        *("layout", "components/sidebar", "components/library", "components/palette"),
+        *("components/message", "components/feedback", "components/editor", "components/phase"),
+        *("components/prose", "components/code", "components/table", "components/math"),
+        *("components/held-image", "components/composer", "components/queue"),
+        *("components/temporary", "components/status-bar", "components/model-picker"),
+        *("components/welcome", "components/overlay", "components/side-panel"),
+        *("components/artifact", "components/trace", "components/token-view"),
+        *("components/token-meter", "components/sharing", "components/form"),
+        *("components/prompting", "components/sources", "components/document-text"),
     ),
 }
+SHEETS = {page: tuple(f"css/{name}.css" for name in names) for page, names in _JOINED.items()}
 """Style sheets that come as one. A later one may overrule an earlier one of its layer."""
 
 _NEEDED = "needed.json"

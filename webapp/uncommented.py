@@ -1,7 +1,7 @@
 """Our scripts and styles as browsers get them: without the lines that hold nothing but comments.
 
-These are a quarter of what a page loads, compressed. Each leaves an empty line behind, so that errors
-name the lines of the sources. Libraries stay as they are: their comments hold their licences.
+These are a quarter of what a page loads, compressed. Each leaves an empty line behind, so that a test
+can compare line by line. Libraries stay as they are: their comments hold their licences.
 """
 
 import re
