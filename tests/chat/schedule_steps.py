@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from tests.chat.reader import Frame, Reader
+import pytest
+
+from tests.chat.reader import Frame, Reader, a_reader
 from tests.sites import Site, SiteMaker, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
 
@@ -15,14 +17,25 @@ TEXT = "What is new about Zephyr51?"
 _seconds = count(1000, -1)
 
 
-@contextmanager
-def scheduled_site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
+@pytest.fixture(scope="module")
+def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
     """The built-in model, and another server's, which answers where none is named."""
     server.title = events(*texts("A title"))
     models = f"{BUILTIN},far={server.url}"
     with make_site(VITRINE_MODELS=models, VITRINE_DEFAULT_MODEL="far") as site:
         site.set_up().close()
         yield site
+
+
+@pytest.fixture
+def alice(site: Site, server: UpstreamServer) -> Iterator[Reader]:
+    answer_as_usual(server)
+    yield from a_reader(site, "alice")
+
+
+@pytest.fixture
+def charlie(site: Site) -> Iterator[Reader]:
+    yield from a_reader(site, "charlie")
 
 
 @contextmanager

@@ -1,16 +1,14 @@
 """Prompts that are sent by themselves: at their times, once each, and as their owner's messages."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
-from tests.chat.reader import Reader, a_reader
+from tests.chat.reader import Reader
 from tests.chat.schedule_steps import (
     BUILTIN,
     TEXT,
     after_due,
-    answer_as_usual,
+    alice,
+    charlie,
     chats,
     form_of,
     is_noted,
@@ -21,28 +19,13 @@ from tests.chat.schedule_steps import (
     messages,
     num_tries,
     plan,
-    scheduled_site,
     seen,
+    site,
 )
-from tests.sites import Site, SiteMaker, wait_until
+from tests.sites import Site, wait_until
 from tests.upstream_server import UpstreamServer, events, texts
 
-
-@pytest.fixture(scope="module")
-def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    with scheduled_site(make_site, server) as site:
-        yield site
-
-
-@pytest.fixture
-def alice(site: Site, server: UpstreamServer) -> Iterator[Reader]:
-    answer_as_usual(server)
-    yield from a_reader(site, "alice")
-
-
-@pytest.fixture
-def charlie(site: Site) -> Iterator[Reader]:
-    yield from a_reader(site, "charlie")
+__all__ = ["alice", "charlie", "site"]
 
 
 # --- what is sent ------------------------------------------------------------------------------------

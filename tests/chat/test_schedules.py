@@ -4,45 +4,29 @@ Alice owns a schedule; Charlie has no right.
 """
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.chat.reader import Reader, a_reader
+from tests.chat.reader import Reader
 from tests.chat.schedule_steps import (
     BUILTIN,
     after_due,
-    answer_as_usual,
+    alice,
+    charlie,
     daily,
     form_of,
     made,
     messages,
-    scheduled_site,
     seen,
+    site,
 )
-from tests.sites import Site, SiteMaker
-from tests.upstream_server import UpstreamServer
+from tests.sites import Site
 from webapp.servers.postgres import Postgres
 
-
-@pytest.fixture(scope="module")
-def site(make_site: SiteMaker, server: UpstreamServer) -> Iterator[Site]:
-    with scheduled_site(make_site, server) as site:
-        yield site
-
-
-@pytest.fixture
-def alice(site: Site, server: UpstreamServer) -> Iterator[Reader]:
-    answer_as_usual(server)
-    yield from a_reader(site, "alice")
-
-
-@pytest.fixture
-def charlie(site: Site) -> Iterator[Reader]:
-    yield from a_reader(site, "charlie")
+__all__ = ["alice", "charlie", "site"]
 
 
 # --- what a schedule is ------------------------------------------------------------------------------
