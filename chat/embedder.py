@@ -42,7 +42,7 @@ async def _configured(name: str) -> ConfiguredModel:
     """It is not loaded for that: nobody may ever have brought a document."""
     engine().require(name, "embedding")
     layout = await engine().encoder_layout(name)
-    if name not in _revisions or engine().state(name).revision:
+    if name not in _revisions or engine().revision(name):
         _revisions[name] = await engine().encoder_revision(name)
     return ConfiguredModel(name, layout.dimensions, _revisions[name])
 
@@ -94,7 +94,7 @@ async def embed(model: str, texts: Sequence[str], role: str, caller: Caller) -> 
         truncate=True,
         caller=caller,
     )
-    revision = engine().state(model).revision
+    revision = engine().revision(model)
     return Embedded(found.vectors, model, revision, found.known_shares)
 
 

@@ -29,7 +29,7 @@ def known_context_tokens(model: str) -> int | None:
     if _engine is None:
         return None
     try:
-        return _engine.state(model).max_context_tokens
+        return _engine.max_context_tokens(model)
     except UnknownModel:
         return None
 

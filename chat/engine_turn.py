@@ -125,7 +125,7 @@ class EngineTurn(Turn):
 
     def _revision(self) -> str:
         """By now the model is loaded, whatever it was when the turn began."""
-        return engine().state(self.state.request.model).revision
+        return engine().revision(self.state.request.model)
 
     def _hear(self, update: Update, parser: AnswerParser) -> list[Event]:
         match update:
@@ -252,7 +252,7 @@ class EngineTurn(Turn):
         images: tuple[PromptImage, ...],
     ) -> Started:
         model = self.state.request.model
-        revision = engine().state(model).revision
+        revision = engine().revision(model)
         turn = self.state.turn_index
         places = without_data(images)
         return Started(model, revision, params.seed, turn, prompt_ids, params, places)

@@ -48,7 +48,7 @@ async def embed_messages() -> None:
 def _current() -> tuple[str, str]:
     """The model that gives vectors, and its revision, "" until it is loaded."""
     model = settings.EMBEDDING_MODEL
-    return model, engine().state(model).revision
+    return model, engine().revision(model)
 
 
 def _all_models() -> list[EmbeddingModel]:

@@ -38,6 +38,17 @@ class AdaptedModel:
         known = self.host.info.adapters if self.host.info else ()
         return next((info for info in known if info.name == self.spec.name), None)
 
+    @property
+    def revision(self) -> str:
+        """Of its base, until both are loaded."""
+        info = self.info
+        return self.host.revision if info is None else _joined(self.host.revision, info.revision)
+
+    @property
+    def max_context_tokens(self) -> int | None:
+        """As its base has."""
+        return self.host.max_context_tokens
+
     def as_state(self, *, is_default: bool) -> ModelState:
         """As its base stands, unless the adapter itself cannot be served."""
         state = replace(self.host.as_state(is_default=is_default), spec=self.spec)
@@ -45,7 +56,7 @@ class AdaptedModel:
             return state
         if info.problem and state.state == "ready":
             state = replace(state, state="failed", detail=info.problem)
-        return replace(state, revision=_joined(state.revision, info.revision))
+        return replace(state, revision=self.revision)
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Update, None]:
         return self.host.generate(replace(request, adapter=self.spec.name))

@@ -64,7 +64,7 @@ class Boarding:
         waiting = list(self.waiting()) if ready else []
         if not waiting:
             return
-        is_suspect_on_board = any(
+        is_suspect_on_board = any(flight.is_suspect for flight in waiting) and any(
             flight.is_suspect and flight.is_on_board and not flight.ended
             for flight in self.flights.values()
         )

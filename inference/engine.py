@@ -171,6 +171,14 @@ class Engine:
     def state(self, model: str) -> ModelState:
         return self._find(model).as_state(is_default=model == self.default_model)
 
+    def max_context_tokens(self, model: str) -> int | None:
+        """How long a prompt and its answer may be together; None where nobody has told yet."""
+        return self._find(model).max_context_tokens
+
+    def revision(self, model: str) -> str:
+        """Which weights answer; empty until they were loaded, and of other servers' models."""
+        return self._find(model).revision
+
     def info(self, model: str) -> ModelInfo | None:
         """What a loaded model is, of an adapter its base; None until it is loaded."""
         return self._host(model).info
@@ -403,7 +411,7 @@ class Engine:
     async def encoder_revision(self, model: str) -> str:
         """As `ModelState.revision`; of one that has not been loaded yet as its files are now, which are
         read anew each time. Raises ModelError."""
-        if revision := self.state(model).revision:
+        if revision := self.revision(model):
             return revision
         served = self._local(model)
         if isinstance(served, AdaptedModel):

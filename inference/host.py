@@ -109,16 +109,27 @@ class ModelHost:
     def flights(self) -> dict[str, Flight]:
         return self._boarding.flights
 
-    def as_state(self, *, is_default: bool) -> ModelState:
+    @property
+    def revision(self) -> str:
+        """Empty until it was loaded."""
         info = self.info
+        return info.revision if info else ""
+
+    @property
+    def max_context_tokens(self) -> int | None:
+        """None until it was loaded."""
+        info = self.info
+        return info.max_context_tokens if info else None
+
+    def as_state(self, *, is_default: bool) -> ModelState:
         return ModelState(
             spec=self.spec,
             state=self.state,
             is_default=is_default,
             detail=self.detail,
             progress=self._foremost.progress,
-            max_context_tokens=info.max_context_tokens if info else None,
-            revision=info.revision if info else "",
+            max_context_tokens=self.max_context_tokens,
+            revision=self.revision,
             is_straggling=any(worker.is_straggling for worker in self.workers),
             num_workers=len(self.workers),
             num_ready=sum(worker.is_ready for worker in self.workers),
@@ -149,10 +160,13 @@ class ModelHost:
         self._fail_all(Failed("engine_closed", "The engine was shut down."))
         self._changed()
 
-    def _wake(self, num_requests: int) -> None:
+    def _wake(self, num_more: int = 0) -> None:
         """As many workers as there are requests, where there may be so many."""
-        num_missing = num_requests - sum(worker.is_awake for worker in self.workers)
         able = [w for w in self.workers if not w.is_awake and w.rests_until_s <= monotonic()]
+        if not able:
+            return
+        num_awake = sum(worker.is_awake for worker in self.workers)
+        num_missing = self._boarding.num_going + num_more - num_awake
         for worker in able[: max(0, num_missing)]:
             self._failure = ""
             worker.start()
@@ -185,7 +199,7 @@ class ModelHost:
         for worker in self.workers:
             worker.rest_if_unused()
         if not any(worker.is_awake for worker in self.workers):
-            self._wake(self._boarding.num_going)
+            self._wake()
 
     def landed(self, worker: Supervisor, flight: Flight) -> None:
         self._boarding.landed(worker, flight)
@@ -251,7 +265,7 @@ class ModelHost:
         if self.state == "failed" and rest_s > 0:
             yield Failed("worker_died", self.detail, retry_after_s=rest_s)
             return
-        self._wake(self._boarding.num_going + 1)
+        self._wake(num_more=1)
         self._boarding.add(flight)
         self._boarding.board()
         if not flight.is_on_board:

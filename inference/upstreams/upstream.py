@@ -136,6 +136,8 @@ class Upstream:
     `takes_response_format`: no server has refused to be told how pictures are to come.
     """
 
+    revision = ""  # no server tells which weights answer
+
     def __init__(
         self, spec: ModelSpec, upstream: UpstreamSpec, changed: Callable[[], None]
     ) -> None:
@@ -150,6 +152,11 @@ class Upstream:
         self._client: httpx2.AsyncClient | None = None
         self._flights: dict[_Flight, asyncio.Task[None]] = {}
 
+    @property
+    def max_context_tokens(self) -> int | None:
+        """As it was configured, or the server has told."""
+        return self.upstream.context_tokens
+
     def as_state(self, *, is_default: bool) -> ModelState:
         """Ready, as far as is known; failed while all its servers rest."""
         is_failed = self.replicas.are_resting
@@ -159,7 +166,7 @@ class Upstream:
             is_default=is_default,
             detail=f"{self.upstream.hosts} does not answer." if is_failed else "",
             progress=0.0 if is_failed else 1.0,
-            max_context_tokens=self.upstream.context_tokens,
+            max_context_tokens=self.max_context_tokens,
             has_tools=self.upstream.has_tools,
             sees_images=self.upstream.sees_images,
         )

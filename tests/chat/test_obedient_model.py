@@ -9,7 +9,6 @@ import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -94,8 +93,8 @@ class ObedientEngine:
     def sampling_defaults(self, model: str) -> SamplingDefaults:
         return SamplingDefaults()
 
-    def state(self, model: str) -> Any:
-        return SimpleNamespace(revision="r1")
+    def revision(self, model: str) -> str:
+        return "r1"
 
     def abort(self, model: str, request_id: str) -> None:
         pass

@@ -5,7 +5,6 @@ The engine's place is taken by a script, so that a test can have the model write
 
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,8 +52,8 @@ class ScriptedEngine:
     def sampling_defaults(self, model: str) -> SamplingDefaults:
         return SamplingDefaults()
 
-    def state(self, model: str) -> Any:
-        return SimpleNamespace(revision="r1")
+    def revision(self, model: str) -> str:
+        return "r1"
 
     def abort(self, model: str, request_id: str) -> None:
         raise AssertionError("nobody stops here")
