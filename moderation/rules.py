@@ -17,6 +17,8 @@ from moderation.normalising import Normal, normalised
 MAX_PATTERN_CHARS = 1_000
 MAX_PATTERN_BYTES = 1 << 20  # of memory, for each; RE2's unit of "program size"
 MAX_PROGRAM = 6_000  # instructions; `[\s\S]{1000}` three times has 21,000, and takes seconds
+MAX_ANY_BYTES = 8 << 20  # of memory, for what tells whether any rule matches
+MAX_ANY_PROGRAM = 20_000
 MAX_MATCHES = 10_000  # of one rule in one text
 MAX_TRIED = 20_000  # parts of what one rule has matched in one text, and its check refused
 _CARD_DIGITS = range(13, 20)
@@ -104,12 +106,16 @@ class Rules:
     def __init__(self, rules: Iterable[Rule]) -> None:
         """Raises BadRule."""
         self._compiled = [(rule, compiled(rule)) for rule in rules]
+        self._any = _any_of(self._compiled)
 
     def find(self, written: str | Normal) -> list[Match]:
         """All that matches, in the order of the text. The last of MAX_MATCHES of a rule reaches to its
         end: what is behind so many is not hidden by them."""
         normal = written if isinstance(written, Normal) else normalised(written)
         matches: list[Match] = []
+        # In most texts nothing is found, as one pass tells.
+        if self._any is not None and not self._any.search(normal.text):
+            return matches
         # One after the other: RE2's sets answer all at once, but tell no match where memory runs out.
         for rule, pattern in self._compiled:
             for start, end in _spans(rule, pattern, normal.text):
@@ -126,6 +132,20 @@ class Rules:
                 found[match.category] = max(found.get(match.category, 0.0), match.probability)
             scored.append(found)
         return scored
+
+
+def _any_of(rules: Sequence[tuple[Rule, Any]]) -> Any:
+    """What matches wherever one of them does; None where it would be large, or cannot be. As each of
+    them it needs memory to be quick, and none to be right."""
+    if len(rules) < 2 or sum(pattern.programsize for _, pattern in rules) > MAX_ANY_PROGRAM:
+        return None
+    options = _options()
+    options.max_mem = MAX_ANY_BYTES
+    options.never_capture = True
+    try:
+        return re2.compile("|".join(f"(?:{rule.pattern})" for rule, _ in rules), options)
+    except re2.error:
+        return None
 
 
 def _spans(rule: Rule, pattern: Any, text: str) -> Iterator[tuple[int, int]]:

@@ -136,6 +136,38 @@ def test_scores_are_the_highest_of_each_category_text_by_text() -> None:
     assert OURS.scores(texts) == [{"personal_data": 1.0}, {}, {}]
 
 
+_WRITTEN = [
+    "mail bob@example.org today, or call +49 30 1234567.",
+    "4111 1111 1111 1111 12.03.2024",
+    "api_key=Zq81LmPw07",
+    "AKIAIOSFODNN7EXAMPLE",
+    " ",
+    "\n",
+]
+
+
+@given(
+    st.lists(st.one_of(st.text(max_size=20), st.sampled_from(_WRITTEN)), max_size=8).map("".join)
+)
+def test_all_find_what_each_alone_finds(text: str) -> None:
+    """What none of them finds is told by one pass for all."""
+    expected = [match for rule in BUILT_IN for match in Rules([rule]).find(text)]
+    assert OURS.find(text) == sorted(expected, key=lambda one: (one.start, one.end, one.rule))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [["(?P<a>x)", "(?P<a>y)"], [r"[\s\S]{1000}"] * 25, ["(?i)heron", "^b"]],
+    ids=["names", "large", "flags"],
+)
+def test_patterns_that_cannot_be_one_are_tried_each(others: list[str]) -> None:
+    rules = Rules([Rule(str(at), "hate", one) for at, one in enumerate([*others, "Y1|y"])])
+    assert [match.rule for match in rules.find("y")] == [
+        str(at) for at, one in enumerate([*others, "Y1|y"]) if "y" in one
+    ]
+    assert rules.find("Y") == []
+
+
 @given(st.text(max_size=300))
 def test_matches_lie_in_the_text_and_in_order(text: str) -> None:
     rules = Rules([Rule("letters", "hate", "[a-z]+"), Rule("two", "violence", "..")])
