@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from inference import Caller, Engine, EngineError
+from inference import Caller, Engine, EngineError, Priority
 from moderation.categories import Scores
 from moderation.classifiers.reading import SHORT_CHARS, are_short, for_texts, in_thread
 from moderation.heads_adapter import HEADS_ADAPTER
@@ -36,28 +36,30 @@ class HeadClassifier:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._asked: list[_Asked] = []
+        self._asked: dict[Priority, list[_Asked]] = {}
         self._working: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
     async def check(self) -> None:
         self._engine.require(HEADS_ADAPTER.name, "embedding")
 
     async def score(self, texts: Sequence[str], caller: Caller) -> list[Scores]:
-        """Short texts that are asked about in the same turn of the loop are judged together: where sixty
-        questions come at once, a request, and a product of matrices, of each costs more than they do."""
-        if caller.priority != "interactive" or not are_short(texts):
+        """Short texts of a class that are asked about in the same turn of the loop are judged together:
+        where sixty questions come at once, a request, and a product of matrices, of each costs more than
+        they do."""
+        if caller.priority == "background" or not are_short(texts):
             return await self._score(texts, caller)
         answer: asyncio.Future[list[Scores]] = asyncio.get_running_loop().create_future()
-        if not self._asked:
-            working = asyncio.create_task(self._score_asked())
+        if caller.priority not in self._asked:
+            self._asked[caller.priority] = []
+            working = asyncio.create_task(self._score_asked(caller.priority))
             self._working.add(working)
             working.add_done_callback(self._working.discard)
-        self._asked.append(_Asked(texts, caller, answer))
+        self._asked[caller.priority].append(_Asked(texts, caller, answer))
         return await answer
 
-    async def _score_asked(self) -> None:
+    async def _score_asked(self, priority: Priority) -> None:
         """Also for those who have left meanwhile, as long as anybody waits."""
-        asked, self._asked = self._asked, []
+        asked = self._asked.pop(priority)
         working = asyncio.current_task()
         assert working is not None
 
@@ -117,7 +119,7 @@ class HeadClassifier:
 def _all_of(asked: Sequence[_Asked]) -> Caller:
     """As many as they are: a share for each of them, beside those who ask for much by themselves."""
     weights = {one.caller.user: one.caller.weight for one in asked}
-    return Caller(weight=sum(weights.values()))
+    return Caller(weight=sum(weights.values()), priority=asked[0].caller.priority)
 
 
 def _fail(asked: Sequence[_Asked], error: Exception) -> None:

@@ -74,6 +74,15 @@ async def test_those_of_one_turn_are_one_request_and_keep_their_scores(
     assert together[-1] == [scores for [scores] in alone]
 
 
+async def test_programs_go_together_and_behind_people(
+    heads: HeadClassifier, engine: _Engine
+) -> None:
+    asked = [(text, name) for name in ("interactive", "api") for text in _SHORT[:2]]
+    await asyncio.gather(*(_asked(heads, text, priority=name) for text, name in asked))
+    assert [caller.priority for caller in engine.callers] == ["interactive", "api"]
+    assert list(map(sorted, engine.calls)) == [sorted(_SHORT[:2])] * 2
+
+
 async def test_long_ones_and_chores_go_by_themselves(
     heads: HeadClassifier, engine: _Engine
 ) -> None:
