@@ -48,6 +48,8 @@ def parent(category: str) -> str | None:
 def worst(scores: Sequence[Scores]) -> Scores:
     """For each category the highest probability, as of the windows of a text, or by several classifiers,
     each of which knows some categories."""
+    if len(scores) == 1:
+        return scores[0]
     found: dict[str, float] = {}
     for one in scores:
         for name, score in one.items():

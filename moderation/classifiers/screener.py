@@ -59,8 +59,7 @@ class Screener:
 
     async def screen(self, texts: Sequence[str], caller: Caller) -> Screening:
         """Never raises EngineError: a classifier's is in its report."""
-        asked = (self._asked(one, texts, caller) for one in self.classifiers)
-        reports = tuple(await asyncio.gather(*asked))
+        reports = await self._asked_all(texts, caller)
         nothing: Scores = dict.fromkeys(CATEGORIES, 0.0)
         answers = [report.scores for report in reports if report.error is None]
         scores = tuple(
@@ -68,6 +67,18 @@ class Screener:
             for at in range(len(texts))
         )
         return Screening(scores, reports)
+
+    async def _asked_all(self, texts: Sequence[str], caller: Caller) -> tuple[Report, ...]:
+        """At once, the first of them without a task of its own: rules alone would need none."""
+        if not self.classifiers:
+            return ()
+        first, *others = (self._asked(one, texts, caller) for one in self.classifiers)
+        asking = [asyncio.create_task(each) for each in others]
+        try:
+            return (await first, *[await each for each in asking])
+        finally:
+            for each in asking:
+                each.cancel()
 
     async def _asked(self, one: Classifier, texts: Sequence[str], caller: Caller) -> Report:
         began_s = perf_counter()
