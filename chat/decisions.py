@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 SOON_S = 0.5
 
+_unmade: list[Callable[[], Decision]] = []
 _unwritten: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
 
@@ -29,20 +30,25 @@ async def keep(decision: Decision, points: float = 0.0) -> None:
     await _keeper.ask((decision, points), group=decision.owner_id)
 
 
-def keep_soon(decision: Decision) -> None:
+def keep_soon(make: Callable[[], Decision]) -> None:
     """The same for a decision that changed nothing: nobody waits, and the log tells where it fails.
-    It is written a moment later, with those of other people: the answer that it is about begins."""
-    task = asyncio.create_task(_keep_or_tell(decision))
-    _unwritten.add(task)
-    task.add_done_callback(_unwritten.discard)
+    It is made and written a moment later, in a thread, with those of other people: the answer that it is
+    about begins."""
+    _unmade.append(make)
+    if len(_unmade) == 1:
+        task = asyncio.create_task(_keep_unmade())
+        _unwritten.add(task)
+        task.add_done_callback(_unwritten.discard)
 
 
-async def _keep_or_tell(decision: Decision) -> None:
+async def _keep_unmade() -> None:
+    await asyncio.sleep(SOON_S)
+    making = _unmade.copy()
+    _unmade.clear()
     try:
-        await asyncio.sleep(SOON_S)
-        await _soon.ask(decision)
+        await in_db(_insert_of_many)(making)
     except Exception:
-        logger.exception("a decision of moderation could not be written")
+        logger.exception("%d decisions of moderation could not be written", len(making))
 
 
 async def written() -> None:
@@ -96,15 +102,7 @@ def _insert(asked: Sequence[tuple[Decision, float]]) -> None:
 _keeper: Gathering[tuple[Decision, float], None] = Gathering(_keep_all)
 
 
-async def _keep_all_soon(decisions: Sequence[Decision]) -> list[None]:
-    await in_db(_insert_of_many)(decisions)
-    return [None] * len(decisions)
-
-
-def _insert_of_many(decisions: Sequence[Decision]) -> None:
+def _insert_of_many(making: Sequence[Callable[[], Decision]]) -> None:
+    given = dumped(as_rows([make() for make in making]))
     with connection.cursor() as cursor:
-        given = dumped(as_rows(decisions))
         cursor.execute("SELECT moderation_keep_decisions(%s)", [given])
-
-
-_soon: Gathering[Decision, None] = Gathering(_keep_all_soon)

@@ -6,6 +6,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from time import monotonic
 from uuid import UUID
@@ -262,10 +263,11 @@ class Screen:
         if stop is not None:
             # Nothing that does not go on waits for a review; if its author says yes, it is judged again.
             verdict = replace(verdict, action=stop)
-        decision = self._decision(stage, outcome, deciding, verdict)
+        make = partial(self._decision, stage, outcome, deciding, verdict)
         if stop is None:
-            decisions.keep_soon(decision)
+            decisions.keep_soon(make)
             return None
+        decision = make()
         await decisions.keep(decision, self._points(stage, deciding, outcome))
         place = self._place_of(outcome) if stage == "input" else ""
         if stop == "ask":
@@ -327,7 +329,7 @@ class Screen:
             return
         verdict = self._verdict(trial.policy, stage, outcome.scored, outcome.failed)
         if verdict.action != "allow":
-            decisions.keep_soon(self._decision(stage, outcome, trial, verdict))
+            decisions.keep_soon(partial(self._decision, stage, outcome, trial, verdict))
 
     def _decision(self, stage: Stage, outcome: Outcome, by: InForce, verdict: Verdict) -> Decision:
         request = self.request

@@ -34,8 +34,8 @@ class Kept(list[Any]):
     async def keep(self, decision: Any, points: float = 0.0) -> None:
         self.append((decision, points))
 
-    def keep_soon(self, decision: Any) -> None:
-        self.append((decision, 0.0))
+    def keep_soon(self, make: Callable[[], Any]) -> None:
+        self.append((make(), 0.0))
 
 
 def screen(content: dict[str, Any], trial: dict[str, Any] | None = None) -> Screen:

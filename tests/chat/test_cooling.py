@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.conf import settings
@@ -72,7 +73,7 @@ async def test_only_who_has_strikes_that_count_waits(
 async def test_decisions_of_many_are_kept_as_each_alone_would_be(alice: User, bob: User) -> None:
     with as_user(alice.pk):
         for user in (alice, bob, alice):
-            decisions.keep_soon(a_decision(user))
+            decisions.keep_soon(partial(a_decision, user))
         await decisions.written()
     for user, expected in ((alice, 2), (bob, 1)):
         with as_user(user.pk):
