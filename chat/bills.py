@@ -93,10 +93,10 @@ async def billed(
             leased_until=lease_end(),
             is_run=is_run,
         )
-        holding = _holding.ask((rights, hold), group=(rights.user.pk, rights.api_key_id))
-        await done_or_undone(holding, in_db(let_go))
+        holding = _holding.asked((rights, hold), group=(rights.user.pk, rights.api_key_id))
+        await done_or_undone(holding, _let_go)
     try:
-        async with kept_alive(run_id) if is_held else nullcontext():
+        with kept_alive(run_id) if is_held else nullcontext():
             yield bill
     finally:
         # Also for a caller who has gone: what was computed for them was computed. In the scope of the
@@ -142,6 +142,7 @@ def _hold_in_db(rights: Rights, holds: Sequence[Hold]) -> list[UUID | Exception]
 
 
 _holding = Gathering(_hold_all)
+_let_go = in_db(let_go)
 
 
 async def _settle(rights: Rights, run_id: UUID, bill: Bill) -> None:

@@ -9,8 +9,8 @@ would have to be counted otherwise while Redis is away.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -62,20 +62,25 @@ def renew(run_id: UUID) -> None:
     Reservation.objects.filter(pk=run_id).update(expires_at=end, alive_until=place)
 
 
-@asynccontextmanager
-async def kept_alive(run_id: UUID) -> AsyncIterator[None]:
-    """Within, what is asked keeps what it holds, and an answer its place."""
-    renewing = asyncio.create_task(_renew_on(run_id))
+@contextmanager
+def kept_alive(run_id: UUID) -> Iterator[None]:
+    """Within, what is asked keeps what it holds, and an answer its place. On an event loop; most answers
+    are over before there is a task for it."""
+    loop = asyncio.get_running_loop()
+    renewing: list[asyncio.Task[None]] = []
+    timer = loop.call_later(RENEW_S, lambda: renewing.append(loop.create_task(_renew_on(run_id))))
     try:
         yield
     finally:
-        renewing.cancel()
+        timer.cancel()
+        for task in renewing:
+            task.cancel()
 
 
 async def _renew_on(run_id: UUID) -> None:
     while True:
-        await asyncio.sleep(RENEW_S)
         try:
             await in_db(renew)(run_id)
         except Error:
             logger.warning("a running answer could not be renewed, trying again", exc_info=True)
+        await asyncio.sleep(RENEW_S)

@@ -27,7 +27,7 @@ def in_background(work: Coroutine[Any, Any, object]) -> None:
 
 async def done_or_undone(work: Awaitable[T], undo: Callable[[T], Awaitable[object]]) -> T:
     """What it returns; where the caller is cancelled before, `undo` gets it, in the background."""
-    task = _task(_awaited(work))
+    task = work if isinstance(work, asyncio.Future) else _task(_awaited(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -35,7 +35,7 @@ async def done_or_undone(work: Awaitable[T], undo: Callable[[T], Awaitable[objec
         raise
 
 
-async def _undone(task: asyncio.Task[T], undo: Callable[[T], Awaitable[object]]) -> None:
+async def _undone(task: asyncio.Future[T], undo: Callable[[T], Awaitable[object]]) -> None:
     with suppress(Exception):  # what failed has done nothing
         await task
     if not task.cancelled() and task.exception() is None:

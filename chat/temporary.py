@@ -118,7 +118,7 @@ class TemporaryRun(runs.Run):
     settling: asyncio.Task[None] | None = None
 
     async def write(self, request: AnswerRequest) -> None:
-        async with concurrency.kept_alive(self.id):
+        with concurrency.kept_alive(self.id):
             try:
                 await super().write(request)
             except TimeoutError:

@@ -134,10 +134,19 @@ def _own(key: Any) -> ApiKey | None:
     """A copy: whoever asks may change what they got."""
     if key is None:
         return None
-    mine: ApiKey = copy(key)
-    mine.user = copy(key.user)
+    mine: ApiKey = _copied(key)
+    mine.user = _copied(key.user)
     mine.user.granted_models = key.granted_models
     return mine
+
+
+def _copied(row: Any) -> Any:
+    """As copy() does, but not by the way of pickles, on which sixty requests of a key wait for long."""
+    made = row.__class__.__new__(row.__class__)
+    vars(made).update(vars(row))
+    made._state = copy(row._state)
+    made._state.fields_cache = row._state.fields_cache.copy()
+    return made
 
 
 def mark_used(keys: Iterable[ApiKey]) -> None:
