@@ -8,7 +8,14 @@ before it was asked. Known from databases as group commit.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from time import monotonic
 from typing import Generic, TypeVar
+
+from chat.arrivals import are_expected
+
+CALM_S = 0.0003  # a turn of the loop in which nobody does much
+TURN_S = 0.001
+LONGEST_S = 0.02
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -36,28 +43,37 @@ class Gathering(Generic[Q, A]):
 
     async def ask(self, question: Q, group: Hashable = None) -> A:
         """The question is answered also where the one who asks is cancelled meanwhile."""
+        return await self.asked(question, group)
+
+    def asked(self, question: Q, group: Hashable = None) -> "asyncio.Future[A]":
+        """The same for who is not to wait in a task; who does shields it, if others are to have it."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[A] = loop.create_future()
         key = (loop, group)
         if key in self._groups:
             self._groups[key].append((question, answer))
         else:
-            self._groups[key] = []
-            task = asyncio.create_task(self._work(key, [(question, answer)]))
+            self._groups[key] = [(question, answer)]
+            task = asyncio.create_task(self._work(key))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
-        return await answer
+        return answer
 
-    async def _work(self, key: Hashable, asked: list[tuple[Q, "asyncio.Future[A]"]]) -> None:
+    async def _work(self, key: Hashable) -> None:
+        asked: list[tuple[Q, asyncio.Future[A]]] = []
         try:
-            while asked:
+            await _calm()
+            while asked := self._next(key):
                 await self._answer(asked)
-                waiting = self._groups[key]
-                asked = waiting[: self._at_most]
-                self._groups[key] = waiting[len(asked) :]
         finally:
             for _, answer in [*asked, *self._groups.pop(key)]:
                 answer.cancel()  # of a loop that ends
+
+    def _next(self, key: Hashable) -> list[tuple[Q, "asyncio.Future[A]"]]:
+        waiting = self._groups[key]
+        asked = waiting[: self._at_most]
+        self._groups[key] = waiting[len(asked) :]
+        return asked
 
     async def _answer(self, asked: Sequence[tuple[Q, "asyncio.Future[A]"]]) -> None:
         answers: Sequence[A | Exception]
@@ -72,3 +88,21 @@ class Gathering(Generic[Q, A]):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
+
+
+async def _calm() -> None:
+    """Until the loop has done what was there to be done: of sixty who come at once the others are on
+    their way to the same question, and a call for the first alone would take the lock of the interpreter
+    from them. Where nothing is done, that is a turn of the loop.
+
+    Not for longer than LONGEST_S: a loop that is never calm has many calls to share, and is late.
+    """
+    began_s = now_s = monotonic()
+    while now_s - began_s < LONGEST_S:
+        await asyncio.sleep(0)
+        before_s, now_s = now_s, monotonic()
+        if now_s - before_s < CALM_S:
+            if not are_expected():
+                return
+            await asyncio.sleep(TURN_S)
+            now_s = monotonic()

@@ -18,6 +18,8 @@ from tests.sites import ROOT
 
 SERVER = """
 import asyncio, signal, socket, sys
+from chat import arrivals
+arrivals.PATIENCE_S = 600
 from webapp.serving.daphne_server import MAX_BODY_BYTES, DaphneServer
 
 async def anew(receive, send):
@@ -33,6 +35,8 @@ async def application(scope, receive, send):
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.accept"})
+        if scope["path"] == "/expected":
+            await send({"type": "websocket.send", "text": str(arrivals.are_expected())})
         if scope["path"] == "/anew":
             return await anew(receive, send)
         if scope["path"] == "/deaf":
@@ -128,6 +132,24 @@ def test_a_body_is_handed_over_whole_and_nobody_says_who_serves(server: Server) 
         answer = read_all(connection)
     assert answer.endswith(b"\r\n300000\r\n0\r\n\r\n")
     assert b"daphne" not in answer.lower()
+
+
+def test_who_connects_is_expected_to_speak(server: Server) -> None:
+    address = f"ws://127.0.0.1:{server.port}/expected"
+
+    def is_somebody() -> bool:
+        with connect(address) as asking:
+            asking.send("?")
+            return asking.recv() == "True"
+
+    assert not is_somebody()
+    with server.connect() as silent:
+        assert is_somebody()
+        silent.sendall(b"GET / HTTP/1.1\r\n")
+        assert not is_somebody()
+    server.connect().close()  # gone without a word
+    time.sleep(0.1)
+    assert not is_somebody()
 
 
 def test_a_body_announced_as_too_long_is_refused_before_it_comes(server: Server) -> None:

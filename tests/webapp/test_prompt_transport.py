@@ -23,6 +23,9 @@ class _Reactor:
     def addWriter(self, transport: Any) -> None:  # noqa: N802
         self.writers.append(transport)
 
+    def removeReader(self, transport: Any) -> None:  # noqa: N802
+        """Nobody writes to us here."""
+
     def removeWriter(self, transport: Any) -> None:  # noqa: N802
         self.writers = [one for one in self.writers if one is not transport]
 
@@ -67,3 +70,28 @@ def test_what_the_kernel_does_not_take_comes_behind_it(give: Any, ends: Any) -> 
         got += theirs.recv(2**16)
         transport.doWrite()
     assert got == given + b"the end"
+
+
+def test_what_is_written_together_goes_as_one(ends: Any) -> None:
+    transport, theirs, _ = ends
+    sent: list[bytes] = []
+    send = transport.writeSomeData
+    transport.writeSomeData = lambda data: sent.append(data) or send(data)
+    with transport.together():
+        transport.write(b"head ")
+        transport.writeSequence([b"and ", b"body"])
+        assert sent == []
+    transport.write(b"!")
+    assert sent == [b"head and body", b"!"]
+    assert theirs.recv(100) == b"head and body!"
+
+
+def test_what_is_held_comes_before_the_end(ends: Any) -> None:
+    transport, theirs, reactor = ends
+    with transport.together():
+        transport.write(b"all of it")
+        transport.loseConnection()
+        transport.write(b" and more")
+    while reactor.writers:
+        transport.doWrite()
+    assert theirs.recv(100) == b"all of it and more"

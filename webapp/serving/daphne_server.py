@@ -19,6 +19,7 @@ from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import defer, reactor
 
+from chat import arrivals
 from webapp.api_errors import error_at, is_api_path
 from webapp.serving.prompt_transport import PromptTransport
 
@@ -75,6 +76,15 @@ class LimitedRequest(WebRequest):  # type: ignore[misc]
 
     def process(self) -> Any:
         return None if self.refused else super().process()
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """The head of a response goes with the beginning of its body, and what is whole in one piece."""
+        transport = None if self.startedWriting else _transport(self)
+        if isinstance(transport, PromptTransport):
+            with transport.together():
+                super().handle_reply(message)
+        else:
+            super().handle_reply(message)
 
     def _refuse(self) -> None:
         if self.refused:
@@ -240,9 +250,31 @@ def _limited(build: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def build_limited(address: Any) -> Any:
         protocol = build(address)
         protocol.requestFactory = LimitedRequest
+        _expect(protocol)
         return protocol
 
     return build_limited
+
+
+def _expect(protocol: Any) -> None:
+    """Its first words, or that it leaves."""
+    key = id(protocol)
+    receive, lose = protocol.dataReceived, protocol.connectionLost
+
+    def no_more() -> None:
+        arrivals.spoke(key)
+        del protocol.dataReceived, protocol.connectionLost
+
+    def data_received(data: bytes) -> None:
+        no_more()
+        receive(data)
+
+    def connection_lost(reason: Any) -> None:
+        no_more()
+        lose(reason)
+
+    protocol.dataReceived, protocol.connectionLost = data_received, connection_lost
+    arrivals.connected(key)
 
 
 def _transport(protocol: Any) -> Any:
