@@ -31,36 +31,34 @@ MAX_CONNECTIONS = 8
 _PREFIX = "vitrine:window:"
 _MAX_LOCAL = 10_000  # windows that a process remembers
 
-# KEYS are the windows; ARGV: a name for this request, how many times it counts, and of each window its
-# limit and its period in microseconds. Returns whether it may pass, and of each window how many times
-# are left, in how many microseconds it has room for as many again, and in how many it is empty.
+# KEYS are the windows; ARGV: a name for this call, how many times each who asks counts, how many ask,
+# and of each window its limit and its period in microseconds. Returns how many of them may pass, and of
+# each window how many times were left before, in how many microseconds it has room for one of the
+# others, and in how many it is empty.
 _ADMIT = """
 local now = redis.call('TIME')
 now = now[1] * 1000000 + now[2]
-local cost, may_pass, result = tonumber(ARGV[2]), 1, {}
+local cost, num = tonumber(ARGV[2]), tonumber(ARGV[3])
+local num_pass, used, result = num, {}, {}
 for i, key in ipairs(KEYS) do
-  local limit, period = tonumber(ARGV[2 * i + 1]), tonumber(ARGV[2 * i + 2])
+  local limit, period = tonumber(ARGV[2 * i + 2]), tonumber(ARGV[2 * i + 3])
   redis.call('ZREMRANGEBYSCORE', key, '-inf', now - period)
-  local used = redis.call('ZCARD', key)
-  local wait = 0
-  if used + cost > limit then
-    may_pass = 0
-    local at = used + cost - limit - 1
+  used[i] = redis.call('ZCARD', key)
+  num_pass = math.min(num_pass, math.max(0, math.floor((limit - used[i]) / cost)))
+end
+for i, key in ipairs(KEYS) do
+  local limit, period = tonumber(ARGV[2 * i + 2]), tonumber(ARGV[2 * i + 3])
+  for n = 1, num_pass * cost do redis.call('ZADD', key, now, ARGV[1] .. ':' .. n) end
+  if num_pass > 0 then redis.call('PEXPIRE', key, math.ceil(period / 1000)) end
+  local at, wait = used[i] + (num_pass + 1) * cost - limit - 1, 0
+  if num_pass < num and at >= 0 then
     local leaving = redis.call('ZRANGE', key, at, at, 'WITHSCORES')
     wait = leaving[2] and leaving[2] + period - now or period
   end
   local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-  result[i] = {limit - used, wait, last[2] and last[2] + period - now or 0}
+  result[i] = {limit - used[i], wait, last[2] and last[2] + period - now or 0}
 end
-if may_pass == 1 then
-  for i, key in ipairs(KEYS) do
-    local period = tonumber(ARGV[2 * i + 2])
-    for n = 1, cost do redis.call('ZADD', key, now, ARGV[1] .. ':' .. n) end
-    redis.call('PEXPIRE', key, math.ceil(period / 1000))
-    result[i][1], result[i][3] = result[i][1] - cost, period
-  end
-end
-return {may_pass, result}
+return {num_pass, result}
 """
 
 
@@ -142,7 +140,7 @@ def _count(window: Window, log: deque[float], now_s: float, cost: int, has_passe
     return Count(window, max(0, window.limit - len(log)), wait_s, reset_s)
 
 
-_Asked = tuple[Sequence[Window], int]
+_Asked = tuple[tuple[Window, ...], int]
 _local = LocalWindows()
 _away_until_s = 0.0
 _clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, Redis]" = WeakKeyDictionary()
@@ -155,7 +153,7 @@ async def admit(windows: Sequence[Window], cost: int = 1) -> Admission:
     if monotonic() < _away_until_s:
         return _local.admit(windows, cost)
     try:
-        admission = await _asking.ask((windows, cost))
+        admission = await _asking.ask((tuple(windows), cost))
     except (RedisError, OSError, TimeoutError):
         return _local.admit(windows, cost)
     if admission.is_admitted:
@@ -171,36 +169,48 @@ async def _admit_in_redis(asked: Sequence[_Asked]) -> Sequence[Admission]:
         raise ConnectionError("Redis is away")
     try:
         async with asyncio.timeout(PATIENCE_S):
-            told = await _told_by_redis(asked)
+            return await _told_by_redis(asked)
     except (RedisError, OSError, TimeoutError) as error:
         logger.warning("Redis is away, this process counts for itself: %r", error)
         _away_until_s = monotonic() + AWAY_S
         raise
-    return [_admission(windows, *one) for (windows, _), one in zip(asked, told, strict=True)]
 
 
-async def _told_by_redis(asked: Sequence[_Asked]) -> Sequence[Any]:
+async def _told_by_redis(asked: Sequence[_Asked]) -> list[Admission]:
+    """Those who ask for the same, as programs with one key do, are one call."""
+    alike: dict[_Asked, list[int]] = {}
+    for at, one in enumerate(asked):
+        alike.setdefault(one, []).append(at)
     script = _client().register_script(_ADMIT)
-    if len(asked) == 1:
-        return [await _run(script, *asked[0])]
     async with _client().pipeline(transaction=False) as pipeline:
-        for one in asked:
-            await _run(script, *one, client=pipeline)
-        told: Sequence[Any] = await pipeline.execute()
-        return told
+        for (windows, cost), places in alike.items():
+            keys = [_PREFIX + window.key for window in windows]
+            limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
+            args: list[str | int] = [secrets.token_hex(8), cost, len(places), *limits]
+            await script(keys=keys, args=args, client=pipeline)
+        told = await pipeline.execute()
+    found: dict[int, Admission] = {}
+    for ((windows, cost), places), (num_pass, counts) in zip(alike.items(), told, strict=True):
+        for nth, at in enumerate(places):
+            found[at] = _admission(windows, cost, nth, int(num_pass), counts)
+    return [found[at] for at in range(len(asked))]
 
 
-async def _run(script: Any, windows: Sequence[Window], cost: int, client: Any = None) -> Any:
-    keys = [_PREFIX + window.key for window in windows]
-    limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
-    return await script(keys=keys, args=[secrets.token_hex(8), cost, *limits], client=client)
-
-
-def _admission(windows: Sequence[Window], may_pass: int, counts: Sequence[Any]) -> Admission:
+def _admission(
+    windows: Sequence[Window], cost: int, nth: int, num_pass: int, counts: Sequence[Any]
+) -> Admission:
+    """Of the `nth` of those who asked for the same."""
+    may_pass = nth < num_pass
+    taken = min(nth + 1, num_pass) * cost
     return Admission(
-        bool(may_pass),
+        may_pass,
         tuple(
-            Count(window, max(0, int(left)), max(0.0, int(wait) / 1e6), max(0.0, int(reset) / 1e6))
+            Count(
+                window,
+                max(0, int(left) - taken),
+                0.0 if may_pass else max(0.0, int(wait) / 1e6),
+                max(0.0, int(reset) / 1e6),
+            )
             for window, (left, wait, reset) in zip(windows, counts, strict=True)
         ),
     )

@@ -46,6 +46,26 @@ async def test_of_two_hundred_at_once_exactly_the_limit_passes(where: str) -> No
     assert remaining == list(range(10))
 
 
+@pytest.mark.parametrize("limit", [0, 7, 40])
+async def test_who_asks_at_once_is_told_as_one_after_the_other(where: str, limit: int) -> None:
+    wide, narrow, alone = a_window(100), a_window(limit), a_window(limit)
+    together = await asyncio.gather(*(admit([wide, narrow], 2) for _ in range(12)))
+    for one in together:
+        expected = await admit([alone], 2)
+        assert one.is_admitted == expected.is_admitted
+        assert one.counts[1].remaining == expected.counts[0].remaining
+        assert one.counts[1].wait_s == pytest.approx(expected.counts[0].wait_s, abs=5)
+    left = (await admit([wide])).counts[0].remaining
+    assert left == 99 - 2 * admitted(together), "what did not pass is counted nowhere"
+
+
+async def test_different_questions_share_a_window(where: str) -> None:
+    shared = a_window(9)
+    asked = [[shared], [shared, a_window(50)], [shared, a_window(50)]] * 4
+    outcomes = await asyncio.gather(*map(admit, asked))
+    assert admitted(outcomes) == 9
+
+
 async def test_room_comes_back_one_by_one(where: str) -> None:
     window = a_window(2, period_s=0.4)
     assert (await admit([window])).is_admitted
