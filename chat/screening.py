@@ -7,10 +7,11 @@ meanwhile waits. Where policies only take notes, answers stream as ever, and are
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from chat.document_prompt import without_text
 from chat.events import (
@@ -85,24 +86,25 @@ async def _behind_gate(
     clock: Clock,
 ) -> AsyncGenerator[Event, None]:
     verdict = asyncio.create_task(_judge_input(screen, texts, clock))
-    upcoming: asyncio.Task[Event | None] | None = None
+    ahead: deque[Event] = deque()
+    changed = asyncio.Event()
+    running = asyncio.create_task(_run_ahead(events, ahead, changed))
+    for task in (verdict, running):
+        task.add_done_callback(lambda _: changed.set())
     held: list[Event] = []
     async with aclosing(events):
         try:
-            while not verdict.done():
-                upcoming = upcoming or asyncio.create_task(_next(events))
-                await asyncio.wait({upcoming, verdict}, return_when=asyncio.FIRST_COMPLETED)
-                if not upcoming.done():
-                    continue
-                event, upcoming = upcoming.result(), None
-                if event is None:
-                    break
-                if isinstance(event, Phase) and event.phase in _SEEN_WHILE_WAITING:
-                    yield event
-                    continue
-                held.append(event)
-                if _is_news(event):
-                    break
+            while not (verdict.done() or running.done()):
+                await changed.wait()
+                changed.clear()
+                while ahead:
+                    event = ahead.popleft()
+                    if isinstance(event, Phase) and event.phase in _SEEN_WHILE_WAITING:
+                        yield event
+                    else:
+                        held.append(event)
+            if running.done():
+                running.result()
             refused, span = await verdict
             yield span
             if refused is not None:
@@ -110,26 +112,33 @@ async def _behind_gate(
                 return
             for event in held:
                 yield event
-            if upcoming is not None and (event := await upcoming) is not None:
-                upcoming = None
-                yield event
+            while ahead or not running.done():
+                while ahead:
+                    yield ahead.popleft()
+                if not running.done():
+                    changed.clear()
+                    await changed.wait()
+            running.result()
         finally:
-            await _cancelled(verdict, upcoming)
+            await _cancelled(verdict, running)
         async for event in events:
             yield event
 
 
-async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
-    return await anext(events, None)
+async def _run_ahead(
+    events: AsyncGenerator[Event, None], ahead: deque[Event], changed: asyncio.Event
+) -> None:
+    """In one task, up to something that only the reader's eye is missing: there is no need to go on
+    before the verdict."""
+    async for event in events:
+        ahead.append(event)
+        changed.set()
+        if isinstance(event, (Delta, ToolCall, *TERMINAL)):
+            return
 
 
-def _is_news(event: Event) -> bool:
-    """Something that only the reader's eye is missing: there is no need to run ahead of the verdict."""
-    return isinstance(event, (Delta, ToolCall, *TERMINAL))
-
-
-async def _cancelled(*tasks: "asyncio.Task[object] | None") -> None:
-    there = [task for task in tasks if task is not None and not task.done()]
+async def _cancelled(*tasks: "asyncio.Task[Any]") -> None:
+    there = [task for task in tasks if not task.done()]
     for task in there:
         task.cancel()
     await asyncio.gather(*there, return_exceptions=True)
