@@ -29,7 +29,7 @@ from chat.idempotency import idempotent
 from chat.json_bodies import StrictParser
 from chat.openai_completion import chat_completion
 from chat.openai_embeddings import EmbeddingsIn, embed
-from chat.openai_missing import add_missing
+from chat.openai_missing import add_missing, add_missing_first
 from chat.openai_moderations import ModerationIn, moderate
 from chat.openai_schemas import ChatCompletionIn
 from chat.openai_text import TextCompletionIn, text_completion
@@ -47,7 +47,7 @@ api = DescribedApi(
     parser=StrictParser(),
 )
 add_error_handlers(api)
-add_missing(api)  # first: some lie where an id could stand
+add_missing_first(api)
 
 
 @api.get("/models")
@@ -156,6 +156,7 @@ api.add_router("/images", openai_images.router)
 api.add_router("/files", openai_files.router)
 api.add_router("/batches", openai_batches.router)
 api.add_router("/vector_stores", openai_vector_stores.router)
+add_missing(api)
 
 
 def _model(state: ModelState) -> dict[str, Any]:
