@@ -10,7 +10,7 @@ from django.db import close_old_connections, reset_queries
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-from webapp.request_threads import RequestThread
+from webapp.request_threads import RequestThread, end_without_thread
 
 
 class Handler(ASGIHandler):
@@ -20,6 +20,12 @@ class Handler(ASGIHandler):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async with RequestThread():
             await super().__call__(scope, receive, send)
+
+    async def send_response(self, response: HttpResponseBase, send: Any) -> None:
+        try:
+            await super().send_response(response, send)
+        finally:
+            end_without_thread()
 
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]

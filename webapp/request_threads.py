@@ -51,17 +51,44 @@ def has_thread() -> bool:
     return executor is not None and getattr(executor, "is_used", True)
 
 
+def end_without_thread() -> None:
+    """The response is sent. What a request needs a thread for then is to close it, which for one that
+    needed none before is no work at all: sixty threads would be started to find that out."""
+    context = SyncToAsync.thread_sensitive_context.get(None)
+    executor = SyncToAsync.context_to_thread_executor.get(context) if context else None
+    if isinstance(executor, _Borrowed):
+        executor.needs_no_thread()
+
+
+def _done_here(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    future: Future[T] = Future()
+    try:
+        future.set_result(fn(*args, **kwargs))
+    except Exception as error:
+        future.set_exception(error)
+    # asgiref tells its threads so which loop has sent them; the loop's own thread is none of them.
+    vars(SyncToAsync.threadlocal).clear()
+    return future
+
+
 class _Borrowed(Executor):
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
         self._unfinished: list[Future[Any]] = []
         self._is_clean = True
+        self._is_ending = False
 
     @property
     def is_used(self) -> bool:
         return self._thread is not None
 
+    def needs_no_thread(self) -> None:
+        """What comes is the end of a request that had none: nothing is open that a thread holds."""
+        self._is_ending = True
+
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        if self._thread is None and self._is_ending:
+            return _done_here(fn, *args, **kwargs)
         if self._thread is None:
             # The one that was used last: its stack is still in the cache.
             self._thread = _idle.pop() if _idle else ThreadPoolExecutor(1, "request")

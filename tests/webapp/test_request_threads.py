@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import SyncToAsync, sync_to_async
 
 from webapp import request_threads
-from webapp.request_threads import MAX_IDLE, RequestThread, has_thread
+from webapp.request_threads import MAX_IDLE, RequestThread, end_without_thread, has_thread
 
 thread = sync_to_async(threading.get_ident)
 
@@ -61,6 +61,22 @@ async def test_who_needs_none_has_none(idle: list[ThreadPoolExecutor]) -> None:
         await thread()
         assert has_thread()
     assert has_thread(), "outside of a request nobody knows"
+
+
+async def test_who_needed_none_is_closed_without(idle: list[ThreadPoolExecutor]) -> None:
+    ours = threading.get_ident()
+    async with RequestThread():
+        end_without_thread()
+        assert await thread() == ours
+        with pytest.raises(ZeroDivisionError):
+            await sync_to_async(divmod)(1, 0)
+    async with RequestThread():
+        theirs = await thread()
+        end_without_thread()
+        assert await thread() == theirs, "where something may be open"
+    assert len(idle) == 1
+    end_without_thread()  # outside of a request nothing ends
+    assert not vars(SyncToAsync.threadlocal)
 
 
 async def test_a_request_within_a_request_shares_its_thread() -> None:
