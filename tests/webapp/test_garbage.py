@@ -51,6 +51,23 @@ async def test_an_idle_process_frees_knots_and_keeps_what_was_there() -> None:
     task.cancel()
 
 
+async def test_what_is_young_is_not_kept_for_the_next_burst(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(garbage, "COLLECT_EVERY_S", 600.0)
+    task = asyncio.create_task(_run_for(60, is_idle=True))
+    await _until(lambda: gc.get_freeze_count() > 0)
+    few = ref(_Knot())
+    await asyncio.sleep(0.1)
+    assert few() is not None
+    many = [_Knot() for _ in range(2 * garbage.MANY_YOUNG)]
+    last = ref(many[-1])
+    del many
+    await _until(lambda: last() is None)
+    assert few() is None
+    task.cancel()
+
+
 async def test_a_busy_process_waits_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
     knot = ref(_Knot())
