@@ -39,10 +39,13 @@ from inference import EngineError
 
 logger = logging.getLogger(__name__)
 
-AT_MOST = 8
+AT_MOST = 16
 """Of a call: with more the first ones would wait for the last ones, and a burst begins in about the
 order in which it came. To let only so many into the whole of their start was tried: less of it goes
 together then, and the median first word came a third later."""
+
+AT_ONCE = 2
+"""Calls: while Postgres writes the rows of one, those of the next are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,4 +206,4 @@ def _rows_of(first: First, holds: Sequence[Reservation]) -> dict[str, Any]:
     }
 
 
-_saving: Gathering[_Asked, First | None] = Gathering(_save_all, AT_MOST)
+_saving: Gathering[_Asked, First | None] = Gathering(_save_all, AT_MOST, AT_ONCE)

@@ -8,6 +8,7 @@ before it was asked. Known from databases as group commit.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Generic, TypeVar
 
@@ -21,24 +22,34 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 
+@dataclass(slots=True)
+class _Group(Generic[Q, A]):
+    """`waiting` are the questions of the next call."""
+
+    waiting: "list[tuple[Q, asyncio.Future[A]]]" = field(default_factory=list)
+    num_working: int = 0
+
+
 class Gathering(Generic[Q, A]):
     """`answer_all` gives for each question its answer, or the exception that it ends with.
 
     It runs in the context of one of those who ask: whose rows are seen, and what else goes by context,
     has to be the same for all questions of a group. For one event loop at a time. With `at_most` a
     call answers so many, in the order in which they came: what the first ones wait for begins before
-    the last ones are answered.
+    the last ones are answered. With `at_once` so many calls are under way at the same time.
     """
 
     def __init__(
         self,
         answer_all: Callable[[Sequence[Q]], Awaitable[Sequence[A | Exception]]],
         at_most: int | None = None,
+        at_once: int = 1,
     ) -> None:
         self._answer_all = answer_all
         self._at_most = at_most
-        # A group is here while somebody works for it; its questions are those of the next call.
-        self._groups: dict[Hashable, list[tuple[Q, asyncio.Future[A]]]] = {}
+        self._at_once = at_once
+        # A group is here while somebody works for it.
+        self._groups: dict[Hashable, _Group[Q, A]] = {}
         self._working: set[asyncio.Task[None]] = set()  # the loop itself holds tasks weakly
 
     async def ask(self, question: Q, group: Hashable = None) -> A:
@@ -50,30 +61,29 @@ class Gathering(Generic[Q, A]):
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[A] = loop.create_future()
         key = (loop, group)
-        if key in self._groups:
-            self._groups[key].append((question, answer))
-        else:
-            self._groups[key] = [(question, answer)]
-            task = asyncio.create_task(self._work(key))
+        its = self._groups.setdefault(key, _Group())
+        its.waiting.append((question, answer))
+        if its.num_working < self._at_once:
+            its.num_working += 1
+            task = asyncio.create_task(self._work(key, its))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
         return answer
 
-    async def _work(self, key: Hashable) -> None:
+    async def _work(self, key: Hashable, group: "_Group[Q, A]") -> None:
         asked: list[tuple[Q, asyncio.Future[A]]] = []
         try:
             await _calm()
-            while asked := self._next(key):
+            while asked := group.waiting[: self._at_most]:
+                del group.waiting[: len(asked)]
                 await self._answer(asked)
         finally:
-            for _, answer in [*asked, *self._groups.pop(key)]:
+            group.num_working -= 1
+            if not group.num_working:
+                del self._groups[key]
+                asked += group.waiting
+            for _, answer in asked:
                 answer.cancel()  # of a loop that ends
-
-    def _next(self, key: Hashable) -> list[tuple[Q, "asyncio.Future[A]"]]:
-        waiting = self._groups[key]
-        asked = waiting[: self._at_most]
-        self._groups[key] = waiting[len(asked) :]
-        return asked
 
     async def _answer(self, asked: Sequence[tuple[Q, "asyncio.Future[A]"]]) -> None:
         answers: Sequence[A | Exception]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -145,6 +146,7 @@ def _all(config: EngineConfig) -> Iterator[ModelSpec]:
         yield ModelSpec(name, file.parent, file.parent.name, "Pulled to this machine.")
 
 
+@cache
 def _packaged(package: str) -> Path | None:
     """The model in an installed package, which is found and not imported: it would bring torch."""
     spec = find_spec(package)

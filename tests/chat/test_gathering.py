@@ -93,6 +93,21 @@ async def test_groups_do_not_wait_for_each_other() -> None:
     assert await asyncio.gather(*tasks) == [0, 2, 4, 6]
 
 
+async def test_so_many_calls_are_under_way_at_once() -> None:
+    asked = Asked()
+    asked.may_answer.clear()
+    gathering = Gathering(asked.double, at_most=3, at_once=2)
+    tasks = [asyncio.create_task(gathering.ask(n)) for n in range(8)]
+    await _begun(asked, 2)
+    await asyncio.sleep(0.01)
+    assert asked.calls == [[0, 1, 2], [3, 4, 5]]
+    asked.may_answer.set()
+    assert await asyncio.gather(*tasks) == [2 * n for n in range(8)]
+    assert asked.calls[2:] == [[6, 7]]
+    assert await gathering.ask(8) == 16, "and nobody is left who would not work"
+    assert not gathering._groups
+
+
 async def test_one_question_fails_alone() -> None:
     gathering = Gathering(Asked().double)
     results = await asyncio.gather(*map(gathering.ask, [1, -2, 3, -4]), return_exceptions=True)

@@ -38,9 +38,11 @@ def _as_it_is(value: Any, **colours: Any) -> Any:
     return value
 
 
-# autobahn colours what it would log of each frame before it looks whether anybody listens.
+# autobahn colours what it would log of each frame before it looks whether anybody listens, and prints
+# all its settings for each connection.
 for _module in (autobahn.twisted.websocket, autobahn.websocket.protocol):
     vars(_module).update(hltype=_as_it_is, hlval=_as_it_is)
+vars(autobahn.websocket.protocol).update(pformat=_as_it_is)
 
 _ERRORS = {
     400: ("bad_request", "The request was not understood."),
