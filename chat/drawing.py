@@ -6,9 +6,9 @@ What pictures show is judged by no policy, neither of those that are made nor of
 
 from dataclasses import replace
 
-from chat.answers import is_draining
 from chat.api_errors import ApiError
 from chat.bills import billed
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage

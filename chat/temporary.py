@@ -23,6 +23,7 @@ from chat.admission import check_requests
 from chat.answer_rows import message_once, rights_now, user_now
 from chat.asking import AnswerRequest
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.engine import is_known_elsewhere
 from chat.errors import BadFrame, Conflict, ShuttingDown
 from chat.events import TERMINAL, Found, LogEvent
@@ -348,7 +349,7 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
 
 
 def _begun(user: Any, client_id: str) -> TemporaryRun | None:
-    if answers.is_draining():
+    if is_draining():
         raise ShuttingDown
     return next((run for run in _runs_of(user) if run.client_id == client_id), None)
 
