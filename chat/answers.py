@@ -13,6 +13,7 @@ from chat import (
     first_sends,
     history,
     library,
+    making_pictures,
     notices,
     remembering,
     retakes,
@@ -214,7 +215,8 @@ def _start(
 
 def _tools_of(generation: Generation, conversation: Conversation) -> tuple[Tool, ...]:
     named = tools_named(generation.params.get("tools", []))
-    return remembering.bound(named, conversation)
+    named = remembering.bound(named, conversation)
+    return making_pictures.bound(named, conversation, generation)
 
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:

@@ -14,7 +14,7 @@ from chat.api_errors import ApiError
 from chat.engine import engine
 from chat.tools import BUILT_IN
 from chat.tools.servers.offering import names_of
-from chat.tools.servers.spec import ToolServerSpec
+from chat.tools.servers.spec import IMAGES, ToolServerSpec
 from chat.windows import Window
 from inference import ModelKind, ModelState, Priority, UnknownModel
 
@@ -94,6 +94,8 @@ class Rights:
         return (*self.tools, *self.tools_of(servers))
 
     def _is_for_me(self, spec: ToolServerSpec) -> bool:
+        if spec is IMAGES and not self.models("image"):
+            return False
         if not spec.tiers and not spec.groups:
             return True
         if self.user.tier_id in spec.tiers:
