@@ -28,6 +28,12 @@ class MadePicture:
     width_px: int
     height_px: int
 
+    @property
+    def shape(self) -> str:
+        """Of made-picture.css; made-picture.js says the same."""
+        ratio = self.width_px / self.height_px
+        return "landscape" if ratio > 1.1 else "portrait" if ratio < 0.9 else "square"
+
 
 def made_in(parts: Parts) -> dict[str, MadePicture]:
     """By the id of the call that has drawn it."""
@@ -95,6 +101,7 @@ def on_page(parts: Parts, there: Container[UUID], url: Callable[[UUID, int], str
             "prompt": one.prompt,
             "width": one.width_px,
             "height": one.height_px,
+            "shape": one.shape,
             "src": url(one.id, WIDTHS_PX[0]),
             "srcset": ", ".join(f"{url(one.id, width)} {width}w" for width in WIDTHS_PX),
             "large": url(one.id, WIDTHS_PX[-1]),

@@ -36,6 +36,7 @@ def _value(rights: Rights, state: ServerState) -> dict[str, Any]:
         "is_away": state.state == "away",
         "is_own": state.spec.is_own,
         "tells_others": state.spec.tells_others,
+        "leaves_trace": state.spec is IMAGES,  # what it makes is kept: it is in no temporary chat
         "tools": [
             {"name": tool.name, "title": tool.title, "description": tool.description}
             for tool in state.tools
