@@ -83,7 +83,7 @@ def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
         if api_key is None:
             raise ToolFailed("the key that this was asked with is gone")
     rights = Rights(user, api_key, is_background=params.get("priority") == "background")
-    if not rights.models("image"):
+    if not rights.may_draw:
         raise ToolFailed("there is no model for pictures any more")
     return rights
 

@@ -94,13 +94,20 @@ class Rights:
         return (*self.tools, *self.tools_of(servers))
 
     def _is_for_me(self, spec: ToolServerSpec) -> bool:
-        if spec is IMAGES and not self.models("image"):
+        if spec is IMAGES and not self.may_draw:
             return False
         if not spec.tiers and not spec.groups:
             return True
         if self.user.tier_id in spec.tiers:
             return True
         return bool(spec.groups) and self.user.groups.filter(name__in=spec.groups).exists()
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether there is a model for it; a key has to be for pictures, as under /v1."""
+        if self.api_key is not None and "images" not in self.api_key.scopes:
+            return False
+        return bool(self.models("image"))
 
     @property
     def may_keep_files(self) -> bool:

@@ -42,8 +42,8 @@ def plant(owner_id: Any, chat: Chat, conversation_id: uuid.UUID | None = None) -
 
 
 def _named(owner_id: Any, fields: Json) -> Json:
-    """What an answer names is what its parts have drawn, whatever the file says."""
-    if fields["role"] != Role.ASSISTANT:
+    """An answer that has drawn names what is there of that, whatever the file says."""
+    if fields["role"] != Role.ASSISTANT or not made_pictures.made_in(fields["parts"]):
         return fields
     return fields | {"sources": made_pictures.sources_of(owner_id, fields["parts"])}
 

@@ -173,6 +173,29 @@ def test_a_temporary_chat_draws_nothing(
     assert not documents_of(site, alice)
 
 
+@pytest.mark.parametrize("scopes", [("api", "images"), ("api",)], ids=str)
+def test_a_program_draws_only_with_a_key_for_it(
+    site: Site, alice: Reader, server: UpstreamServer, model: UpstreamServer, scopes: Any
+) -> None:
+    key = site.create_api_key(alice.email, *scopes)
+    headers = {"Authorization": f"Bearer {key}"}
+    asked = {"text": "Draw a fox", "tool_servers": ["images"]}
+    with closing(site.visitor()) as program:
+        listed = program.get("/api/tools", headers=headers).json()["servers"]
+        begun = program.post("/api/messages", json=asked, headers=headers).json()
+        program.get(f"/api/runs/{begun['run']}/events", headers=headers)
+    offered = [one["function"]["name"] for one in model.asked[0].body["tools"]]
+    is_offered = "images" in scopes
+    assert ("images" in [one["name"] for one in listed]) is is_offered
+    assert ("create_image" in offered) is is_offered
+    assert len(server.asked) == is_offered
+    spent = (
+        "SELECT count(*) FROM chat_usage JOIN webapp_apikey key ON key.id = api_key_id"
+        " WHERE key.prefix = %s AND model = 'painter'"
+    )
+    assert rows(site, spent, key[:11]) == [(int(is_offered),)]
+
+
 # --- what goes wrong ------------------------------------------------------------------------------
 
 _HTML = b"\x89PNG\r\n\x1a\n<script>alert(1)</script>"
