@@ -34,6 +34,8 @@ from retrieval.documents import Brought
 from retrieval.errors import RetrievalError
 from retrieval.parsing import Unreadable
 
+MAX_PER_ANSWER = 4
+"""Each is paid for: a model that goes round in circles stops there."""
 MAX_TOLD_CHARS = 2_500
 """Of the prompt in a result: escaped six times as long, it still fits."""
 _MAX_STEM_CHARS = 60
@@ -44,9 +46,16 @@ def bound(
     tools: Sequence[Tool], conversation: Conversation, generation: Generation
 ) -> tuple[Tool, ...]:
     """The tools, with the one that draws bound to the chat's owner, in whose scope it runs."""
+    num_asked = 0
 
     async def run(arguments: dict[str, Any]) -> str:
+        nonlocal num_asked
         prompt, size = asked_in(arguments)
+        num_asked += 1
+        if num_asked > MAX_PER_ANSWER:
+            raise ToolFailed(
+                f"an answer has {MAX_PER_ANSWER} pictures at most; the user may ask for more"
+            )
         try:
             rights = await in_db(_rights_now)(conversation.owner_id, generation.params)
             request = PictureRequest(model_for_pictures(rights), prompt, size=SIZES[size])

@@ -106,12 +106,33 @@ function picture({ picture: id, name, prompt, width = 1, height = 1, model, rewr
     element("a", { class: "small-button", href: contentUrl(id), download: name, "aria-label": get, title: get }, [icon("download")]),
   ]);
   const figure = shaped(width / height, [frame, element("figcaption", { class: "made__caption" }, [about(prompt, words), actions])]);
-  image.addEventListener("error", () => {
-    const gone = element("p", { class: "made__gone" }, [icon("image"), gettext("This picture is not kept here.")]);
-    frame.replaceWith(gone);
-    actions.lastElementChild?.remove();
+  image.addEventListener("error", async () => {
+    const answer = await fetch(pictureUrl(id, 800)).catch(() => null);
+    const isGone = answer?.status === 404;
+    frame.replaceWith(isGone ? unshown(gettext("This picture is not kept here.")) : unshown(gettext("The picture cannot be loaded now."), again));
+    if (isGone) actions.lastElementChild?.remove();
   });
+  /** @param {Element} note */
+  const again = (note) => {
+    note.replaceWith(frame);
+    image.setAttribute("srcset", image.getAttribute("srcset") ?? ""); // asks for it anew
+    frame.focus();
+  };
   return figure;
+}
+
+/**
+ * What stands where a picture would.
+ * @param {string} words
+ * @param {(note: Element) => void} [again]
+ */
+function unshown(words, again) {
+  const note = element("p", { class: "made__gone" }, [icon("image"), element("span", {}, [words])]);
+  if (!again) return note;
+  const button = element("button", { type: "button", class: "button" }, [icon("rotate-cw"), gettext("Try again")]);
+  button.addEventListener("click", () => again(note));
+  note.append(button);
+  return note;
 }
 
 /** @param {string} content @param {string} prompt */

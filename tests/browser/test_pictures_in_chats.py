@@ -221,12 +221,27 @@ def test_a_picture_that_is_gone_says_so(page: Page, site: Site) -> None:
     expect_no_faults(page)
 
 
+def test_a_picture_that_cannot_be_loaded_is_asked_for_again(page: Page) -> None:
+    doors = re.compile(r"/api/documents/[^/]+/pages/1")
+    page.route(doors, lambda route: route.abort())
+    ask(page, "Draw a fox")
+    answer = last_answer(page)
+    expect(answer.locator(".made")).to_contain_text("The picture cannot be loaded now.")
+    expect(answer.get_by_role("link", name="Download the picture")).to_be_visible()
+    expect_no_faults(page)
+    page.unroute(doors)
+    answer.get_by_role("button", name="Try again").press("Enter")
+    expect_drawn(answer.get_by_role("img", name=FOX))
+    expect(answer.get_by_role("link", name="Open the picture large")).to_be_focused()
+
+
 def test_a_link_and_a_print_show_it(page: Page, site: Site, browser: Browser) -> None:
     ask(page, "Draw a fox")
     expect(last_answer(page)).to_contain_text("Here is your fox.")
     page.wait_for_url("**/c/*")
     page.get_by_role("button", name="Share this chat").click()
     dialog = page.get_by_role("dialog", name="Share this chat")
+    expect(dialog).to_contain_text("Shown: the pictures that answers have drawn")
     dialog.get_by_role("button", name="Create and copy link").click()
     url = dialog.locator(".share-list > li").get_by_role("link").get_attribute("href")
     page.keyboard.press("Escape")

@@ -269,6 +269,18 @@ def test_a_spent_budget_is_told_and_an_answer_does_not_wait_for_itself(
     assert len(server.asked) == 1
 
 
+def test_a_model_that_goes_round_in_circles_is_stopped(
+    site: Site, alice: Reader, server: UpstreamServer, model: UpstreamServer
+) -> None:
+    model.answers = [*([calls(prompt=FOX)] * 5), SAID]
+    _, saved = drawn(alice)
+    results = [part for part in saved["parts"] if part["type"] == "tool_result"]
+    assert [part["is_error"] for part in results] == [False] * 4 + [True]
+    assert "4 pictures at most" in results[-1]["content"]
+    assert len(server.asked) == documents_of(site, alice) == 4
+    assert len(saved["sources"]["documents"]) == 4
+
+
 def test_a_name_is_made_of_any_prompt(
     alice: Reader, server: UpstreamServer, model: UpstreamServer
 ) -> None:
