@@ -25,12 +25,12 @@ const REFUSED = "error: the user has not allowed this call";
  * @param {HTMLElement} call the call of the tool, as any other is shown
  * @param {{arguments: string}} part
  * @param {Outcome} outcome
- * @param {boolean} isDrawing nobody is asked about it any more
+ * @param {{isWorking: boolean, isAsking: boolean}} how the answer goes on
  */
-export function showMade(call, part, outcome, isDrawing) {
+export function showMade(call, part, outcome, how) {
   if (!call.isConnected) return;
   const old = call.previousElementSibling?.matches(".made") ? /** @type {HTMLElement} */ (call.previousElementSibling) : null;
-  const state = stateOf(outcome, isDrawing);
+  const state = stateOf(outcome, how);
   call.hidden = state !== "";
   if ((old?.dataset.state ?? "") === state) return;
   old?.remove();
@@ -48,14 +48,17 @@ function figureOf(state, part, outcome) {
   const made = madeIn(outcome);
   if (made) return picture(made);
   const asked = askedIn(part.arguments);
-  return state === "failed" ? failed(outcome?.content ?? "", asked.prompt) : drawing(asked);
+  if (state === "drawing") return drawing(asked);
+  const words = state === "failed" ? whyFailed(outcome?.content ?? "") : gettext("This picture was not drawn: the answer ended before.");
+  return undrawn(words, asked.prompt);
 }
 
-/** @param {Outcome} outcome @param {boolean} isDrawing */
-function stateOf(outcome, isDrawing) {
+/** "": as any other call. @param {Outcome} outcome @param {{isWorking: boolean, isAsking: boolean}} how */
+function stateOf(outcome, { isWorking, isAsking }) {
   if (outcome?.is_error) return "failed";
   if (outcome) return madeIn(outcome) ? "made" : "";
-  return isDrawing ? "drawing" : "";
+  if (isAsking) return "";
+  return isWorking ? "drawing" : "undrawn";
 }
 
 /** @param {Outcome} outcome @returns {Made | null} */
@@ -135,11 +138,14 @@ function unshown(words, again) {
   return note;
 }
 
-/** @param {string} content @param {string} prompt */
-function failed(content, prompt) {
-  const words = content === REFUSED
-    ? gettext("You have not allowed this picture.")
-    : gettext("The picture could not be drawn: %(reason)s", { reason: content.replace(/^error: /, "") });
+/** @param {string} content of the result */
+function whyFailed(content) {
+  if (content === REFUSED) return gettext("You have not allowed this picture.");
+  return gettext("The picture could not be drawn: %(reason)s", { reason: content.replace(/^error: /, "") });
+}
+
+/** @param {string} words @param {string} prompt */
+function undrawn(words, prompt) {
   const said = element("p", { class: "made__failed", dir: "auto" }, [icon("circle-alert"), element("span", {}, [words])]);
   const caption = element("figcaption", { class: "made__caption" }, [about(prompt, [])]);
   return element("figure", { class: "made" }, prompt ? [said, caption] : [said]);

@@ -20,10 +20,10 @@ import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
  * @typedef {{type: string, root: HTMLElement, update: (part: any, context: PartContext) => void,
  *   close?: () => void}} PartView
  * @typedef {{isLive: boolean, isWitnessed: boolean, thinkingMs: number | null, parts: Part[],
- *   isWorking: boolean, citing: import("./citations.js").Citing}} PartContext
+ *   isWorking: boolean, isAsking: boolean, citing: import("./citations.js").Citing}} PartContext
  *   `isLive`: more of this part may follow; `isWitnessed`: this tab saw the answer from its start;
- *   `thinkingMs`: what all reasoning took, where one part is all; `isWorking`: the answer goes on, and
- *   nobody is asked
+ *   `thinkingMs`: what all reasoning took, where one part is all; `isWorking`: the answer goes on,
+ *   `isAsking`: once its reader has said whether a tool may be used
  */
 
 const DELETED = gettext("This message was deleted.");
@@ -145,8 +145,7 @@ export class MessageView {
     visible.forEach((part, index) => {
       if (this.#parts[index]?.type !== part.type) this.#replacePart(holder, index, part.type);
       const isLast = index === visible.length - 1;
-      const isWorking = isLive && !isAsking;
-      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, thinkingMs, parts, isWorking, citing };
+      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, thinkingMs, parts, isWorking: isLive, isAsking, citing };
       this.#parts[index].update(part, context);
     });
     for (const left of this.#parts.splice(visible.length)) removePart(left);
@@ -258,7 +257,7 @@ function toolPart() {
   return {
     type: "tool_call",
     root,
-    update(part, { parts, isWorking }) {
+    update(part, { parts, ...how }) {
       const result = parts.find((other) => other.type === "tool_result" && other.id === part.id);
       const outcome = result?.type === "tool_result" ? result : null;
       root.dataset.call = part.id;
@@ -266,7 +265,7 @@ function toolPart() {
       setText(given, withUnseenEscaped(givenText(part.arguments)));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
-      if (part.name === "create_image") import("./made-picture.js").then(({ showMade }) => showMade(root, part, outcome, isWorking));
+      if (part.name === "create_image") import("./made-picture.js").then(({ showMade }) => showMade(root, part, outcome, how));
       if (part.name === "remember" && outcome) import("./remembered.js").then(({ showRemembered }) => showRemembered(root, outcome));
     },
     close: () => root.previousElementSibling?.matches(".remembered, .made") && root.previousElementSibling.remove(),

@@ -185,6 +185,23 @@ def test_why_there_is_none_is_said(page: Page, painter: UpstreamServer) -> None:
     expect_no_faults(page)
 
 
+def test_a_stop_ends_the_drawing_and_says_so(
+    page: Page, painter: UpstreamServer, site: Site
+) -> None:
+    is_drawn = threading.Event()
+    painter.answers = [when(is_drawn, painter.answers[0])]
+    ask(page, "Draw a fox")
+    answer = last_answer(page)
+    expect(answer.locator(".made")).to_have_attribute("data-state", "drawing")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(answer.locator(".made")).to_contain_text("This picture was not drawn")
+    expect(answer.get_by_text("You stopped this answer.")).to_be_visible()
+    is_drawn.set()
+    page.reload()
+    expect(answer.locator(".made")).to_contain_text("This picture was not drawn")
+    expect_no_faults(page)
+
+
 def test_a_call_that_asks_shows_what_it_would_draw(
     page: Page, painter: UpstreamServer, model: UpstreamServer
 ) -> None:

@@ -7,8 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from chat import made_pictures, tree
+from chat import made_pictures, sharing, tree
 from chat.approvals import _is_ours
+from chat.errors import NotFound
 from chat.models import Conversation, Message, Role
 from chat.sources import Picked, kept_along
 from chat.tools import CREATE_IMAGE
@@ -22,7 +23,7 @@ from tests.chat.test_attached_files import (
     num_files,
     purge_all,
 )
-from webapp.tenancy import as_user
+from webapp.tenancy import as_nobody, as_user
 
 if TYPE_CHECKING:
     from webapp.models import User
@@ -93,6 +94,27 @@ def test_a_chat_that_is_brought_back_names_it_and_nothing_else(mine: "User", bob
         assert answer.parts == parts_of(named)
         names = [{"id": str(named.pk), "name": named.name}] if is_named else None
         assert (answer.sources and answer.sources["documents"]) == names
+
+
+def test_a_link_shows_pictures_of_its_owner_alone(mine: "User", bob: "User") -> None:
+    """Whatever the parts tell: somebody may have brought them along."""
+    row, own = attached(mine, "fox.png"), bring(mine, "letter.png")
+    with as_user(bob.pk):
+        theirs = attached(bob, "secret.png")
+    for named, is_shown in ((row, True), (own, False), (theirs, False)):
+        chat = answered_with(mine, row)
+        answer = answer_in(chat)
+        Message.objects.filter(pk=answer.pk).update(parts=parts_of(named))
+        made = sharing.create(mine, sharing.ShareWish(chat.pk, answer.pk))
+        token = str(sharing.share_value(made)["url"]).removeprefix("/s/")
+        with as_nobody():
+            assert sharing.pictures_in(token, sharing.read(token)) == ({named.pk} & {row.pk})
+            if is_shown:
+                assert sharing.picture_in(token, named.pk).document_id == named.pk
+            else:
+                with pytest.raises(NotFound):
+                    sharing.picture_in(token, named.pk)
+            assert not Document.objects.exists(), "the wider sight is given back"
 
 
 @pytest.mark.parametrize(
