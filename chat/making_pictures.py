@@ -23,12 +23,21 @@ from chat.errors import ChatError
 from chat.ids import uuid7
 from chat.models import Conversation, Generation
 from chat.off_loop import off_loop, off_loop_for_pictures
+from chat.pricing import cost_of_usage, price_of
 from chat.rights import Rights
 from chat.seeing import jpeg_url
 from chat.shielded import to_its_end
 from chat.tools import CREATE_IMAGE, Tool, ToolFailed
-from chat.tools.create_image import SIZES, asked_in
-from inference import EngineError, Image, InvalidParameter, Picture, PictureRequest, image_size
+from chat.tools.create_image import SIZES, asked_in, told_in
+from inference import (
+    EngineError,
+    Image,
+    InvalidParameter,
+    Picture,
+    PictureRequest,
+    Usage,
+    image_size,
+)
 from retrieval import document_files, documents
 from retrieval.documents import Brought
 from retrieval.errors import RetrievalError
@@ -47,6 +56,9 @@ def bound(
 ) -> tuple[Tool, ...]:
     """The tools, with the one that draws bound to the chat's owner, in whose scope it runs."""
     num_asked = 0
+    cost: dict[
+        str, Any
+    ] = {}  # of the last one, which neither the model nor a reader of a link is told
 
     async def run(arguments: dict[str, Any]) -> str:
         nonlocal num_asked
@@ -61,6 +73,8 @@ def bound(
             request = PictureRequest(model_for_pictures(rights), prompt, size=SIZES[size])
             found = await draw(rights, request, within=generation.pk)
             picture = found.pictures[0]
+            cost.clear()
+            cost.update(await in_db(_cost)(request.model, found.usage))
             # Whoever stops it now has paid for it: it is kept whole or not at all.
             kept = await to_its_end(_keep(rights, prompt, picture))
         except (ApiError, ChatError, EngineError, RetrievalError) as error:
@@ -71,7 +85,8 @@ def bound(
             kept["rewritten"] = True
         return json.dumps(kept, ensure_ascii=False)
 
-    return tuple(replace(one, run=run) if one.name == CREATE_IMAGE.name else one for one in tools)
+    own = replace(CREATE_IMAGE, run=run, facts_of=lambda result: told_in(result) | cost)
+    return tuple(own if one.name == CREATE_IMAGE.name else one for one in tools)
 
 
 def without(names: Sequence[str]) -> tuple[str, ...]:
@@ -95,6 +110,12 @@ def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
     if not rights.may_draw:
         raise ToolFailed("there is no model for pictures any more")
     return rights
+
+
+def _cost(model: str, usage: Usage) -> dict[str, Any]:
+    """Nothing where the model has no price."""
+    price = price_of(model)
+    return {"cost": cost_of_usage(price, usage)} if price else {}
 
 
 async def _keep(rights: Rights, prompt: str, picture: Picture) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def _is_ours(result: str) -> bool:
     return bool(value) and not value.get("rewritten")
 
 
-def _facts_of(result: str) -> dict[str, Any]:
+def told_in(result: str) -> dict[str, Any]:
+    """For the glass: which model has drawn, and of which size."""
     value = value_in(result)
     return {name: value[name] for name in ("model", "size") if name in value}
 
@@ -77,5 +78,5 @@ CREATE_IMAGE = Tool(
     server="images",
     timeout_s=_TIMEOUT_S,
     is_ours=_is_ours,
-    facts_of=_facts_of,
+    facts_of=told_in,
 )

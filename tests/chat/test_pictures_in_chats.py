@@ -43,7 +43,12 @@ def model() -> Iterator[UpstreamServer]:
 @pytest.fixture(scope="module")
 def site(make_site: SiteMaker, server: UpstreamServer, model: UpstreamServer) -> Iterator[Site]:
     models = f"far={model.url},painter={server.url}?kind=image#gpt-image-1.5"
-    with judged_site(make_site, models, VITRINE_PUBLIC_SHARES="true") as site:
+    with judged_site(
+        make_site,
+        models,
+        VITRINE_PUBLIC_SHARES="true",
+        VITRINE_PRICES="painter=prompt:5+completion:40",
+    ) as site:
         yield site
 
 
@@ -130,7 +135,9 @@ def test_a_picture_is_drawn_kept_and_seen_by_its_owner_alone(
     assert sums == [(6_208,)], "about what such a picture takes, where its server does not say"
     trace = alice.client.get(f"/api/messages/{accepted['answer']['id']}/trace").json()
     (span,) = [one for one in trace["spans"] if one["kind"] == "tool"]
-    assert span["facts"]["model"] == "painter"
+    assert (span["facts"]["model"], span["facts"]["size"]) == ("painter", "1536x1024")
+    assert span["facts"]["cost"]["amount"].startswith("0.2")  # of 6,208 tokens for 40 a million
+    assert "cost" not in told
 
 
 def test_it_is_offered_only_where_it_is_picked_and_there_is_a_model_for_it(
