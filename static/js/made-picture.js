@@ -13,11 +13,12 @@ const COPIED_MS = 1500;
 /** Of what is drawn: width / height by the size that was asked for. @type {Record<string, number>} */
 const RATIOS = { square: 1, portrait: 2 / 3, landscape: 3 / 2 };
 const SIZES = "(max-width: 34rem) 90vw, 34rem";
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const REFUSED = "error: the user has not allowed this call";
 
 /**
- * @typedef {{picture: string, name: string, prompt: string, width?: number, height?: number, size?: string,
- *   model?: string, rewritten?: boolean}} Made as chat/making_pictures.py writes it
+ * @typedef {{picture: string, name: string, prompt: string, width: number, height: number, model?: string,
+ *   rewritten?: boolean}} Made as chat/making_pictures.py writes it
  * @typedef {{content: string, is_error: boolean} | null} Outcome
  */
 
@@ -61,10 +62,12 @@ function stateOf(outcome, { isWorking, isAsking }) {
   return isWorking ? "drawing" : "undrawn";
 }
 
-/** @param {Outcome} outcome @returns {Made | null} */
-function madeIn(outcome) {
+/** A chat that was brought along may tell anything. @param {Outcome} outcome @returns {Made | null} */
+export function madeIn(outcome) {
   const value = outcome && !outcome.is_error ? parsed(outcome.content) : null;
-  return typeof value?.picture === "string" && typeof value.prompt === "string" ? value : null;
+  if (!ID.test(value?.picture) || typeof value.prompt !== "string") return null;
+  const isSized = [value.width, value.height].every((side) => Number.isInteger(side) && side > 0);
+  return { ...value, name: String(value.name ?? ""), ...(isSized ? {} : { width: 1024, height: 1024 }) };
 }
 
 /** @param {string} json */
@@ -91,11 +94,8 @@ function drawing({ prompt, ratio }) {
 }
 
 /** @param {Made} made */
-function picture({ picture: id, name, prompt, width = 1, height = 1, model, rewritten }) {
-  const image = element("img", {
-    class: "made__picture", src: pictureUrl(id, 800), srcset: `${pictureUrl(id, 800)} 800w, ${pictureUrl(id, 1600)} 1600w`, sizes: SIZES,
-    width: String(width), height: String(height), alt: prompt, decoding: "async",
-  });
+function picture({ picture: id, name, prompt, width, height, model, rewritten }) {
+  const image = imageOf(id, prompt, width, height);
   const frame = element("a", { class: "made__frame", href: pictureUrl(id, 1600), target: "_blank", rel: "noopener", "aria-label": gettext("Open the picture large") }, [image]);
   frame.addEventListener("click", (event) => {
     if (!isPlainClick(event)) return;
@@ -103,37 +103,47 @@ function picture({ picture: id, name, prompt, width = 1, height = 1, model, rewr
     showLarge(/** @type {HTMLAnchorElement} */ (frame));
   });
   const words = [model ? gettext("Drawn by %(model)s.", { model }) : "", rewritten ? gettext("Its server has put the prompt like this.") : ""];
-  const get = gettext("Download the picture");
-  const actions = element("span", { class: "made__actions" }, [
-    copyButton(prompt),
-    element("a", { class: "small-button", href: contentUrl(id), download: name, "aria-label": get, title: get }, [icon("download")]),
-  ]);
-  const figure = shaped(width / height, [frame, element("figcaption", { class: "made__caption" }, [about(prompt, words), actions])]);
+  const download = downloadLink(id, name);
+  const actions = element("span", { class: "made__actions" }, [copyButton(prompt), download]);
   image.addEventListener("error", async () => {
     const answer = await fetch(pictureUrl(id, 800)).catch(() => null);
     const isGone = answer?.status === 404;
-    frame.replaceWith(isGone ? unshown(gettext("This picture is not kept here.")) : unshown(gettext("The picture cannot be loaded now."), again));
-    if (isGone) actions.lastElementChild?.remove();
+    frame.replaceWith(isGone ? unshown(gettext("This picture is not kept here.")) : unshown(gettext("The picture cannot be loaded now."), () => {
+      image.setAttribute("srcset", image.getAttribute("srcset") ?? ""); // asks for it anew
+      return frame;
+    }));
+    if (isGone) download.remove();
   });
-  /** @param {Element} note */
-  const again = (note) => {
-    note.replaceWith(frame);
-    image.setAttribute("srcset", image.getAttribute("srcset") ?? ""); // asks for it anew
-    frame.focus();
-  };
-  return figure;
+  return shaped(width / height, [frame, element("figcaption", { class: "made__caption" }, [about(prompt, words), actions])]);
+}
+
+/** @param {string} id @param {string} prompt @param {number} width @param {number} height */
+function imageOf(id, prompt, width, height) {
+  const srcset = `${pictureUrl(id, 800)} 800w, ${pictureUrl(id, 1600)} 1600w`;
+  const sides = { width: String(width), height: String(height) };
+  return element("img", { class: "made__picture", src: pictureUrl(id, 800), srcset, sizes: SIZES, ...sides, alt: prompt, decoding: "async" });
+}
+
+/** @param {string} id @param {string} name */
+function downloadLink(id, name) {
+  const words = gettext("Download the picture");
+  return element("a", { class: "small-button", href: contentUrl(id), download: name, "aria-label": words, title: words }, [icon("download")]);
 }
 
 /**
  * What stands where a picture would.
  * @param {string} words
- * @param {(note: Element) => void} [again]
+ * @param {() => HTMLElement} [again] what comes back in its place
  */
 function unshown(words, again) {
   const note = element("p", { class: "made__gone" }, [icon("image"), element("span", {}, [words])]);
   if (!again) return note;
   const button = element("button", { type: "button", class: "button" }, [icon("rotate-cw"), gettext("Try again")]);
-  button.addEventListener("click", () => again(note));
+  button.addEventListener("click", () => {
+    const back = again();
+    note.replaceWith(back);
+    back.focus();
+  });
   note.append(button);
   return note;
 }

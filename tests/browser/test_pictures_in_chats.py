@@ -63,7 +63,7 @@ def when(event: threading.Event, answer: Answer) -> Answer:
     """The answer as soon as the event has come."""
 
     def wait(handler: BaseHTTPRequestHandler) -> None:
-        assert event.wait(30)
+        assert event.wait(120)
         answer(handler)
 
     return wait
@@ -71,7 +71,6 @@ def when(event: threading.Event, answer: Answer) -> Answer:
 
 def expect_drawn(picture: Any) -> None:
     expect(picture).to_be_visible()
-    expect(picture).to_have_js_property("complete", True)
     wait_for(picture.page, "document.querySelector('.made__picture').naturalWidth > 0")
 
 
