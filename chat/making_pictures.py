@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 
 from chat.api_errors import ApiError
@@ -38,9 +39,9 @@ from inference import (
     Usage,
     image_size,
 )
-from retrieval import document_files, documents
+from retrieval import document_files, documents, room
 from retrieval.documents import Brought
-from retrieval.errors import RetrievalError
+from retrieval.errors import NoRoom, RetrievalError
 from retrieval.parsing import Unreadable
 
 MAX_PER_ANSWER = 4
@@ -96,7 +97,7 @@ def without(names: Sequence[str]) -> tuple[str, ...]:
 
 def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
     """Of a run that a program has begun, those of its key, as far as there is still one. Raises
-    ToolFailed."""
+    ToolFailed, NoRoom."""
     user = get_user_model()._default_manager.filter(pk=owner_id, is_active=True).first()
     if user is None:
         raise ToolFailed("the user is no longer here")
@@ -109,6 +110,8 @@ def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
     rights = Rights(user, api_key, is_background=params.get("priority") == "background")
     if not rights.may_draw:
         raise ToolFailed("there is no model for pictures any more")
+    if not room.room_of(user.pk):
+        raise NoRoom(settings.MAX_DOCUMENTS_BYTES)  # before it is paid for
     return rights
 
 

@@ -125,7 +125,9 @@ def test_its_place_becomes_the_picture_and_nothing_jumps(
     page.reload()
     expect_drawn(picture)
     expect(figure).to_have_count(1)
-    expect_no_faults(page)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        expect_no_faults(page)
 
 
 def test_its_prompt_is_read_copied_and_the_file_taken(page: Page) -> None:

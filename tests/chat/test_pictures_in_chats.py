@@ -276,6 +276,19 @@ def test_a_spent_budget_is_told_and_an_answer_does_not_wait_for_itself(
     assert len(server.asked) == 1
 
 
+def test_where_there_is_no_room_nobody_is_asked(
+    site: Site, alice: Reader, server: UpstreamServer, model: UpstreamServer
+) -> None:
+    picture = picture_of(drawn(alice)[1])["picture"]
+    change = "UPDATE retrieval_version SET size_bytes = 20000000000 WHERE document_id = %s"
+    site.execute(change, picture)
+    model.answers = [calls(prompt=FOX), SAID]
+    _, saved = drawn(alice)
+    assert result_of(saved)["is_error"]
+    assert "16,384 MiB" in result_of(saved)["content"]
+    assert len(server.asked) == documents_of(site, alice) == 1
+
+
 def test_a_model_that_goes_round_in_circles_is_stopped(
     site: Site, alice: Reader, server: UpstreamServer, model: UpstreamServer
 ) -> None:
