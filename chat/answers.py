@@ -13,6 +13,7 @@ from chat import (
     first_sends,
     history,
     library,
+    making_pictures,
     notices,
     remembering,
     retakes,
@@ -29,6 +30,7 @@ from chat.answer_rows import key_of
 from chat.asking import AnswerRequest, Sampling, TurnSoFar
 from chat.cache_scope import CacheScope, cache_scope
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.errors import ShuttingDown
 from chat.events import Finished, LogEvent, RunUsage
 from chat.models import Conversation, Generation, Message, Role
@@ -42,18 +44,6 @@ from chat.spans import Clock, Span, Trace, new_trace_id
 from chat.tools import Tool, tools_named
 from inference import ChatMessage
 from moderation.text_hashes import text_hash
-
-_is_draining = False
-
-
-def stop_admitting() -> None:
-    """From now on no new answer starts: the server is about to end."""
-    global _is_draining
-    _is_draining = True
-
-
-def is_draining() -> bool:
-    return _is_draining
 
 
 async def send(rights: Rights, draft: Draft, *, channel: str = "") -> Sent:
@@ -88,7 +78,7 @@ async def go_on(rights: Rights, answer_id: UUID, client_id: str, *, tools: tuple
 
 async def _admit(rights: Rights, *models: str | None) -> None:
     """For each model one answer; None: the one of before, which the rows name."""
-    if _is_draining:
+    if is_draining():
         raise ShuttingDown
     for model in models:
         if model is not None:
@@ -225,7 +215,8 @@ def _start(
 
 def _tools_of(generation: Generation, conversation: Conversation) -> tuple[Tool, ...]:
     named = tools_named(generation.params.get("tools", []))
-    return remembering.bound(named, conversation)
+    named = remembering.bound(named, conversation)
+    return making_pictures.bound(named, conversation, generation)
 
 
 def _asked_of(conversation: Conversation, generation: Generation) -> Asked:

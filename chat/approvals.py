@@ -71,10 +71,16 @@ def is_tainted(state: AnswerState) -> bool:
     # Pictures also where this model does not see them: the last one's answer may repeat their words.
     if any(one.documents or one.images or one.attached or one.is_brought for one in exchanges):
         return True
-    trusted = {tool.name for tool in state.request.tools if tool.is_trusted}
+    tools = {tool.name: tool for tool in state.request.tools}
     # Also of what is left out: its summary may repeat what a tool has brought.
     groups = [state.messages, *(one.reply for one in exchanges)]
-    return any(name not in trusted for name, _ in _results(groups))
+    return not all(_is_ours(tools.get(name), content) for name, content in _results(groups))
+
+
+def _is_ours(tool: Tool | None, content: str) -> bool:
+    if tool is None:
+        return False
+    return tool.is_trusted or (tool.is_ours is not None and tool.is_ours(content))
 
 
 def _results(groups: Iterable[Sequence[ChatMessage]]) -> Iterator[tuple[str, str]]:

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from pydantic import ValidationError as Problems
 from structlog.contextvars import bound_contextvars
 
-from chat.answers import is_draining
 from chat.api_errors import ApiError, api_error, response_to
 from chat.batch_lines import Line
+from chat.draining import is_draining
 from chat.errors import ChatError, ShuttingDown
 from chat.off_loop import off_loop
 from chat.openai_completion import chat_completion

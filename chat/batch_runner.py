@@ -18,11 +18,11 @@ from django.db import Error
 from django.utils import timezone
 
 from chat import batch_calls, batch_files, batch_lines, batch_rows, file_store
-from chat.answers import is_draining
 from chat.batch_calls import Answer
 from chat.batch_lines import BadLine, Line
 from chat.batch_rows import End, LeaseLost
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.errors import BudgetSpent
 from chat.models import Batch, BatchStatus
 from chat.off_loop import off_loop, off_loop_for_files

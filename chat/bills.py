@@ -72,11 +72,12 @@ async def billed(
     num_per_prompt: int | None = None,
     most_tokens: Sequence[int] = (),
     is_run: bool = False,
+    within: UUID | None = None,
 ) -> AsyncIterator[Bill]:
     """Within, a model is asked, for so many answers to each prompt; None: all are to one.
 
     `most_tokens` is what each can take; none: what answers can. With `is_run` all of it together is one
-    of the answers that the tier has written at the same time.
+    of the answers that the tier has written at the same time. `within` is the run that waits for it.
 
     Raises TooManyRuns, BudgetSpent, SignedOut or UnknownModel; then nothing has been asked.
     """
@@ -92,6 +93,7 @@ async def billed(
             beyond_one=sum(most) - max(most),
             leased_until=lease_end(),
             is_run=is_run,
+            within=within,
         )
         holding = _holding.asked((rights, hold), group=(rights.user.pk, rights.api_key_id))
         await done_or_undone(holding, _let_go)

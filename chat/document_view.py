@@ -76,6 +76,11 @@ def view(
     return Viewed(document, version, is_other)
 
 
+def page_url(document_id: UUID, width: int, number: int = 1) -> str:
+    """Where a page is shown as a picture, so many pixels wide, to who may read the document."""
+    return f"/api/documents/{document_id}/pages/{number}?width={width}"
+
+
 def versions(document: Document) -> QuerySet[Version]:
     """The newest first, without what is large."""
     return Version.objects.filter(document=document).defer("text", "staged").order_by("-number")

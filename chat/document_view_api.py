@@ -73,7 +73,7 @@ async def show_page(
     viewed = await in_db(document_view.view)(request.user, document_id, version)
     if viewed.kind == "text":
         raise ApiError(404, "not_found", gettext("Of such a file there is no picture."))
-    width_px = _wide_enough(width)
+    width_px = wide_enough(width)
     # A version never changes. Who may see it does: so the browser asks each time, and draws what it has.
     tag = quote_etag(f"{viewed.version.pk}-{number}-{width_px}")
     if tag in parse_etags(request.headers.get("If-None-Match", "")):
@@ -86,7 +86,7 @@ async def show_page(
     return response
 
 
-def _wide_enough(width: int) -> int:
+def wide_enough(width: int) -> int:
     return next((one for one in _WIDTHS_PX if one >= width), _WIDTHS_PX[-1])
 
 

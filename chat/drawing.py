@@ -5,10 +5,11 @@ What pictures show is judged by no policy, neither of those that are made nor of
 """
 
 from dataclasses import replace
+from uuid import UUID
 
-from chat.answers import is_draining
 from chat.api_errors import ApiError
 from chat.bills import billed
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage
@@ -24,8 +25,9 @@ def model_for_pictures(rights: Rights) -> str:
     raise ApiError(404, "model_not_found", "There is no model for pictures here.", "model")
 
 
-async def draw(rights: Rights, request: PictureRequest) -> Pictures:
-    """Raises EngineError, ChatError or ApiError."""
+async def draw(rights: Rights, request: PictureRequest, *, within: UUID | None = None) -> Pictures:
+    """`within` is the answer that it is drawn for, if it is one's. Raises EngineError, ChatError or
+    ApiError."""
     if is_draining():
         raise ShuttingDown
     rights.require_model(request.model, "image")
@@ -34,7 +36,7 @@ async def draw(rights: Rights, request: PictureRequest) -> Pictures:
     request = replace(request, prompt=prompt)
     about = about_picture_usage(request, request.num_pictures)
     most_tokens = [about.prompt_tokens + about.completion_tokens]
-    async with billed(rights, request.model, most_tokens=most_tokens) as bill:
+    async with billed(rights, request.model, most_tokens=most_tokens, within=within) as bill:
         # For those who leave: the other server draws, and is paid, whether anybody waits or not.
         bill.usage = _charged(about)
         try:

@@ -34,7 +34,8 @@ class Hold:
     """What one run may take at most. `beyond_one` of its tokens are those of all but the largest of its
     answers, where it is several. With `leased_until` it is let go then, where that is not set anew: its
     process has died. Where it `is_run`, it counts until then among the answers that are written at the
-    same time (concurrency.py)."""
+    same time (concurrency.py). Where it is for another run, which waits for it, it is `within` that one,
+    and does not wait for what that one holds."""
 
     run_id: UUID
     model: str
@@ -42,6 +43,7 @@ class Hold:
     beyond_one: int = 0
     leased_until: datetime | None = None
     is_run: bool = False
+    within: UUID | None = None
 
 
 def reserve(
@@ -105,7 +107,8 @@ def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
             if hold.is_run and free < 1:
                 raise TooManyRuns(rights.user.tier.concurrent_runs)
             if spent is not None:
-                check(budget, spent, prices, [hold.model], hold.beyond_one)
+                others = _without(spent, hold.within) if hold.within else spent
+                check(budget, others, prices, [hold.model], hold.beyond_one)
                 cost = _most_cost(rights, spent, prices, hold)
                 spent = spent.with_held(hold.tokens, cost)
         except (TooManyRuns, BudgetSpent) as refusal:
@@ -117,6 +120,12 @@ def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
             held.append((hold, cost))
     _insert(rights, held)
     return refusals
+
+
+def _without(spent: Spent, run_id: UUID) -> Spent:
+    """As it is but for what a run holds."""
+    row = Reservation.objects.filter(pk=run_id).first()
+    return spent.with_held(-row.tokens, -row.cost) if row else spent
 
 
 def _most_cost(rights: Rights, spent: Spent, prices: Mapping[str, Price], hold: Hold) -> Decimal:

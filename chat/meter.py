@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from chat import access, history, personal, remembering
+from chat import access, history, making_pictures, personal, remembering
 from chat.actions import check_length
 from chat.db import in_db
 from chat.engine import engine
@@ -108,6 +108,8 @@ def _plan(
         rows = rows_of(sketch.messages)
         plan = PromptPlan(exchanges_of(rows), system=history.system_text(new), memory=new.memory)
         tools = _tools(rights, new, sketch.model)
+        if sketch.is_temporary:
+            tools = making_pictures.without(tools)
         return plan, new.parameters, kept_along(rows, sketch.picked), tools
     conversation = access.conversation_for(user, sketch.conversation_id)
     parent = access.as_uuid(sketch.parent_id, "message") if sketch.parent_id else None

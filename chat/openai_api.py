@@ -20,9 +20,9 @@ from chat import (
     openai_responses,
     openai_vector_stores,
 )
-from chat.answers import is_draining
 from chat.api_errors import ApiError, add_error_handlers
 from chat.described_api import DescribedApi
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.idempotency import idempotent

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chat.answers import is_draining
 from chat.api_errors import ApiError, problem_of
 from chat.asking import AnswerRequest, Sampling
+from chat.draining import is_draining
 from chat.drawn_images import drawn
 from chat.engine import engine
 from chat.errors import ShuttingDown

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt, StrictStr, field_validator
 
-from chat.answers import is_draining
 from chat.bills import charged
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import Delta, Event, Finished, LogEvent

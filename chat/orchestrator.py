@@ -353,7 +353,8 @@ async def _run_tools(
         took_ms = (monotonic() - started_s) * 1e3
         fit = await fit_to_read(state.screen, "tools", content)
         content, is_error = (_WITHHELD, True) if fit is None else (fit, is_error)
-        state.watch.note(is_error=is_error)
+        facts_of = tools[call.name].facts_of if call.name in tools and not is_error else None
+        state.watch.note(is_error=is_error, **(facts_of(content) if facts_of else {}))
         state.watch.end()
         state.add_tool_time(took_ms)
         yield _told(state, ToolResult(call.id, content, is_error, took_ms))

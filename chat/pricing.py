@@ -9,9 +9,10 @@ from typing import Any
 
 from django.conf import settings
 
-from chat.events import Finished, LogEvent, Stopped
+from chat.events import Finished, LogEvent, RunUsage, Stopped
 from chat.price_models import ModelPrice
 from chat.prices import Price
+from inference import Usage
 
 
 def price_of(model: str) -> Price | None:
@@ -36,11 +37,14 @@ def cost_of(price: Price | None, end: LogEvent) -> dict[str, Any] | None:
     """`{amount, currency}`, the amount as text; None where nothing has a price."""
     if price is None or not isinstance(end, Finished | Stopped):
         return None
-    usage = end.usage
+    return cost_of_usage(price, end.usage, end.timings.engine_ms)
+
+
+def cost_of_usage(price: Price, usage: RunUsage | Usage, engine_ms: float = 0.0) -> dict[str, Any]:
     amount = price.of(
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
         completion_tokens=usage.completion_tokens,
-        engine_ms=end.timings.engine_ms,
+        engine_ms=engine_ms,
     )
     return {"amount": f"{amount:.8f}", "currency": settings.CURRENCY}

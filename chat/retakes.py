@@ -102,7 +102,9 @@ def go_on(
         begun = begin_answer(now, question, answer.model, params, lease_owner, client_id)
         # Readers who come before its first event see what it goes on from.
         rows = Message.objects.filter(pk=begun.message_id)
-        rows.update(parts=answer.parts, text=answer.text, brought=answer.brought)
+        rows.update(
+            parts=answer.parts, text=answer.text, brought=answer.brought, sources=answer.sources
+        )
         begun.message.parts, begun.message.text = answer.parts, answer.text
         begun.message.brought = answer.brought
         run_log.append(begun.pk, lease_owner, 1, said)

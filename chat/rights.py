@@ -14,7 +14,7 @@ from chat.api_errors import ApiError
 from chat.engine import engine
 from chat.tools import BUILT_IN
 from chat.tools.servers.offering import names_of
-from chat.tools.servers.spec import ToolServerSpec
+from chat.tools.servers.spec import IMAGES, ToolServerSpec
 from chat.windows import Window
 from inference import ModelKind, ModelState, Priority, UnknownModel
 
@@ -94,11 +94,20 @@ class Rights:
         return (*self.tools, *self.tools_of(servers))
 
     def _is_for_me(self, spec: ToolServerSpec) -> bool:
+        if spec is IMAGES and not self.may_draw:
+            return False
         if not spec.tiers and not spec.groups:
             return True
         if self.user.tier_id in spec.tiers:
             return True
         return bool(spec.groups) and self.user.groups.filter(name__in=spec.groups).exists()
+
+    @property
+    def may_draw(self) -> bool:
+        """Whether there is a model for it; a key has to be for pictures, as under /v1."""
+        if self.api_key is not None and "images" not in self.api_key.scopes:
+            return False
+        return bool(self.models("image"))
 
     @property
     def may_keep_files(self) -> bool:

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from chat import access, budgets, run_ends, run_log_reading, turns
+from chat import access, budgets, made_pictures, run_ends, run_log_reading, turns
 from chat import parts as message_parts
 from chat.answer_rows import LEASE_S
 from chat.asking import MAX_DECIDED
@@ -183,6 +183,9 @@ def finish(
             rows = GenerationEvent.objects.filter(generation=generation_id)
             rows.filter(seq__lt=len(all_events)).delete()  # its followers get the message
         turns.end(generation_id, all_events)
+        generation = Generation.objects.annotate(owner=F("conversation__owner")).get(
+            pk=generation_id
+        )
         Message.with_deleted.filter(generation=generation_id).update(
             status=message_status,
             parts=parts,
@@ -191,12 +194,10 @@ def finish(
             left_out=run_ends.left_out(all_events),
             found=run_ends.found(all_events),
             from_cache=run_ends.from_cache(all_events),
+            sources=made_pictures.sources_of(generation.owner, parts),
             **run_ends.summary_of(end),
         )
         # Once the row's place is ours, so that none of this happens twice.
-        generation = Generation.objects.annotate(owner=F("conversation__owner")).get(
-            pk=generation_id
-        )
         price = price_of(generation.model)
         _settle(generation, generation.owner, price, all_events)
         if any(BLACK in event.text for event in all_events if isinstance(event, Delta)):

@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 from chat import answers, notices, runs
 from chat.actions import Draft, Sent
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.errors import (
     BeyondBudget,
     BudgetSpent,
@@ -77,7 +78,7 @@ def find_due() -> list[tuple[UUID, Any]]:
 async def send_due(schedule_id: UUID) -> bool:
     """Send it, if it is still due. In the scope of its owner. False: not now, nor are others."""
     _forget_ended()
-    if answers.is_draining() or len(_writing) >= MAX_AT_ONCE:
+    if is_draining() or len(_writing) >= MAX_AT_ONCE:
         return False
     due = await in_db(_due)(schedule_id)
     if due is None:

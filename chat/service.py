@@ -8,9 +8,9 @@ from time import monotonic
 from django.conf import settings
 
 from chat import (
-    answers,
     batch_runner,
     decisions,
+    draining,
     embedder,
     message_embedder,
     runs,
@@ -111,7 +111,7 @@ async def drain(timeout_s: float) -> None:
     An answer that takes longer stays in the log as it is; the next process goes on with it, and with
     every batch.
     """
-    answers.stop_admitting()
+    draining.stop_admitting()
     if _warming is not None:
         _warming.cancel()
     await batch_runner.stop_all()

@@ -22,7 +22,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
-from chat import access
+from chat import access, made_pictures
 from chat.actions import first_title
 from chat.errors import BadRequest, Conflict, NotFound
 from chat.ids import uuid7
@@ -31,6 +31,8 @@ from chat.parts import Parts, text_of
 from chat.sealing import Unreadable, seal, sealed_anew, secret_keys, unseal
 from chat.tools import REMEMBER
 from chat.values import Value
+from retrieval.models import Version
+from retrieval.system_rights import system_rights
 
 PAGE_SIZE = 50
 MAX_DAYS = 3650
@@ -149,7 +151,8 @@ def resealed(share: Share) -> str:
 
 
 def read(token: str) -> Value:
-    """What the link shows: kind, title, shown_name, created_at and messages. Raises NotFound.
+    """What the link shows: kind, title, shown_name, created_at, with_steps and messages. Of steps
+    pictures that were drawn are shown in any case. Raises NotFound.
 
     Works in anybody's scope, and in nobody's.
     """
@@ -161,8 +164,33 @@ def read(token: str) -> Value:
     shown: Value = json.loads(row[0])
     for message in shown["messages"]:
         message["parts"] = _without_memories(message["parts"])
+        if not shown["with_steps"]:
+            message["parts"] = made_pictures.without_unmade(message["parts"])
         message["text"] = text_of(message["parts"])
     return _without_stopped(shown)
+
+
+def pictures_in(token: str, shown: Value) -> set[UUID]:
+    """Of the pictures that `shown`, read by the token, tells of those that are there. A chat that was
+    brought along tells of what it likes: nothing but pictures of the link's owner is shown."""
+    parts = [message["parts"] for message in shown["messages"]]
+    if not any(map(made_pictures.made_in, parts)):
+        return set()
+    with system_rights():
+        row = Share.objects.filter(token_hash=_hash_of(token)).first()
+        return made_pictures.kept_of(row.owner_id, parts) if row else set()
+
+
+def picture_in(token: str, picture_id: UUID) -> Version:
+    """The file of a picture that the link shows. Raises NotFound."""
+    if picture_id not in pictures_in(token, read(token)):
+        raise NotFound("link")
+    with system_rights():
+        rows = Version.objects.filter(document=picture_id).defer("text", "staged")
+        row = rows.order_by("-number").first()
+    if row is None:
+        raise NotFound("link")
+    return row
 
 
 def _without_memories(parts: Parts) -> Parts:
@@ -193,7 +221,8 @@ def _without_stopped(shown: Value) -> Value:
 def continue_from(user: Any, token: str, num_messages: int | None = None) -> Conversation:
     """Copy what the link shows, or its first messages, to a new chat of the reader's.
 
-    It ends with the last answer among them, so that the reader can go on. Raises NotFound.
+    It ends with the last answer among them, so that the reader can go on. Pictures stay with the link's
+    owner: of others the copy has the prompts. Raises NotFound.
     """
     shown = read(token)
     messages = shown["messages"][:num_messages]
@@ -215,6 +244,7 @@ def continue_from(user: Any, token: str, num_messages: int | None = None) -> Con
             parts=message["parts"],
             text=message["text"],
             model=message["model"],
+            sources=made_pictures.sources_of(user.pk, message["parts"]),
             brought=True,
         )
     return conversation

@@ -112,7 +112,9 @@ def kept_along(path: Sequence[Message], picked: Picked) -> tuple[UUID, ...]:
     # Only excerpts that were searched for know the passages that they are made of.
     whole = (UUID(one["document"]) for one in excerpts if not one.get("chunks", True))
     known = {*picked.documents, *whole}
-    before = [id_ for row in reversed(told) for id_ in picked_of(row.sources).documents]
+    # What answers name they have drawn.
+    asked = [row for row in reversed(told) if row.role == Role.USER]
+    before = [id_ for row in asked for id_ in picked_of(row.sources).documents]
     num = MAX_PICKED - len(picked.collections) - len(picked.documents)
     return tuple(id_ for id_ in dict.fromkeys(before) if id_ not in known)[: max(0, num)]
 

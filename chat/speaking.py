@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Literal
 
-from chat.answers import is_draining
 from chat.bills import billed
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage

@@ -17,12 +17,23 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
-from chat import answers, budgets, concurrency, history, holds, personal, revoked, runs
+from chat import (
+    answers,
+    budgets,
+    concurrency,
+    history,
+    holds,
+    making_pictures,
+    personal,
+    revoked,
+    runs,
+)
 from chat.actions import checked_text, first_title
 from chat.admission import check_requests
 from chat.answer_rows import message_once, rights_now, user_now
 from chat.asking import AnswerRequest
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.engine import is_known_elsewhere
 from chat.errors import BadFrame, Conflict, ShuttingDown
 from chat.events import TERMINAL, Found, LogEvent
@@ -344,11 +355,11 @@ def _admit(rights: Rights, run_id: UUID, ask: Ask) -> tuple[Rights, Conversation
         holds.reserve(now, [run_id], [ask.model], leased_until=concurrency.lease_end())
         fields = personal.setup_of(now.user, ask.setup, is_temporary=True)
         setup = Conversation(owner=now.user, **fields)
-        return now, setup, now.tools_with(setup.tool_servers)
+        return now, setup, making_pictures.without(now.tools_with(setup.tool_servers))
 
 
 def _begun(user: Any, client_id: str) -> TemporaryRun | None:
-    if answers.is_draining():
+    if is_draining():
         raise ShuttingDown
     return next((run for run in _runs_of(user) if run.client_id == client_id), None)
 

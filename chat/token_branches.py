@@ -15,6 +15,7 @@ from chat.answer_rows import begin_answer, message_once, params_of, rights_now
 from chat.answer_state import MAX_TURNS
 from chat.asking import AnswerRequest, TurnSoFar
 from chat.db import in_db
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import BadFrame, ChatError, ShuttingDown
 from chat.events import Delta, LogEvent, PartKind, Started, ToolCall, ToolResult
@@ -53,7 +54,7 @@ async def branch(rights: Rights, fork: Fork) -> Generation:
     Raises NotFound, CannotLook, BadFrame, Withheld, SignedOut or ShuttingDown, or that there is no right
     to it.
     """
-    if answers.is_draining():
+    if is_draining():
         raise ShuttingDown
     answer = await in_db(written)(rights.user, fork.answer_id)
     check_model(rights, answer)

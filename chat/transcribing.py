@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO
 
-from chat.answers import is_draining
 from chat.bills import billed
+from chat.draining import is_draining
 from chat.engine import engine
 from chat.errors import ShuttingDown
 from chat.events import RunUsage

@@ -27,6 +27,11 @@ urlpatterns = [
     path("c/<uuid:conversation_id>", views.show_chat, name="chat"),
     path("c/<uuid:conversation_id>/print", views.print_chat, name="print-chat"),
     path("s/<str:token>", share_views.show_shared, name="shared"),
+    path(
+        "s/<str:token>/pictures/<uuid:picture_id>",
+        share_views.show_shared_picture,
+        name="shared-picture",
+    ),
     path("s/<str:token>/continue", share_views.continue_shared, name="continue-shared"),
     path("documents/", document_pages.show_collections, name="collections"),
     path(

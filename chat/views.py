@@ -9,12 +9,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import render
 
-from chat import access, history, library_api, personal, usage, values
+from chat import access, history, library_api, made_pictures, personal, usage, values
 from chat.announcements import announcement_for
 from chat.db import in_db
 from chat.document_uploads import most_bytes_of
+from chat.document_view import page_url
 from chat.errors import NotFound
-from chat.parts import with_results
 from chat.personal_api import assistant_values
 from chat.rights import rights_of
 from chat.search_query import FILTERS
@@ -52,8 +52,10 @@ async def print_chat(request: HttpRequest, conversation_id: UUID) -> HttpRespons
 def _printed(user: Any, conversation_id: UUID) -> dict[str, Any]:
     row = access.conversation_for(user, conversation_id)
     shown = values.message_values(history.shown_branch(history.all_messages(row)))
+    there = made_pictures.kept_of(user.pk, (message["parts"] for message in shown))
     for number, message in enumerate(shown, start=1):
-        message |= {"number": number, "parts": with_results(message["parts"])}
+        parts = made_pictures.on_page(message["parts"], there, page_url)
+        message |= {"number": number, "parts": parts}
     return {"conversation": row, "messages": shown}
 
 

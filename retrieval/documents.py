@@ -39,7 +39,8 @@ MAX_TAG_CHARS = 50
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A file that lies at document_files.path_of(version_id). `name` is what its owner calls it."""
+    """A file that lies at document_files.path_of(version_id). `name` is what its owner calls it.
+    `has_words`: it is to be read, and found by what it says."""
 
     version_id: UUID
     name: str
@@ -47,6 +48,7 @@ class Brought:
     sha256: str = ""
     source_url: str = ""
     media_type: str = ""
+    has_words: bool = True
 
 
 def documents_for(user: Any) -> "QuerySet[Document]":
@@ -232,6 +234,7 @@ def _add_version(document: Document, collection: Collection, brought: Brought) -
 
 
 def _version(document: Document, brought: Brought, number: int = 1) -> Version:
+    now = timezone.now()
     return Version(
         id=brought.version_id,
         document=document,
@@ -239,7 +242,9 @@ def _version(document: Document, brought: Brought, number: int = 1) -> Version:
         number=number,
         sha256=brought.sha256,
         size_bytes=brought.size_bytes,
-        lease_until=timezone.now() - timedelta(seconds=1),
+        state=VersionState.QUEUED if brought.has_words else VersionState.READY,
+        ready_at=None if brought.has_words else now,
+        lease_until=now - timedelta(seconds=1),
     )
 
 

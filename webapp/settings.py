@@ -92,6 +92,7 @@ TOOL_SERVERS = tool_server_specs(
     env_str("VITRINE_MCP"),
     has_python=env_bool("VITRINE_PYTHON", True),
     has_search=WEB_SEARCH is not None,
+    has_images=any(spec.kind == "image" for spec in ENGINE.upstreams),
 )
 PRICES = prices(env_list("VITRINE_PRICES"))
 CURRENCY = currency(env_str("VITRINE_CURRENCY", "EUR"))

@@ -6,16 +6,17 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from chat.tools.servers.spec import PYTHON, SEARCH, ToolServerSpec, tool_servers
+from chat.tools.servers.spec import IMAGES, PYTHON, SEARCH, ToolServerSpec, tool_servers
 from chat.tools.web_search import ADDRESSES, SearchEngine
 from webapp.env import env_secret
 
 
 def tool_server_specs(
-    file_name: str, *, has_python: bool, has_search: bool
+    file_name: str, *, has_python: bool, has_search: bool, has_images: bool = False
 ) -> tuple[ToolServerSpec, ...]:
     """Ours first, and without a file no others. Raises ImproperlyConfigured, which quotes no secrets."""
-    own = (*((PYTHON,) if has_python else ()), *((SEARCH,) if has_search else ()))
+    there_are = ((PYTHON, has_python), (SEARCH, has_search), (IMAGES, has_images))
+    own = tuple(spec for spec, is_there in there_are if is_there)
     if not file_name:
         return own
     try:
@@ -23,7 +24,11 @@ def tool_server_specs(
     except ValueError as error:
         raise ImproperlyConfigured(f"VITRINE_MCP: {error}.") from None
     if taken := sorted({spec.name for spec in own} & {spec.name for spec in found}):
-        without = {"python": "VITRINE_PYTHON=false", "search": "no VITRINE_WEB_SEARCH"}[taken[0]]
+        without = {
+            "python": "VITRINE_PYTHON=false",
+            "search": "no VITRINE_WEB_SEARCH",
+            "images": "no model of the kind image",
+        }[taken[0]]
         raise ImproperlyConfigured(
             f"VITRINE_MCP: Vitrine's own is called {taken[0]}: take another name, or {without}."
         )

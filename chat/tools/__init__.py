@@ -2,9 +2,9 @@
 schema and a function.
 
 Two are in every chat; `remember` is where a chat may add to what is known of its user
-(chat/remembering.py); Python and the search in the web are picked chat by chat, as if they were a
-server's, since their schemas are read with every prompt, and small models are led astray by what they do
-not need.
+(chat/remembering.py); Python, the search in the web and pictures (chat/making_pictures.py) are picked
+chat by chat, as if they were a server's, since their schemas are read with every prompt, and small
+models are led astray by what they do not need.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,18 @@ from collections.abc import Iterable
 from chat.tools.base import Tool, ToolFailed, run_tool
 from chat.tools.calculator import CALCULATOR
 from chat.tools.clock import CLOCK
+from chat.tools.create_image import CREATE_IMAGE
 from chat.tools.open_page import OPEN_PAGE
 from chat.tools.python import PYTHON
 from chat.tools.remember import REMEMBER
 from chat.tools.web_search import WEB_SEARCH
 
 BUILT_IN: dict[str, Tool] = {tool.name: tool for tool in (CALCULATOR, CLOCK)}
-PICKED: dict[str, tuple[Tool, ...]] = {"python": (PYTHON,), "search": (WEB_SEARCH, OPEN_PAGE)}
+PICKED: dict[str, tuple[Tool, ...]] = {
+    "python": (PYTHON,),
+    "search": (WEB_SEARCH, OPEN_PAGE),
+    "images": (CREATE_IMAGE,),
+}
 """By the name that they are picked by, as a server's would be."""
 _OWN = (
     BUILT_IN
@@ -43,6 +48,7 @@ def tools_named(names: Iterable[str]) -> tuple[Tool, ...]:
 
 __all__ = [
     "BUILT_IN",
+    "CREATE_IMAGE",
     "PICKED",
     "REMEMBER",
     "Tool",

@@ -35,8 +35,9 @@ class Tool:
     `has_side_effects`: it changes something outside of the answer, or tells something to the outside; so
     it may, unless it says otherwise. `always_asks`: and never without a person's word. `is_known`:
     whether a call tells the outside nothing but what a search or the user has named before; any other
-    asks. `is_trusted`: its results are our own and say nothing that others have written. `server`: whose
-    it is, if not ours.
+    asks. `is_trusted`: its results are our own and say nothing that others have written; `is_ours`:
+    whether one of them is. `server`: whose it is, if not ours. `facts_of`: what the glass tells of a
+    result.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Tool:
     timeout_s: float = TIMEOUT_S
     is_known: Callable[[dict[str, Any], Heard], bool] | None = None
     is_told_user: bool = False
+    is_ours: Callable[[str], bool] | None = None
+    facts_of: Callable[[str], dict[str, Any]] | None = None
 
     def schema(self) -> dict[str, Any]:
         """The tool as models and OpenAI clients know it."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from chat.made_pictures import made_in
 from chat.models import Message, Role
 
 _FENCE = re.compile(r"`{3,}")
@@ -32,7 +33,12 @@ def _heading(message: Message, number: int) -> str:
 
 
 def _parts(parts: list[dict[str, Any]]) -> Iterator[str]:
+    made = made_in(parts)
     for part in parts:
+        if part.get("id") in made:
+            if part["type"] == "tool_call":
+                yield f"*Picture: {_one_line(made[part['id']].prompt)}*"
+            continue
         match part["type"]:
             case "text":
                 yield part["text"]

@@ -5,8 +5,9 @@ from typing import Any
 
 from django.db import transaction
 
+from chat import made_pictures
 from chat.ids import uuid7
-from chat.models import Conversation, Message
+from chat.models import Conversation, Message, Role
 from chat.parts import text_of
 from chat.transfer.portable import Chat, Json
 
@@ -28,7 +29,7 @@ def plant(owner_id: Any, chat: Chat, conversation_id: uuid.UUID | None = None) -
                 parent_id=ids[turn.parent] if turn.parent is not None else None,
                 text=text_of(turn.fields["parts"]),
                 brought=True,
-                **_renamed(turn.fields, ids),
+                **_renamed(_named(owner_id, turn.fields), ids),
             )
             for turn in chat.messages
         ],
@@ -38,6 +39,13 @@ def plant(owner_id: Any, chat: Chat, conversation_id: uuid.UUID | None = None) -
         rows = Conversation.objects.filter(pk=conversation.pk)
         rows.update(updated_at=chat.fields["updated_at"])
     return conversation
+
+
+def _named(owner_id: Any, fields: Json) -> Json:
+    """An answer that has drawn names what is there of that, whatever the file says."""
+    if fields["role"] != Role.ASSISTANT or not made_pictures.made_in(fields["parts"]):
+        return fields
+    return fields | {"sources": made_pictures.sources_of(owner_id, fields["parts"])}
 
 
 def _renamed(fields: Json, ids: dict[str, uuid.UUID]) -> Json:

@@ -65,7 +65,8 @@ export async function budgetLine() {
 async function showTools() {
   if (!page.querySelector("#tool-card")) return;
   const conversation = () => session.store.conversation;
-  toolPicker ??= import("./tool-picker.js").then(({ ToolPicker }) => new ToolPicker(page, { setup, conversation, say: tell }));
+  const isTemporary = () => session.store.isTemporary;
+  toolPicker ??= import("./tool-picker.js").then(({ ToolPicker }) => new ToolPicker(page, { setup, conversation, isTemporary, say: tell }));
   (await toolPicker).show(currentModel()?.tools ?? true);
 }
 

@@ -74,6 +74,7 @@ sidebar.addEventListener("answered", (event) => {
 for (const region of [sidebar, list]) region.addEventListener("problem", (event) => tell(/** @type {CustomEvent} */ (event).detail));
 list.addEventListener("undrawn", (event) => tell(/** @type {CustomEvent} */ (event).detail));
 list.addEventListener("copied", () => announcer.say(gettext("Copied.")));
+list.addEventListener("said", (event) => announcer.say(/** @type {CustomEvent} */ (event).detail));
 
 list.addEventListener("drawn", (event) => {
   for (const id of /** @type {CustomEvent} */ (event).detail) {

@@ -32,6 +32,11 @@ export function pictureUrl(document, width) {
   return `/api/documents/${document}/pages/1?width=${width}`;
 }
 
+/** The file as it came. @param {string} document */
+export function contentUrl(document) {
+  return `/api/documents/${document}/content`;
+}
+
 /** @param {string} id */
 export function collectionUrl(id) {
   return `/documents/collections/${id}`;

@@ -47,7 +47,7 @@ export function stateOf({ version, live_version }) {
 export function factsOf({ size_bytes, version, created_at, created_by, source_url }) {
   const facts = [size(size_bytes)];
   if (version && version.num_pages > 1) facts.push(ngettext("%(n)s page", "%(n)s pages", version.num_pages));
-  if (version?.state === "ready") facts.push(passages(version.num_chunks));
+  if (version?.state === "ready" && version.num_chunks) facts.push(passages(version.num_chunks));
   if (version && version.number > 1) facts.push(gettext("version %(n)s", { n: version.number }));
   facts.push(shortDate(version?.created_at ?? created_at));
   if (source_url) facts.push(hostOf(source_url));

@@ -20,9 +20,10 @@ import { endLine, footerLine, fullDate, phaseLine, toolLine } from "./words.js";
  * @typedef {{type: string, root: HTMLElement, update: (part: any, context: PartContext) => void,
  *   close?: () => void}} PartView
  * @typedef {{isLive: boolean, isWitnessed: boolean, thinkingMs: number | null, parts: Part[],
- *   citing: import("./citations.js").Citing}} PartContext
+ *   isWorking: boolean, isAsking: boolean, citing: import("./citations.js").Citing}} PartContext
  *   `isLive`: more of this part may follow; `isWitnessed`: this tab saw the answer from its start;
- *   `thinkingMs`: what all reasoning took, where one part is all
+ *   `thinkingMs`: what all reasoning took, where one part is all; `isWorking`: the answer goes on,
+ *   `isAsking`: once its reader has said whether a tool may be used
  */
 
 const DELETED = gettext("This message was deleted.");
@@ -119,7 +120,7 @@ export class MessageView {
    * @param {import("./citations.js").Citing} citing
    */
   #showAnswer(message, isRunning, phase, isStopping, modelTitle, citing) {
-    this.#showParts(message, isRunning && !isStopping, citing);
+    this.#showParts(message, isRunning && !isStopping, phase?.phase === "approval", citing);
     showFound(this.root, message, citing);
     this.#showPhase(isRunning, isStopping ? null : phase, isStopping ? gettext("Stopping") : null);
     this.#showEnd(message, isRunning);
@@ -132,9 +133,10 @@ export class MessageView {
   /**
    * @param {Message} message
    * @param {boolean} isLive
+   * @param {boolean} isAsking
    * @param {import("./citations.js").Citing} citing
    */
-  #showParts({ parts, key, timings }, isLive, citing) {
+  #showParts({ parts, key, timings }, isLive, isAsking, citing) {
     const holder = find(this.root, ".message__parts");
     holder.querySelector(":scope > .message__text")?.remove(); // plain text from the server
     const numThoughts = parts.filter((part) => part.type === "reasoning").length;
@@ -143,7 +145,7 @@ export class MessageView {
     visible.forEach((part, index) => {
       if (this.#parts[index]?.type !== part.type) this.#replacePart(holder, index, part.type);
       const isLast = index === visible.length - 1;
-      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, thinkingMs, parts, citing };
+      const context = { isLive: isLive && isLast, isWitnessed: key !== undefined, thinkingMs, parts, isWorking: isLive, isAsking, citing };
       this.#parts[index].update(part, context);
     });
     for (const left of this.#parts.splice(visible.length)) removePart(left);
@@ -255,7 +257,7 @@ function toolPart() {
   return {
     type: "tool_call",
     root,
-    update(part, { parts }) {
+    update(part, { parts, ...how }) {
       const result = parts.find((other) => other.type === "tool_result" && other.id === part.id);
       const outcome = result?.type === "tool_result" ? result : null;
       root.dataset.call = part.id;
@@ -263,8 +265,9 @@ function toolPart() {
       setText(given, withUnseenEscaped(givenText(part.arguments)));
       setText(returned, outcome?.content ?? gettext("Nothing yet"));
       root.toggleAttribute("data-failed", outcome?.is_error ?? false);
+      if (part.name === "create_image") import("./made-picture.js").then(({ showMade }) => showMade(root, part, outcome, how));
       if (part.name === "remember" && outcome) import("./remembered.js").then(({ showRemembered }) => showRemembered(root, outcome));
     },
-    close: () => root.previousElementSibling?.matches(".remembered") && root.previousElementSibling.remove(),
+    close: () => root.previousElementSibling?.matches(".remembered, .made") && root.previousElementSibling.remove(),
   };
 }

@@ -5,6 +5,8 @@
  */
 
 import { actOnBlock } from "./block-actions.js";
+import { isPlainClick } from "./dom.js";
+import { showLarge } from "./large-picture.js";
 import { showLocalTimes } from "./local-times.js";
 import "./once.js";
 import { Prose } from "./prose.js";
@@ -18,11 +20,19 @@ for (const root of document.querySelectorAll("[data-prose]")) {
 }
 
 showLocalTimes(document);
-document.addEventListener("click", ({ target }) => actOnBlock(/** @type {Element} */ (target)));
+document.addEventListener("click", (event) => {
+  const target = /** @type {Element} */ (event.target);
+  actOnBlock(target);
+  const picture = /** @type {HTMLAnchorElement | null} */ (target.closest("a.made__frame"));
+  if (!picture || !isPlainClick(event)) return;
+  event.preventDefault();
+  showLarge(picture);
+});
 followTheme();
 
 document.querySelector("[data-print-now]")?.addEventListener("click", () => print());
 if (document.body.dataset.print !== undefined) {
-  // With the fonts in it, and after highlighting has had its chance.
-  document.fonts.ready.then(() => setTimeout(() => print(), 300));
+  // With the fonts and pictures in it, and after highlighting has had its chance.
+  const pictures = [...document.querySelectorAll("img")].map((picture) => picture.decode().catch(() => {}));
+  Promise.all([document.fonts.ready, ...pictures]).then(() => setTimeout(() => print(), 300));
 }

@@ -90,6 +90,7 @@ function showFacts() {
         first: textOf(shown[0].parts),
         last: textOf(shown[end].parts),
         hasSteps: shown.some(({ parts }) => parts.some(({ type }) => type !== "text")),
+        hasPictures: shown.some(({ parts }) => parts.some((part) => part.type === "tool_call" && part.name === "create_image")),
         isPublic: facts.dataset.readers === "anyone",
       })
     : [gettext("There is no finished answer to share yet.")];

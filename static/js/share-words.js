@@ -11,7 +11,7 @@ const MAX_SNIPPET_CHARS = 48;
  *   kind: "snapshot" | "live", with_steps: boolean, shown_name: string, created_at: string,
  *   expires_at: string | null}} Share
  * @typedef {{kind: string, withSteps: boolean, withName: boolean, numMessages: number,
- *   first: string, last: string, hasSteps: boolean, isPublic: boolean}} ShareChoice
+ *   first: string, last: string, hasSteps: boolean, hasPictures?: boolean, isPublic: boolean}} ShareChoice
  */
 
 /**
@@ -19,9 +19,10 @@ const MAX_SNIPPET_CHARS = 48;
  * @param {ShareChoice} choice
  * @returns {string[]}
  */
-export function shareFacts({ kind, withSteps, withName, numMessages, first, last, hasSteps, isPublic }) {
+export function shareFacts({ kind, withSteps, withName, numMessages, first, last, hasSteps, hasPictures, isPublic }) {
   const parts = { messages: count(numMessages, "message"), first: snippet(first), last: snippet(last) };
   const facts = [gettext("Shown: the title and %(messages)s, from “%(first)s” to “%(last)s”.", parts)];
+  if (hasPictures) facts.push(gettext("Shown: the pictures that answers have drawn, with their prompts."));
   if (withSteps && hasSteps) facts.push(gettext("Shown: what tools were given and returned. Look through it."));
   facts.push(
     kind === "live"

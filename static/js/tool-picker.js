@@ -18,6 +18,7 @@ export class ToolPicker {
    * @param {object} page
    * @param {import("./chat-setup.js").ChatSetup} page.setup
    * @param {() => {id: string, tool_servers: string[]} | null} page.conversation null: the chat that begins next
+   * @param {() => boolean} page.isTemporary
    * @param {(words: string) => void} page.say
    */
   constructor(composer, page) {
@@ -36,13 +37,17 @@ export class ToolPicker {
     const conversation = this.page.conversation();
     const wanted = this.#wanted?.chat === (conversation?.id ?? null) ? this.#wanted.servers : null;
     const on = new Set(wanted ?? this.page.setup.toolServers(conversation));
-    for (const box of this.boxes) box.checked = on.has(box.value);
+    for (const box of this.boxes) {
+      box.checked = on.has(box.value);
+      const row = /** @type {HTMLElement} */ (box.closest("label"));
+      row.hidden = row.dataset.leavesTrace !== undefined && this.page.isTemporary();
+    }
     if (!wanted) this.#count();
     find(this.card, "[data-cannot]").hidden = canUse;
   }
 
   #count() {
-    const count = this.boxes.filter((box) => box.checked).length;
+    const count = this.boxes.filter((box) => box.checked && !box.closest("[hidden]")).length;
     const words = ngettext("%(n)s is on", "%(n)s are on", count);
     this.button.setAttribute("aria-label", count ? `${this.usualName}, ${words}` : this.usualName);
     const badge = find(this.button, ".composer__count");

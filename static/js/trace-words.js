@@ -81,7 +81,7 @@ function aboutSpan({ kind, start_ms, end_ms, facts }) {
     case "decode":
       return writtenWords(facts.tokens ?? 0, tookMs);
     case "tool":
-      return facts.is_error ? gettext("gave an error") : "";
+      return facts.is_error ? gettext("gave an error") : [facts.model, facts.size, facts.cost && money(facts.cost)].filter(Boolean).join(", ");
     case "interrupted":
       return gettext("the server stopped, another process went on");
     case "saved":

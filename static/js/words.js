@@ -43,6 +43,7 @@ export function phaseLine(phase) {
     case "approval":
       return line("tool", gettext("May the tool be used, with what it is given here?"));
     case "tool":
+      if (phase.detail === "create_image") return line("tool", gettext("Drawing"));
       return line("tool", gettext("Using the %(tool)s", { tool: phase.detail.includes("__") ? toolName(phase.detail) : phase.detail }));
     case "offline":
       return line("queued", gettext("No connection · the answer goes on as soon as it is back"));
@@ -147,6 +148,7 @@ export function toolName(name) {
   if (name === "calculator") return gettext("Calculator");
   if (name === "clock") return gettext("Clock");
   if (name === "remember") return gettext("Memory");
+  if (name === "create_image") return gettext("Picture");
   const at = name.indexOf("__"); // of a tool server: its name, and the tool's
   if (at > 0) return `${name.slice(0, at)} · ${name.slice(at + 2).replaceAll("_", " ")}`;
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll("_", " ");

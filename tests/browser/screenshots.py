@@ -5,11 +5,15 @@ account of it, LANGUAGE the browser's language. What the engine would say is pla
 the pictures are the same on every machine. Needs Chromium; CHROMIUM names its executable.
 """
 
+import io
+import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
+from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.chromium import LAUNCH
@@ -36,10 +40,32 @@ PAGE = """<!doctype html>
 <div></div>
 <p>Four seconds in, four seconds out.</p>
 """
+DAWN = (
+    "Dawn over three rows of soft hills, a pale sun behind mist, in the manner of a quiet woodcut"
+)
 STEPS = [
     "What is 17 * 23?",
     "Explain it in one paragraph, for somebody who has never heard of attention, and keep the numbers.",
 ]
+
+
+def dawn(width: int, height: int) -> bytes:
+    """A picture as a model might draw it."""
+    image = Image.linear_gradient("L").resize((width, height))
+    image = Image.composite(
+        Image.new("RGB", image.size, "#f3b98a"), Image.new("RGB", image.size, "#6f8fb5"), image
+    )
+    pen = ImageDraw.Draw(image)
+    x, y, r = width * 0.62, height * 0.42, width * 0.07
+    pen.ellipse((x - r, y - r, x + r, y + r), fill="#fff1d0")
+    for row, colour in enumerate(("#8a7f9c", "#5d5f7c", "#33415a")):
+        top = height * (0.5 + 0.14 * row)
+        for hill in range(-1, 4):
+            left = width * (hill * 0.36 + 0.12 * row)
+            pen.ellipse((left, top, left + width * 0.6, top + height), fill=colour)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
 
 
 def empty(page: Page, chat: ScriptedChat) -> None:
@@ -106,6 +132,64 @@ def rich_answer_writing(page: Page, chat: ScriptedChat) -> None:
     chat.write("r1", RICH_ANSWER[: RICH_ANSWER.index("right) V")])
     chat.phase("r1", "decode", tokens=140, tokens_per_s=61.3)
     page.wait_for_selector(".katex")
+
+
+def _draws(page: Page, chat: ScriptedChat, size: str) -> None:
+    """A picture of dawn over hills, and the next one on its way."""
+    page.route("**/api/documents/*/pages/1?*", lambda route: route.fulfill(
+        content_type="image/png", body=dawn(*(900, 600) if size == "landscape" else (600, 900))
+    ))  # fmt: skip
+    page.goto(URL)
+    send(page, "Draw dawn over hills, please.")
+    asked = {"prompt": DAWN, "size": size}
+    chat.event("r1", "tool_call", id="1", name="create_image", arguments=json.dumps(asked))
+    width, height = (1536, 1024) if size == "landscape" else (1024, 1536)
+    drawn = {"picture": str(UUID(int=1)), "name": "dawn.png", **asked, "model": "painter",
+             "width": width, "height": height}  # fmt: skip
+    chat.event(
+        "r1", "tool_result", id="1", content=json.dumps(drawn), is_error=False, took_ms=9_000.0
+    )
+    chat.write("r1", "Here is dawn over the hills. Shall there be a house as well?")
+    chat.finish("r1")
+    page.wait_for_selector(".made__picture")
+
+
+def picture(page: Page, chat: ScriptedChat) -> None:
+    _draws(page, chat, "landscape")
+
+
+def picture_tall(page: Page, chat: ScriptedChat) -> None:
+    _draws(page, chat, "portrait")
+    page.locator(".made summary").click()
+
+
+def picture_large(page: Page, chat: ScriptedChat) -> None:
+    _draws(page, chat, "landscape")
+    page.locator("a.made__frame").click()
+    page.wait_for_selector("dialog.large-picture[open]")
+
+
+def picture_coming(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, "Draw dawn over hills, please.")
+    asked = json.dumps({"prompt": DAWN, "size": "landscape"})
+    chat.event("r1", "tool_call", id="1", name="create_image", arguments=asked)
+    chat.phase("r1", "tool", detail="create_image")
+    page.wait_for_selector(".made[data-state=drawing]")
+
+
+def picture_failed(page: Page, chat: ScriptedChat) -> None:
+    page.goto(URL)
+    send(page, "Draw dawn over hills, please.")
+    asked = json.dumps({"prompt": DAWN, "size": "landscape"})
+    chat.event("r1", "tool_call", id="1", name="create_image", arguments=asked)
+    spent = (
+        "error: Your 200,000 tokens for today are used up. There are new ones on 2026-11-30 (UTC)."
+    )
+    chat.event("r1", "tool_result", id="1", content=spent, is_error=True, took_ms=20.0)
+    chat.write("r1", "I cannot draw any more today: your tokens are used up.")
+    chat.finish("r1")
+    page.wait_for_selector(".made__failed")
 
 
 def long_chat_top(page: Page, chat: ScriptedChat) -> None:
@@ -343,6 +427,7 @@ SCENES: list[Callable[[Page, ScriptedChat], None]] = [
     artifact, artifact_changes, artifact_code,
     rich_answer, rich_answer_top,
     rich_answer_writing, long_question, failed, stopped,
+    picture, picture_tall, picture_large, picture_coming, picture_failed,
     versions, editing, delete_message, side_by_side, beside_menu, queue, temporary, temporary_chat,
     offline, models, sidebar, chat_menu, search, shortcuts, menus, delete, settings,
     settings_found, missing,

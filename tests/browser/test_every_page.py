@@ -119,6 +119,7 @@ NO_PAGES = {
     "healthz", "readyz", "metrics", "api/", "v1/", "api/docs",
     "manifest.webmanifest", "service-worker.js",
     "s/<str:token>/continue", "settings/language",  # forms only
+    "s/<str:token>/pictures/<uuid:picture_id>",  # a picture
     "accounts/login/passkey/", "settings/security/passkeys",  # lead elsewhere
     "accounts/oidc/<str:provider_id>/login/callback/",
     "settings/schedules/<uuid:schedule_id>/send",  # leads to a chat

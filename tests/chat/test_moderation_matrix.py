@@ -85,6 +85,7 @@ NOT_WRITTEN_BEHIND = {
     "socket run.ack", "socket ping",
     "page ", "page c/<uuid:conversation_id>", "page c/<uuid:conversation_id>/print",
     "page s/<str:token>", "page s/<str:token>/continue",
+    "page s/<str:token>/pictures/<uuid:picture_id>",
     "page documents/", "page documents/<uuid:document_id>",
     "page documents/collections/<uuid:collection_id>",
     "page settings/", "page settings/api", "page settings/assistants",

@@ -1,5 +1,6 @@
 """Share links: a stranger sees exactly what the link shows, by whatever way, and nothing after it."""
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -100,6 +101,25 @@ def test_steps_are_shown_only_if_they_were_chosen(alice: "User", chat: Conversat
     assert [part["type"] for part in parts] == ["reasoning", "tool_call", "tool_result", "text"]
     parts = sharing.read(share(alice, chat))["messages"][1]["parts"]
     assert parts == [{"type": "text", "text": "answer"}]
+
+
+def test_pictures_are_shown_without_the_other_steps(alice: "User", chat: Conversation) -> None:
+    call = {"type": "tool_call", "id": "2", "name": "create_image", "arguments": "{}"}
+    made = json.dumps({"picture": str(uuid4()), "name": "a.png", "prompt": "A fox"})
+    result = {"type": "tool_result", "id": "2", "content": made, "is_error": False}
+    failed = [call | {"id": "3"}, result | {"id": "3", "content": "error: secret"}]
+    with as_user(alice.pk):
+        message = answers(chat, "answer")
+        hidden = {"hidden": "secret key"}
+        message.parts = [*STEPS, call | hidden, result | hidden, *failed, *message.parts[-1:]]
+        message.save()
+    shown = sharing.read(share(alice, chat))
+    assert shown["messages"][1]["parts"] == [call, result, {"type": "text", "text": "answer"}]
+    assert "secret" not in str(shown)
+    whole = sharing.read(share(alice, chat, with_steps=True))["messages"][1]["parts"]
+    assert [part["type"] for part in whole] == [
+        "reasoning", *(["tool_call", "tool_result"] * 3), "text",
+    ]  # fmt: skip
 
 
 def test_the_owners_name_is_shown_only_if_chosen(alice: "User", chat: Conversation) -> None:

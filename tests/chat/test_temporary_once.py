@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chat import answers, runs, temporary, windows
+from chat import draining, runs, temporary, windows
 from chat.errors import ShuttingDown
 from chat.events import Delta, Event, Finished, Started
 from chat.models import Reservation, Usage
@@ -83,7 +83,7 @@ def test_what_is_asked_as_the_server_ends_holds_nothing(
     admitted = temporary._admit
 
     def then_the_end(*arguments: Any) -> Any:
-        monkeypatch.setattr(answers, "_is_draining", True)
+        monkeypatch.setattr(draining, "_is_draining", True)
         return admitted(*arguments)
 
     monkeypatch.setattr(temporary, "_admit", then_the_end)

@@ -21,7 +21,7 @@ from chat.tools import run_tool, tools_named
 from chat.tools.servers import offering
 from chat.tools.servers.connection import ServerConnection
 from chat.tools.servers.definitions import MAX_TOOLS, accept, asking_by, name_for, pin
-from chat.tools.servers.spec import PYTHON, ToolServerSpec
+from chat.tools.servers.spec import IMAGES, PYTHON, ToolServerSpec
 from tests.tool_servers import started_here
 from webapp.models import Tier, User
 
@@ -56,6 +56,15 @@ def named(settings: Any) -> Any:
 def shown() -> list[str]:
     offering._read()
     return list(offering.names_of(["office"]))
+
+
+def test_a_server_with_the_name_of_one_of_ours_offers_nothing_of_it(named: Any) -> None:
+    named(ToolServerSpec("images", "Scans", command="true"))
+    assert offering.names_of(["images"]) == ()
+    (state,) = offering.states()
+    assert state.tools == ()
+    named(IMAGES)
+    assert offering.names_of(["images"]) == ("create_image",)
 
 
 def test_what_is_new_is_offered(named: Any) -> None:

@@ -155,6 +155,8 @@ def test_engines_and_who_is_offered_what(monkeypatch: pytest.MonkeyPatch) -> Non
     named = [spec.name for spec in tool_server_specs("", has_python=True, has_search=True)]
     assert named == ["python", "search"]
     assert tool_server_specs("", has_python=False, has_search=False) == ()
+    (images,) = tool_server_specs("", has_python=False, has_search=False, has_images=True)
+    assert (images.name, images.is_own, images.tells_others) == ("images", True, True)
 
 
 # --- a whole site ---------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ test("the dialog says exactly what a link shows", () => {
   assert.match(open[2], /every message that you add/);
   assert.equal(open[3], "Not shown: other branches and the system prompt.");
   assert.equal(open[4], "Anyone who has the link can open it.");
+  const drawn = shareFacts({ ...CHOICE, hasPictures: true });
+  assert.equal(drawn[1], "Shown: the pictures that answers have drawn, with their prompts.");
+  assert.equal(drawn.length, 5);
 });
 
 test("a snippet is one line and never half a character", () => {

@@ -36,6 +36,9 @@ test("a kind of span that is new here is shown by its name and its facts", () =>
 test("a tool has its own name, and says when it failed", () => {
   const [row] = rowsOf([span("tool", 0, 5, { name: "calculator", is_error: true })], 10);
   assert.deepEqual([row.name, row.about], ["Calculator", "gave an error"]);
+  const facts = { name: "create_image", is_error: false, model: "painter", size: "1024x1024", cost: { amount: "0.04", currency: "EUR" } };
+  const [drawn] = rowsOf([span("tool", 0, 5, facts)], 10);
+  assert.deepEqual([drawn.name, drawn.about], ["Picture", "painter, 1024x1024, €0.04"]);
 });
 
 test("an answer of no time at all divides by nothing", () => {

@@ -12,6 +12,7 @@ test("phases tell the truth in words and numbers", () => {
   assert.ok(Math.abs(phaseLine(reading).progress - 0.698) < 0.001);
   assert.equal(text({ phase: "decode", tokens: 9, tokens_per_s: 60.7 }), "Writing · 61 tokens/s");
   assert.equal(text({ phase: "tool", detail: "calculator" }), "Using the calculator");
+  assert.equal(text({ phase: "tool", detail: "create_image" }), "Drawing");
   assert.equal(text({ phase: "loading", progress: 0.42, detail: "weights" }),
     "Loading the model · 42% · weights");
   assert.equal(text({ phase: "asking", detail: "gpu1:8000" }), "Waiting for gpu1:8000");

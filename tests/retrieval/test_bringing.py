@@ -42,6 +42,18 @@ def test_who_writes_for_somebody_has_the_room_that_they_have_left(
         assert not documents.documents_for(charlie).filter(name="alone.txt").exists()
 
 
+def test_what_has_no_words_waits_for_nobody(
+    notes: Collection, alice: "User", settings: Any, tmp_path: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    with as_user(alice.pk):
+        brought = Brought(uuid7(), "a.png", 1, media_type="image/png", has_words=False)
+        document, version = documents.bring(alice, notes.pk, brought)
+        assert version.state == VersionState.READY
+        assert not documents.unfinished_in(notes).exists()
+        assert documents.version_for(document).pk == version.pk
+
+
 def test_a_next_version_takes_the_room_of_old_ones(
     notes: Collection, alice: "User", settings: Any, tmp_path: Any
 ) -> None:

@@ -18,7 +18,7 @@ from django.core.handlers.asgi import ASGIHandler
 from django.db import connection
 from django.test import Client, RequestFactory
 
-from chat import answers
+from chat import draining
 from retrieval.db import NUM_THREADS
 from tests.conftest import PASSWORD
 from webapp import chores, keep_alive, lifecycle, second_step_rule
@@ -343,7 +343,7 @@ async def test_any_asgi_server_can_start_and_end_it(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PRELOAD_MODEL = False
-    for module, name in ((lifecycle, "_draining"), (answers, "_is_draining")):
+    for module, name in ((lifecycle, "_draining"), (draining, "_is_draining")):
         monkeypatch.setattr(module, name, False)  # the next test's server has not ended
     communicator = ApplicationCommunicator(build_application(), {"type": "lifespan"})
     await communicator.send_input({"type": "lifespan.startup"})

@@ -47,10 +47,10 @@ def states() -> list[ServerState]:
 
 
 def _state_of(spec: ToolServerSpec) -> ServerState:
+    offered = _offered_by(spec)
     if spec.is_own:
-        return ServerState(spec, "connected", "", tools.PICKED[spec.name])
+        return ServerState(spec, "connected", "", offered)
     known = _connections.get(spec.name)
-    offered = _offered.get(spec.name, ())
     if known is None:
         return ServerState(spec, "new", "", offered)
     return ServerState(spec, "connected" if known.is_open else "away", known.problem, offered)
@@ -60,9 +60,13 @@ def names_of(servers: Iterable[str]) -> tuple[str, ...]:
     """Of the tools that are offered by these servers, as models call them; always in the same order, so
     that a prompt begins as the one before."""
     wanted = set(servers)
-    named = (spec.name for spec in settings.TOOL_SERVERS if spec.name in wanted)
-    offered = tools.PICKED | dict(_offered)
-    return tuple(tool.name for server in named for tool in offered.get(server, ()))
+    named = (spec for spec in settings.TOOL_SERVERS if spec.name in wanted)
+    return tuple(tool.name for spec in named for tool in _offered_by(spec))
+
+
+def _offered_by(spec: ToolServerSpec) -> tuple[Tool, ...]:
+    """A server may have the name of one of ours that this site does not have."""
+    return tools.PICKED[spec.name] if spec.is_own else _offered.get(spec.name, ())
 
 
 def others() -> list[ToolServerSpec]:

@@ -99,6 +99,12 @@ SEARCH = ToolServerSpec(
     _("Asks a search engine, and opens what it finds"),  # type: ignore[arg-type]
     is_own=True,
 )
+IMAGES = ToolServerSpec(
+    "images",
+    _("Pictures"),  # type: ignore[arg-type]
+    _("Draws what you ask for"),  # type: ignore[arg-type]
+    is_own=True,
+)
 
 
 class _Entry(BaseModel):
