@@ -73,18 +73,21 @@ class Choices(ABC):
     async def _chunks(self, begun: Begun) -> AsyncGenerator[str, None]:
         """One chunk per event, `[DONE]` last; an error inside the stream is an event too."""
         async with aclosing(begun) as events:
-            for choice in self.first_choices():
-                yield self._frame([choice])
+            begin = "".join(self._frame([choice]) for choice in self.first_choices())
+            if not begun.has_news:
+                yield begin
+                begin = ""
             async for index, event in events:
                 if isinstance(event, Failed | Refused):
                     body = error_body(status_of(event.code), event.code, event.message)
-                    yield f"data: {dumps(body)}\n\n"
+                    yield f"{begin}data: {dumps(body)}\n\n"
                     break  # the other choices end with it: clients stop reading at an error
                 if (news := self.streamed_choice(index, event)) is not None:
-                    yield self._frame([news])
+                    yield begin + self._frame([news])
+                    begin = ""
             else:
                 if self.wants_usage:
-                    yield self._frame([], **self._end())
+                    yield begin + self._frame([], **self._end())
         yield "data: [DONE]\n\n"
 
     async def _heard(self) -> AsyncGenerator[Numbered, None]:

@@ -21,39 +21,68 @@ it begins, and is kept alive."""
 
 
 class Begun:
-    """The events of answers, the first of them already on their way. To be closed by who reads them."""
+    """The events of answers, the first of them already on their way. To be closed by who reads them.
+
+    `opening` is done when the engine computes. What it says with that is read as well: so it can go with
+    the beginning of a response.
+    """
 
     def __init__(self, events: AsyncGenerator[Numbered, None]) -> None:
         self._events = events
         self._first: list[Numbered] = []
-        self.opening = asyncio.create_task(self._open())
+        self.last: Event | None = None
+        """Of the events up to the opening, what came last by now."""
+        self.opening: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reading = asyncio.create_task(self._read_first())
 
     @property
-    def last(self) -> Event | None:
-        """Of the first events, what came last by now."""
-        return self._first[-1][1] if self._first else None
+    def has_news(self) -> bool:
+        """Whether something that was said is there already."""
+        return bool(self._first) and _is_said(self._first[-1][1])
 
     async def __aiter__(self) -> AsyncIterator[Numbered]:
         try:
-            await self.opening
+            await asyncio.wait({self.opening})
+            self.opening.result()
         except (ChatError, EngineError) as error:
             yield 0, Failed(error.code, str(error), error.retry_after_s)
             return
-        for event in self._first:
-            yield event
+        num_told = 0
+        while num_told < len(self._first) or not self._reading.done():
+            if num_told == len(self._first):
+                await asyncio.wait({self._reading})
+            else:
+                yield self._first[num_told]
+                num_told += 1
+        self._reading.result()
         async for event in self._events:
             yield event
 
     async def aclose(self) -> None:
-        if not self.opening.done():
-            self.opening.cancel()
-            await asyncio.wait({self.opening})
+        if not self._reading.done():
+            self._reading.cancel()
+            await asyncio.wait({self._reading})
+        for ended in (self._reading, self.opening):
+            if ended.done() and not ended.cancelled():
+                ended.exception()  # which nobody has to hear any more
         await self._events.aclose()
 
-    async def _open(self) -> None:
-        self._first.append(await anext(self._events))
-        while _is_waiting(self._first[-1][1]):
-            self._first.append(await anext(self._events))
+    async def _read_first(self) -> None:
+        try:
+            async for numbered in self._events:
+                self._first.append(numbered)
+                if not self.opening.done():
+                    self.last = numbered[1]
+                    if not _is_waiting(self.last):
+                        self.opening.set_result(None)
+                if _is_said(numbered[1]):
+                    break
+        except BaseException as error:
+            if self.opening.done() or isinstance(error, asyncio.CancelledError):
+                raise
+            self.opening.set_exception(error)
+        if not self.opening.done():
+            self.opening.set_result(None)
 
 
 async def opened(events: AsyncGenerator[Numbered, None]) -> tuple[Begun, Failed | Refused | None]:
@@ -89,6 +118,10 @@ def error_response(
     return respond(
         status_of(end.code), end.code, end.message, param=param, retry_after_s=retry_after_s
     )
+
+
+def _is_said(event: Event) -> bool:
+    return not isinstance(event, Phase | Started | Span)
 
 
 def _is_waiting(event: Event) -> bool:

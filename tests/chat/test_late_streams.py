@@ -186,3 +186,34 @@ async def test_a_reader_who_leaves_before_the_first_token_ends_the_answer(
     with pytest.raises(asyncio.CancelledError):
         await reading
     assert answers.is_closed
+
+
+READ = Phase("prefill", done=5, total=5)
+
+
+async def test_what_is_said_at_once_goes_with_the_beginning(make: Callable[..., Any]) -> None:
+    response = await make(DIALECTS[0], Answers(READ, *SAID, silence_s=0)).streamed()
+    first = await anext(aiter(response))
+    assert first.count(b"data: ") == 2
+    assert b'"role"' in first
+    assert b"Hello" in first
+
+
+async def test_nor_does_a_beginning_wait_for_what_is_said(make: Callable[..., Any]) -> None:
+    class Slowly(Answers):
+        async def events(self) -> AsyncGenerator[Numbered, None]:
+            yield 0, READ
+            async for event in super().events():
+                yield event
+
+    response = await make(DIALECTS[0], Slowly(*SAID)).streamed()
+    pieces = [piece async for piece in response]
+    assert pieces[0].count(b"data: ") == 1
+    assert b'"role"' in pieces[0]
+    assert sum(piece.count(b"Hello") for piece in pieces) == 1
+
+
+async def test_what_fails_behind_a_beginning_fails(make: Callable[..., Any]) -> None:
+    response = await make(DIALECTS[0], Answers(READ, TooManyRuns(2), silence_s=0)).streamed()
+    with pytest.raises(TooManyRuns):
+        [piece async for piece in response]

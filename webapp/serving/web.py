@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 _CLOSE_RESTARTING = 1012
 _LAST_RESPONSES_S = 2.0
 _LAST_LETTERS_S = 2.0
-# How long a thread may keep the interpreter while the loop waits for it; Python's own is 5 ms, after each
-# of the loop's calls of the system, and nobody's token moves meanwhile.
+# How long a thread may keep the interpreter while the loop waits for it; Python's own is 5 ms, after
+# each of the loop's calls of the system, and nobody's token moves meanwhile.
 _SWITCH_S = 0.001
 
 
