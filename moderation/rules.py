@@ -28,6 +28,7 @@ _MAX_NUMBER_CHARS = 42  # of the longest IBAN with a space behind each fourth ch
 _GROUP_CHARS = (
     4  # at the least, but for the last one: dates and tables of numbers have shorter ones
 )
+_QUOTE = r"\Q"
 _GROUP = re.compile(r"\w+", re.ASCII)
 _NO_DIGITS = re.compile(r"\D+")
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # the sum of the digits of twice as much
@@ -138,6 +139,8 @@ def _any_of(rules: Sequence[tuple[Rule, Any]]) -> Any:
     """What matches wherever one of them does; None where it would be large, or cannot be. As each of
     them it needs memory to be quick, and none to be right."""
     if len(rules) < 2 or sum(pattern.programsize for _, pattern in rules) > MAX_ANY_PROGRAM:
+        return None
+    if any(_QUOTE in rule.pattern for rule, _ in rules):  # which need not end with its pattern
         return None
     options = _options()
     options.max_mem = MAX_ANY_BYTES

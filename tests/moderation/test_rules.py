@@ -157,8 +157,8 @@ def test_all_find_what_each_alone_finds(text: str) -> None:
 
 @pytest.mark.parametrize(
     "others",
-    [["(?P<a>x)", "(?P<a>y)"], [r"[\s\S]{1000}"] * 25, ["(?i)heron", "^b"]],
-    ids=["names", "large", "flags"],
+    [["(?P<a>x)", "(?P<a>y)"], [r"[\s\S]{1000}"] * 25, ["(?i)heron", "^b"], [r"\QC++", r"\Qz\E"]],
+    ids=["names", "large", "flags", "quotes"],
 )
 def test_patterns_that_cannot_be_one_are_tried_each(others: list[str]) -> None:
     rules = Rules([Rule(str(at), "hate", one) for at, one in enumerate([*others, "Y1|y"])])
