@@ -77,6 +77,7 @@ class _Borrowed(Executor):
         self._unfinished: list[Future[Any]] = []
         self._is_clean = True
         self._is_ending = False
+        self._task = asyncio.current_task()  # which sees to the end of the request
 
     @property
     def is_used(self) -> bool:
@@ -87,7 +88,7 @@ class _Borrowed(Executor):
         self._is_ending = True
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        if self._thread is None and self._is_ending:
+        if self._thread is None and self._is_ending and asyncio.current_task() is self._task:
             return _done_here(fn, *args, **kwargs)
         if self._thread is None:
             # The one that was used last: its stack is still in the cache.

@@ -86,6 +86,16 @@ def test_what_is_written_together_goes_as_one(ends: Any) -> None:
     assert theirs.recv(100) == b"head and body!"
 
 
+def test_one_response_within_the_end_of_another_comes_behind_it(ends: Any) -> None:
+    transport, theirs, _ = ends
+    with transport.together():
+        transport.write(b"first,")
+        with transport.together():
+            transport.write(b"second,")
+        transport.write(b"third")
+    assert theirs.recv(100) == b"first,second,third"
+
+
 def test_what_is_held_comes_before_the_end(ends: Any) -> None:
     transport, theirs, reactor = ends
     with transport.together():

@@ -19,7 +19,11 @@ class PromptTransport(tcp.Server):
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is written within goes as one: each piece would wake its reader."""
+        """What is written within goes as one: each piece would wake its reader. Within another, with
+        that: the end of a response begins the next, where it has come already."""
+        if self._held is not None:
+            yield
+            return
         self._held = []
         try:
             yield
