@@ -42,9 +42,11 @@ def keep_soon(make: Callable[[], Decision]) -> None:
 
 
 async def _keep_unmade() -> None:
-    await asyncio.sleep(SOON_S)
-    making = _unmade.copy()
-    _unmade.clear()
+    try:
+        await asyncio.sleep(SOON_S)
+    finally:  # or whoever comes after a loop that ended would wait for it
+        making = _unmade.copy()
+        _unmade.clear()
     try:
         await in_db(_insert_of_many)(making)
     except Exception:

@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chat.arrivals import are_expected
 
 CALM_S = 0.0003  # a turn of the loop in which nobody does much
 TURN_S = 0.001
 LONGEST_S = 0.02
+MOST_ALONE = 3  # turns in which nobody has come
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -73,7 +74,7 @@ class Gathering(Generic[Q, A]):
     async def _work(self, key: Hashable, group: "_Group[Q, A]") -> None:
         asked: list[tuple[Q, asyncio.Future[A]]] = []
         try:
-            await _calm()
+            await _calm(group)
             while asked := group.waiting[: self._at_most]:
                 del group.waiting[: len(asked)]
                 await self._answer(asked)
@@ -100,15 +101,16 @@ class Gathering(Generic[Q, A]):
                 future.set_result(answer)
 
 
-async def _calm() -> None:
+async def _calm(group: _Group[Any, Any]) -> None:
     """Until the loop has done what was there to be done: of sixty who come at once the others are on
     their way to the same question, and a call for the first alone would take the lock of the interpreter
     from them. Where nothing is done, that is a turn of the loop.
 
-    Not for longer than LONGEST_S: a loop that is never calm has many calls to share, and is late.
+    Where much is always done, it is not waited for: for so many turns behind the last who has come.
     """
     began_s = now_s = monotonic()
-    while now_s - began_s < LONGEST_S:
+    num_asked, num_alone = len(group.waiting), 0
+    while num_alone < MOST_ALONE and now_s - began_s < LONGEST_S:
         await asyncio.sleep(0)
         before_s, now_s = now_s, monotonic()
         if now_s - before_s < CALM_S:
@@ -116,3 +118,5 @@ async def _calm() -> None:
                 return
             await asyncio.sleep(TURN_S)
             now_s = monotonic()
+        num_alone = num_alone + 1 if len(group.waiting) == num_asked else 0
+        num_asked = len(group.waiting)

@@ -77,8 +77,11 @@ class Begun:
                         self.opening.set_result(None)
                 if _is_said(numbered[1]):
                     break
+        except asyncio.CancelledError:
+            self.opening.cancel()  # also where something within was cancelled, and not this
+            raise
         except BaseException as error:
-            if self.opening.done() or isinstance(error, asyncio.CancelledError):
+            if self.opening.done():
                 raise
             self.opening.set_exception(error)
         if not self.opening.done():

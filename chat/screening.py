@@ -138,10 +138,9 @@ async def _run_ahead(
 
 
 async def _cancelled(*tasks: "asyncio.Task[Any]") -> None:
-    there = [task for task in tasks if not task.done()]
-    for task in there:
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*there, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _judge_input(

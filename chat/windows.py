@@ -162,7 +162,7 @@ async def admit(windows: Sequence[Window], cost: int = 1) -> Admission:
 
 
 async def _admit_in_redis(asked: Sequence[_Asked]) -> Sequence[Admission]:
-    """In one go, in the order in which they came. Who waited while it did not answer waits no second
+    """In one go. Who waited while it did not answer waits no second
     time."""
     global _away_until_s
     if monotonic() < _away_until_s:
@@ -182,18 +182,27 @@ async def _told_by_redis(asked: Sequence[_Asked]) -> list[Admission]:
     for at, one in enumerate(asked):
         alike.setdefault(one, []).append(at)
     script = _client().register_script(_ADMIT)
-    async with _client().pipeline(transaction=False) as pipeline:
-        for (windows, cost), places in alike.items():
-            keys = [_PREFIX + window.key for window in windows]
-            limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
-            args: list[str | int] = [secrets.token_hex(8), cost, len(places), *limits]
-            await script(keys=keys, args=args, client=pipeline)
-        told = await pipeline.execute()
+    calls = [(one, len(places)) for one, places in alike.items()]
+    if len(calls) == 1:
+        told: Sequence[Any] = [await _run(script, *calls[0])]
+    else:
+        async with _client().pipeline(transaction=False) as pipeline:
+            for one, num in calls:
+                await _run(script, one, num, client=pipeline)
+            told = await pipeline.execute()
     found: dict[int, Admission] = {}
     for ((windows, cost), places), (num_pass, counts) in zip(alike.items(), told, strict=True):
         for nth, at in enumerate(places):
             found[at] = _admission(windows, cost, nth, int(num_pass), counts)
     return [found[at] for at in range(len(asked))]
+
+
+async def _run(script: Any, asked: _Asked, num: int, client: Any = None) -> Any:
+    windows, cost = asked
+    keys = [_PREFIX + window.key for window in windows]
+    limits = [n for window in windows for n in (window.limit, int(window.period_s * 1e6))]
+    args: list[str | int] = [secrets.token_hex(8), cost, num, *limits]
+    return await script(keys=keys, args=args, client=client)
 
 
 def _admission(

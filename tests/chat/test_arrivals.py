@@ -46,7 +46,7 @@ async def test_the_first_of_many_waits_for_those_who_have_connected_with_it(
     gathering = Gathering(answer)
 
     async def late(number: int) -> int:
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.001)
         arrivals.spoke(number)
         return await gathering.ask(number)
 

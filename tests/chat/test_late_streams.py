@@ -39,7 +39,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 class Answers:
     """What comes of an answer, behind a silence."""
 
-    def __init__(self, *events: Event | Exception, silence_s: float = 3 * SILENCE_S) -> None:
+    def __init__(self, *events: Event | BaseException, silence_s: float = 3 * SILENCE_S) -> None:
         self.coming, self.silence_s = events, silence_s
         self.is_closed = False
 
@@ -48,7 +48,7 @@ class Answers:
             yield 0, ASKED
             await asyncio.sleep(self.silence_s)
             for event in self.coming:
-                if isinstance(event, Exception):
+                if isinstance(event, BaseException):
                     raise event
                 yield 0, event
         finally:
@@ -211,6 +211,14 @@ async def test_nor_does_a_beginning_wait_for_what_is_said(make: Callable[..., An
     assert pieces[0].count(b"data: ") == 1
     assert b'"role"' in pieces[0]
     assert sum(piece.count(b"Hello") for piece in pieces) == 1
+
+
+async def test_a_cancelled_answer_keeps_nobody_waiting(make: Callable[..., Any]) -> None:
+    """Whatever it was within that has been cancelled."""
+    response = await make(DIALECTS[0], Answers(asyncio.CancelledError())).streamed()
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(5):
+            [piece async for piece in response]
 
 
 async def test_what_fails_behind_a_beginning_fails(make: Callable[..., Any]) -> None:
