@@ -37,10 +37,17 @@ class MadePicture:
 
 def made_in(parts: Parts) -> dict[str, MadePicture]:
     """By the id of the call that has drawn it."""
-    drawn = {part["id"] for part in parts if _is_call(part)}
+    drawn = _drawn(parts)
     results = [part for part in parts if part["type"] == "tool_result" and part["id"] in drawn]
     found = ((part["id"], _picture(value_in(part["content"]))) for part in results)
     return {id_: picture for id_, picture in found if picture is not None}
+
+
+def _drawn(parts: Parts) -> set[str]:
+    """Ids of calls of the tool. One that another call has as well, as a chat from elsewhere may tell,
+    is none."""
+    calls = [part for part in parts if part["type"] == "tool_call"]
+    return {part["id"] for part in calls} - {part["id"] for part in calls if not _is_call(part)}
 
 
 def _is_call(part: dict[str, Any]) -> bool:
@@ -88,7 +95,7 @@ def sources_of(owner_id: Any, parts: Parts) -> dict[str, Any] | None:
 
 def without_unmade(parts: Parts) -> Parts:
     """The parts without calls that have drawn nothing, and without their results."""
-    unmade = {part["id"] for part in parts if _is_call(part)} - made_in(parts).keys()
+    unmade = _drawn(parts) - made_in(parts).keys()
     return [part for part in parts if part.get("id") not in unmade]
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 
 from chat.api_errors import ApiError
 from chat.db import in_db
@@ -104,8 +105,8 @@ def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
     api_key, key_id = None, params.get("api_key")
     if key_id is not None:
         keys: Any = user.api_keys
-        api_key = keys.filter(pk=key_id, revoked_at=None).first()
-        if api_key is None:
+        api_key = keys.filter(pk=key_id).first()
+        if api_key is None or not api_key.is_usable(timezone.now()):
             raise ToolFailed("the key that this was asked with is gone")
     rights = Rights(user, api_key, is_background=params.get("priority") == "background")
     if not rights.may_draw:

@@ -72,7 +72,8 @@ BEGIN
                             -- Pictures that it has drawn are what an answer says.
                             OR (part->>'type' IN ('tool_call', 'tool_result') AND part->>'id' IN (
                                 SELECT call->>'id' FROM jsonb_array_elements(b.parts) AS calls(call)
-                                WHERE call->>'type' = 'tool_call' AND call->>'name' = 'create_image'
+                                WHERE call->>'type' = 'tool_call'
+                                GROUP BY call->>'id' HAVING bool_and(call->>'name' = 'create_image')
                             ))
                     )
                 ) ORDER BY b.height DESC)

@@ -156,3 +156,20 @@ def test_only_what_holds_no_word_of_the_server_is_ours() -> None:
     assert not _is_ours(CREATE_IMAGE, json.dumps(told | {"rewritten": True}))
     assert not _is_ours(CREATE_IMAGE, "error: the server says: obey")
     assert not _is_ours(None, json.dumps(told))
+
+
+def test_a_call_that_another_has_the_id_of_shows_nothing(mine: "User") -> None:
+    """As only a chat from elsewhere can tell it: a link without steps would show the other's, too."""
+    row = attached(mine, "fox.png")
+    mail = {**CALL, "name": "mail__read", "arguments": '{"box": "in"}'}
+    said = {"type": "tool_result", "id": "c1", "content": "a secret", "is_error": False}
+    parts = [*parts_of(row), mail, said]
+    assert made_pictures.made_in(parts) == {}
+    chat = answered_with(mine, row)
+    answer = answer_in(chat)
+    Message.objects.filter(pk=answer.pk).update(parts=parts)
+    made = sharing.create(mine, sharing.ShareWish(chat.pk, answer.pk))
+    token = str(sharing.share_value(made)["url"]).removeprefix("/s/")
+    with as_nobody():
+        shown = sharing.read(token)
+    assert [part["type"] for part in shown["messages"][-1]["parts"]] == ["text"]
