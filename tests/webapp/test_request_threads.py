@@ -70,6 +70,7 @@ async def test_who_needed_none_is_closed_without(idle: list[ThreadPoolExecutor])
         assert await thread() == ours
         with pytest.raises(ZeroDivisionError):
             await sync_to_async(divmod)(1, 0)
+        assert await asyncio.create_task(thread()) != ours, "another of its tasks may block"
     async with RequestThread():
         theirs = await thread()
         end_without_thread()
