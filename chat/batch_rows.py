@@ -21,7 +21,7 @@ from chat.api_errors import ApiError
 from chat.batch_calls import ENDPOINTS, Answer
 from chat.batch_lines import Checked
 from chat.models import UNFINISHED_BATCHES, ApiFile, Batch, BatchResult, BatchStatus
-from chat.rights import Rights
+from chat.rights import Rights, usable_key
 from chat.storable import storable
 
 PREFIX = "batch_"
@@ -162,10 +162,8 @@ def rights_of(batch: Batch) -> Rights | None:
         return None
     if batch.api_key_id is None:
         return Rights(user, is_background=True)
-    key = user.api_keys.filter(pk=batch.api_key_id).first()
-    if key is None or not key.is_usable(timezone.now()) or "api_keys" not in user.tier.features:
-        return None
-    if not {"files", ENDPOINTS[batch.endpoint].scope} <= set(key.scopes):
+    key = usable_key(user, batch.api_key_id)
+    if key is None or not {"files", ENDPOINTS[batch.endpoint].scope} <= set(key.scopes):
         return None
     return Rights(user, key, is_background=True)
 

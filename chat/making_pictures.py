@@ -15,7 +15,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.utils import timezone
 
 from chat.api_errors import ApiError
 from chat.db import in_db
@@ -26,7 +25,7 @@ from chat.ids import uuid7
 from chat.models import Conversation, Generation
 from chat.off_loop import off_loop, off_loop_for_pictures
 from chat.pricing import cost_of_usage, price_of
-from chat.rights import Rights
+from chat.rights import Rights, usable_key
 from chat.seeing import jpeg_url
 from chat.shielded import to_its_end
 from chat.tools import CREATE_IMAGE, Tool, ToolFailed
@@ -104,9 +103,8 @@ def _rights_now(owner_id: Any, params: dict[str, Any]) -> Rights:
         raise ToolFailed("the user is no longer here")
     api_key, key_id = None, params.get("api_key")
     if key_id is not None:
-        keys: Any = user.api_keys
-        api_key = keys.filter(pk=key_id).first()
-        if api_key is None or not api_key.is_usable(timezone.now()):
+        api_key = usable_key(user, key_id)
+        if api_key is None:
             raise ToolFailed("the key that this was asked with is gone")
     rights = Rights(user, api_key, is_background=params.get("priority") == "background")
     if not rights.may_draw:

@@ -3,12 +3,13 @@
 A user has what the tier gives and what groups add; an API key takes away what it does not name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from chat.api_errors import ApiError
 from chat.engine import engine
@@ -76,18 +77,20 @@ class Rights:
     def tools(self) -> tuple[str, ...]:
         return tuple(BUILT_IN) if "tools" in self.user.tier.features else ()
 
-    def tool_servers(self) -> list[ToolServerSpec]:
-        """Those whose tools may be called. Asks the database where some are for groups alone."""
+    def tool_servers(self, among: Container[str] | None = None) -> list[ToolServerSpec]:
+        """Those whose tools may be called; `among` these alone. Asks the database where some are for
+        groups alone."""
         if "tools" not in self.user.tier.features:
             return []
-        return [spec for spec in settings.TOOL_SERVERS if self._is_for_me(spec)]
+        specs = (s for s in settings.TOOL_SERVERS if among is None or s.name in among)
+        return [spec for spec in specs if self._is_for_me(spec)]
 
     def tools_of(self, servers: Iterable[str]) -> tuple[str, ...]:
         """Names of the tools that are offered by those of the servers that may be used."""
         wanted = set(servers)
         if not wanted:
             return ()
-        return names_of(spec.name for spec in self.tool_servers() if spec.name in wanted)
+        return names_of(spec.name for spec in self.tool_servers(wanted))
 
     def tools_with(self, servers: Iterable[str]) -> tuple[str, ...]:
         """Names of all tools of a chat that has picked these servers."""
@@ -173,6 +176,15 @@ class Rights:
             cost_per_month=tier.cost_per_month if own_cost is None else own_cost,
             key_tokens_per_day=self.api_key.tokens_per_day if self.api_key else None,
         )
+
+
+def usable_key(user: Any, key_id: int) -> Any:
+    """Of what goes on without its caller: the key that it was asked with, as of now. None: it opens
+    nothing any more."""
+    key = user.api_keys.filter(pk=key_id).first()
+    if key is None or not key.is_usable(timezone.now()) or "api_keys" not in user.tier.features:
+        return None
+    return key
 
 
 def rights_of(request: Any) -> Rights:
