@@ -4,7 +4,7 @@ Synchronous; the caller's transaction holds the user's row, so that of many at o
 others hold.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -90,7 +90,8 @@ def rows_for_one(
         return []
     check(budget, spent, prices, [model])
     hold = Hold(run_id, model, most_tokens(rights, model))
-    return list(_rows(rights, [(hold, _most_cost(rights, spent, prices, hold))]))
+    values = _values(hold, _most_cost(rights, spent, prices, hold))
+    return [Reservation(owner=rights.user, api_key_id=rights.api_key_id, **values)]
 
 
 def hold_each(rights: Rights, holds: Sequence[Hold]) -> list[ChatError | None]:
@@ -170,12 +171,6 @@ def _insert(rights: Rights, held: Sequence[tuple[Hold, Decimal]]) -> None:
     columns = [[row[name] for row in rows] for name in _COLUMNS]
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [rights.user.pk, rights.api_key_id, *columns])
-
-
-def _rows(rights: Rights, held: Iterable[tuple[Hold, Decimal]]) -> Iterator[Reservation]:
-    for hold, cost in held:
-        values = _values(hold, cost)
-        yield Reservation(owner=rights.user, api_key_id=rights.api_key_id, **values)
 
 
 def _values(hold: Hold, cost: Decimal) -> dict[str, Any]:

@@ -46,12 +46,9 @@ def made_in(parts: Parts) -> dict[str, MadePicture]:
 def _drawn(parts: Parts) -> set[str]:
     """Ids of calls of the tool. One that another call has as well, as a chat from elsewhere may tell,
     is none."""
-    calls = [part for part in parts if part["type"] == "tool_call"]
-    return {part["id"] for part in calls} - {part["id"] for part in calls if not _is_call(part)}
-
-
-def _is_call(part: dict[str, Any]) -> bool:
-    return bool(part["type"] == "tool_call" and part["name"] == CREATE_IMAGE.name)
+    calls = [(part["id"], part["name"]) for part in parts if part["type"] == "tool_call"]
+    others = {id_ for id_, name in calls if name != CREATE_IMAGE.name}
+    return {id_ for id_, _ in calls} - others
 
 
 def _picture(value: dict[str, Any]) -> MadePicture | None:

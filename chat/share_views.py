@@ -44,10 +44,7 @@ async def show_shared(request: HttpRequest, token: str) -> HttpResponse:
         message["number"] = number
         message["parts"] = on_page(message["parts"], pictures, partial(_picture_url, token))
     context = {"shared": shown, "token": token}
-    response = render(request, "chat/shared.html", context)
-    for name, value in _PRIVATE.items():
-        response[name] = value
-    return response
+    return _private(render(request, "chat/shared.html", context))
 
 
 def _read(token: str) -> tuple[Value, set[UUID]]:
@@ -72,7 +69,10 @@ async def show_shared_picture(request: HttpRequest, token: str, picture_id: UUID
         data = await _drawn(version.pk, width_px)
     except (NotFound, Unreadable, OSError):
         raise Http404 from None
-    response = HttpResponse(data, content_type="image/webp")
+    return _private(HttpResponse(data, content_type="image/webp"))
+
+
+def _private(response: HttpResponse) -> HttpResponse:
     for name, value in _PRIVATE.items():
         response[name] = value
     return response

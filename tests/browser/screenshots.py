@@ -134,15 +134,20 @@ def rich_answer_writing(page: Page, chat: ScriptedChat) -> None:
     page.wait_for_selector(".katex")
 
 
+def _asks_to_draw(page: Page, chat: ScriptedChat, size: str) -> dict[str, str]:
+    page.goto(URL)
+    send(page, "Draw dawn over hills, please.")
+    asked = {"prompt": DAWN, "size": size}
+    chat.event("r1", "tool_call", id="1", name="create_image", arguments=json.dumps(asked))
+    return asked
+
+
 def _draws(page: Page, chat: ScriptedChat, size: str) -> None:
     """A picture of dawn over hills, and the next one on its way."""
     page.route("**/api/documents/*/pages/1?*", lambda route: route.fulfill(
         content_type="image/png", body=dawn(*(900, 600) if size == "landscape" else (600, 900))
     ))  # fmt: skip
-    page.goto(URL)
-    send(page, "Draw dawn over hills, please.")
-    asked = {"prompt": DAWN, "size": size}
-    chat.event("r1", "tool_call", id="1", name="create_image", arguments=json.dumps(asked))
+    asked = _asks_to_draw(page, chat, size)
     width, height = (1536, 1024) if size == "landscape" else (1024, 1536)
     drawn = {"picture": str(UUID(int=1)), "name": "dawn.png", **asked, "model": "painter",
              "width": width, "height": height}  # fmt: skip
@@ -170,19 +175,13 @@ def picture_large(page: Page, chat: ScriptedChat) -> None:
 
 
 def picture_coming(page: Page, chat: ScriptedChat) -> None:
-    page.goto(URL)
-    send(page, "Draw dawn over hills, please.")
-    asked = json.dumps({"prompt": DAWN, "size": "landscape"})
-    chat.event("r1", "tool_call", id="1", name="create_image", arguments=asked)
+    _asks_to_draw(page, chat, "landscape")
     chat.phase("r1", "tool", detail="create_image")
     page.wait_for_selector(".made[data-state=drawing]")
 
 
 def picture_failed(page: Page, chat: ScriptedChat) -> None:
-    page.goto(URL)
-    send(page, "Draw dawn over hills, please.")
-    asked = json.dumps({"prompt": DAWN, "size": "landscape"})
-    chat.event("r1", "tool_call", id="1", name="create_image", arguments=asked)
+    _asks_to_draw(page, chat, "landscape")
     spent = (
         "error: Your 200,000 tokens for today are used up. There are new ones on 2026-11-30 (UTC)."
     )

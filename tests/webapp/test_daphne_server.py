@@ -7,14 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
 from websockets.exceptions import ConnectionClosedOK
 from websockets.sync.client import connect
 
-from tests.sites import ROOT
+from tests.sites import ROOT, wait_until
 
 SERVER = """
 import asyncio, signal, socket, sys
@@ -146,16 +146,9 @@ def test_who_connects_is_expected_to_speak(server: Server) -> None:
     with server.connect() as silent:
         assert is_somebody()
         silent.sendall(b"GET / HTTP/1.1\r\n")
-        _wait_until(lambda: not is_somebody())
+        wait_until(lambda: not is_somebody())
     server.connect().close()  # gone without a word
-    _wait_until(lambda: not is_somebody())
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not is_somebody())
 
 
 def test_a_body_announced_as_too_long_is_refused_before_it_comes(server: Server) -> None:
